@@ -1,0 +1,42 @@
+# On a fresh machine with Python 3.11 and a C++ compiler, `make demo` and `make test` do everything.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+# torch's OpenMP workers spin while our own threads work; passive waiting gives the cores back.
+export OMP_WAIT_POLICY := passive
+
+.PHONY: setup demo test test-all bench lint native clean
+
+setup: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml constraints.txt CMakeLists.txt $(wildcard native/*/*)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
+	$(BIN)/pip install -q -c constraints.txt scikit-build-core nanobind cmake ninja torch
+	$(BIN)/pip install -q -c constraints.txt --no-build-isolation -e '.[test,lint]'
+	@touch $@
+
+# Rebuild the kernels only, for work on native/.
+native:
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/dev -G Ninja -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" > /dev/null
+	flock build/dev/.lock $(BIN)/cmake --build build/dev
+
+demo: setup
+	$(BIN)/kinema demo -o demo
+
+test: setup lint
+	$(BIN)/pytest -q -m "not slow" -n 2
+
+test-all: setup lint
+	$(BIN)/pytest -q -n 2
+
+bench: setup
+	$(BIN)/python benchmarks/run.py
+
+lint: setup
+	$(BIN)/ruff check src examples tests benchmarks
+	$(BIN)/ruff format --check src examples tests benchmarks
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf build $(VENV) src/kinema/*.so

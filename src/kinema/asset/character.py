@@ -1,0 +1,80 @@
+"""What a character file holds once read: mesh, skeleton, weights and clips, as plain numpy arrays.
+
+Everything here is in Kinema's world: right-handed, Y up, metres, facing +Z, feet at y = 0 (docs/conventions.md).
+`Frame` remembers how the file had it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int, UInt8
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Triangles at rest, with the look that the file gave them."""
+
+    vertices: Float[np.ndarray, "vertices 3"]
+    faces: Int[np.ndarray, "faces 3"]
+    colors: Float[np.ndarray, "vertices 3"]
+    """sRGB in [0, 1]: vertex colour times base colour; white where a texture says it all."""
+    uv: Float[np.ndarray, "vertices 2"] | None = None
+    """glTF's convention: (0, 0) is the texture's top left."""
+    textures: tuple[UInt8[np.ndarray, "h w 4"], ...] = ()
+    """sRGB with alpha; multiplies `colors`."""
+    face_texture: Int[np.ndarray, "faces"] | None = None
+    """Index into `textures` per face, -1 for none."""
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """A tree of joints at rest. Joint 0 is the only root and parents come before children."""
+
+    names: tuple[str, ...]
+    parents: tuple[int, ...]
+    """-1 for joint 0."""
+    heads: Float[np.ndarray, "joints 3"]
+    """Where each joint turns, in the world [m]."""
+    tails: Float[np.ndarray, "joints 3"]
+    """Where its bone ends: the child's head, the mean of several, or beyond a leaf [m]."""
+    wxyz_world_file: Float[np.ndarray, "joints 4"] | None = None
+    """Orientation of the file's own joint axes at rest, needed only to write the file back; None: world axes."""
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A motion as files hold it: rotations from rest. The identity everywhere is the rest pose."""
+
+    name: str
+    fps: float
+    root_position: Float[np.ndarray, "frames 3"]
+    """Joint 0's head in the world [m]."""
+    wxyz_parent_joint: Float[np.ndarray, "frames joints 4"]
+    """Each joint's rotation relative to its parent, both with the world's axes at rest; joint 0: to the world."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The similarity between a file's coordinates and ours: x_world = scale * rotation @ x_file + translation."""
+
+    rotation: Float[np.ndarray, "3 3"] = field(default_factory=lambda: np.eye(3))
+    scale: float = 1.0
+    translation: Float[np.ndarray, "3"] = field(default_factory=lambda: np.zeros(3))
+
+
+@dataclass(frozen=True)
+class Character:
+    """A mesh with, once rigged, a skeleton, weights and clips."""
+
+    name: str
+    mesh: Mesh
+    skeleton: Skeleton | None = None
+    weights: Float[np.ndarray, "vertices joints"] | None = None
+    """Rows sum to one."""
+    clips: tuple[Clip, ...] = ()
+    frame: Frame = field(default_factory=Frame)
+    source: Any = None
+    """The parsed file (asset.gltf.Document), so that an export can keep all that we do not model."""
+    changes: tuple[str, ...] = ()
+    """One line for each thing that was changed on reading, as `kinema inspect` prints it."""

@@ -1,0 +1,1 @@
+"""Procedural gaits and actions for any rig with legs."""

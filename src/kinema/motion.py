@@ -1,0 +1,104 @@
+"""Stage 5: a motion is a root path and joint angles in time."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.asset.character import Clip
+from kinema.errors import KinemaError
+from kinema.rig.kinematics import Rig, angles_from_rotations, forward_kinematics, local_rotations
+from kinema.transforms import matrix_to_quaternion, quaternion_to_matrix
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Parameters Θ of a clip: where the root is and how every joint is turned."""
+
+    root_position: Float[Tensor, "frames 3"]
+    """Joint 0's head in the world [m]."""
+    angles: Float[Tensor, "frames joints 3"]
+    """About the rig's axes [rad]; index 0 is the root's yaw, roll and pitch."""
+    fps: float
+
+    def __len__(self) -> int:
+        return self.angles.shape[0]
+
+    def __getitem__(self, frames: slice) -> "Motion":
+        return Motion(self.root_position[frames], self.angles[frames], self.fps)
+
+    @staticmethod
+    def rest(rig: Rig, *, frames: int, fps: float) -> "Motion":
+        """The rest pose, held."""
+        return Motion(rig.heads[0].expand(frames, 3).clone(), rig.heads.new_zeros(frames, len(rig.parents), 3), fps)
+
+    @staticmethod
+    def from_clip(rig: Rig, clip: Clip) -> "Motion":
+        """The clip's rotations as angles, continuous in time."""
+        rotations = quaternion_to_matrix(torch.from_numpy(np.ascontiguousarray(clip.wxyz_parent_joint)).double())
+        angles = angles_from_rotations(rig.to(torch.float64), rotations).to(rig.heads)
+        return Motion(torch.from_numpy(np.ascontiguousarray(clip.root_position)).to(rig.heads), angles, clip.fps)
+
+    def to_clip(self, rig: Rig, *, name: str = "kinema") -> Clip:
+        """Rotations from angles; neighbouring frames have quaternions of one hemisphere."""
+        wxyz = matrix_to_quaternion(local_rotations(rig, self.angles.detach())).double().cpu().numpy()
+        flip = np.cumprod(np.where((wxyz[1:] * wxyz[:-1]).sum(-1) < 0, -1.0, 1.0), axis=0)
+        wxyz[1:] *= flip[..., None]
+        return Clip(name, self.fps, self.root_position.detach().double().cpu().numpy(), wxyz)
+
+    def pose(self, rig: Rig) -> Float[Tensor, "frames joints 3 4"]:
+        """T_world_joint of every frame."""
+        return forward_kinematics(rig, self.root_position, self.angles)
+
+    def resample(self, fps: float) -> "Motion":
+        """Linear in the angles, which are continuous; the first frame stays, the length in seconds is kept."""
+        count = max(1, round((len(self) - 1) * fps / self.fps) + 1)
+        at = torch.linspace(0, len(self) - 1, count, dtype=self.angles.dtype)
+        low = at.floor().long().clamp(max=max(0, len(self) - 2))
+        high = (low + 1).clamp(max=len(self) - 1)
+        t = at - low
+        root = torch.lerp(self.root_position[low], self.root_position[high], t[:, None])
+        return Motion(root, torch.lerp(self.angles[low], self.angles[high], t[:, None, None]), fps)
+
+
+def smoothness(motion: Motion) -> Float[Tensor, ""]:
+    """MAE of the second time difference of all parameters (AKD's L_smooth)."""
+    angles = motion.angles.diff(n=2, dim=0).abs()
+    root = motion.root_position.diff(n=2, dim=0).abs()
+    return (angles.sum() + root.sum()) / (angles.numel() + root.numel())
+
+
+def save_motion(path: Path, motion: Motion, rig: Rig) -> None:
+    """Write .npz: parameters, joint names and fps. The file appears whole or not at all."""
+    partial = path.with_name(path.name + ".part")
+    with partial.open("wb") as file:
+        np.savez_compressed(
+            file,
+            root_position=motion.root_position.detach().cpu().numpy(),
+            angles=motion.angles.detach().cpu().numpy(),
+            fps=np.float64(motion.fps),
+            names=np.array(rig.names),
+            parents=np.array(rig.parents),
+        )
+    partial.replace(path)
+
+
+def load_motion(path: Path, rig: Rig) -> Motion:
+    """Read .npz and check that it fits the rig."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            data = {key: file[key] for key in ("root_position", "angles", "fps", "names")}
+    except (OSError, ValueError, KeyError) as error:
+        raise KinemaError(f"{path}: not a Kinema motion ({error})") from None
+    if tuple(data["names"]) != rig.names:
+        raise KinemaError(f"{path}: its {len(data['names'])} joints are not those of the rig ({len(rig.names)})")
+    if not (np.isfinite(data["angles"]).all() and np.isfinite(data["root_position"]).all()):
+        raise KinemaError(f"{path}: holds values that are not finite")
+    return Motion(
+        torch.from_numpy(data["root_position"]).to(rig.heads),
+        torch.from_numpy(data["angles"]).to(rig.heads),
+        float(data["fps"]),
+    )

@@ -1,0 +1,61 @@
+"""Stage 3: linear blend skinning of points and of Gaussians."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from kinema.asset.character import Character
+from kinema.errors import KinemaError
+from kinema.rig.kinematics import Rig
+
+
+@dataclass(frozen=True)
+class Skin:
+    """Which joints carry a point: the few that matter, as indices and weights."""
+
+    joints: Int[Tensor, "points influences"]
+    weights: Float[Tensor, "points influences"]
+    """Rows sum to one; unused places have weight 0."""
+
+    @staticmethod
+    def from_dense(
+        weights: Float[np.ndarray, "points joints"], *, dtype: torch.dtype = torch.float32, most: int | None = None
+    ) -> "Skin":
+        """Keep the non-zero influences of each row (at most `most`, the largest), normalised again."""
+        dense = torch.from_numpy(np.ascontiguousarray(weights)).to(dtype)
+        count = max(1, int((dense > 0).sum(-1).max())) if len(dense) else 1
+        values, joints = dense.topk(min(count, most or count), dim=-1)
+        return Skin(joints, values / values.sum(-1, keepdim=True))
+
+    @staticmethod
+    def from_character(character: Character, *, dtype: torch.dtype = torch.float32) -> "Skin":
+        if character.weights is None:
+            raise KinemaError(f"{character.name}: has no skin weights; rig it first")
+        return Skin.from_dense(character.weights, dtype=dtype)
+
+
+def blend(skin: Skin, rig: Rig, T_world_joint: Float[Tensor, "*b joints 3 4"]) -> Float[Tensor, "*b points 3 4"]:
+    """The affine map ∇φ, φ of each point from rest to pose: sum of w_i T_i over its joints."""
+    moved = T_world_joint[..., 3] - (T_world_joint[..., :3] @ rig.heads[..., None]).squeeze(-1)
+    from_rest = torch.cat((T_world_joint[..., :3], moved[..., None]), -1)
+    flat = from_rest.flatten(-2)
+    picked = flat[..., skin.joints, :]
+    return (skin.weights[..., None] * picked).sum(-2).unflatten(-1, (3, 4))
+
+
+def skin_points(
+    blended: Float[Tensor, "*b points 3 4"], points: Float[Tensor, "points 3"]
+) -> Float[Tensor, "*b points 3"]:
+    """Posed points [m]."""
+    return (blended[..., :3] @ points[..., None]).squeeze(-1) + blended[..., 3]
+
+
+def skin_covariances(
+    blended: Float[Tensor, "*b points 3 4"], covariances: Float[Tensor, "points 3 3"]
+) -> Float[Tensor, "*b points 3 3"]:
+    """Σ' = ∇φ Σ ∇φᵀ (AKD Eq. 2)."""
+    linear = blended[..., :3]
+    return linear @ covariances @ linear.mT
