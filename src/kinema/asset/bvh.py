@@ -1,0 +1,338 @@
+"""BVH, the plain-text skeleton and motion of motion capture.
+
+At zero angles a BVH skeleton stands in its rest pose with all joint axes along the world's, which is our own
+convention: rotations are taken over as they are. A position channel replaces the joint's OFFSET. The format names
+no unit; `scale` gives it.
+"""
+
+import math
+import re
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from kinema.asset.character import Clip, Skeleton
+from kinema.errors import KinemaError
+
+LARGEST = 1e9
+"""Numbers beyond this are damage, not motion; it also keeps sums along a chain finite."""
+MOST_ROTATIONS = 8_000_000
+"""Frames times joints that we are willing to hold: 35 minutes of 31 joints at 120 fps."""
+
+
+@dataclass
+class _Joint:
+    name: str
+    parent: int
+    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    channels: list[str] = field(default_factory=list)
+    """"Xposition" is written "Xp", "Zrotation" "Zr"; in the order of the file."""
+    end_site: tuple[float, float, float] | None = None
+    moves: bool = False
+
+
+def read_bvh(path: Path, *, scale: float = 1.0) -> tuple[Skeleton, Clip]:
+    """Skeleton at rest and its motion; lengths are multiplied by `scale` (0.01 for a file in centimetres).
+
+    Joints other than the root cannot change their distance to the parent here: where a file moves them by position
+    channels, the mean over time becomes the bone, and a warning says so.
+    """
+    path = Path(path)
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise KinemaError(f"{path}: cannot be read ({error.strerror})") from None
+    joints, motion_line = _read_hierarchy(path, lines)
+    fps, values = _read_motion(path, lines, motion_line, sum(len(joint.channels) for joint in joints), len(joints))
+    skeleton, root_position = _place(path, joints, values, scale)
+    return skeleton, Clip(path.stem, fps, root_position, _rotations(joints, values))
+
+
+def _read_hierarchy(path: Path, lines: list[str]) -> tuple[list[_Joint], int]:
+    """Joints in file order (parents first) and the index of the line MOTION."""
+    joints: list[_Joint] = []
+    # What each open brace belongs to: a joint's index, or -1 for an end site.
+    open_blocks: list[int] = []
+    pending: int | None = None
+    start = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    if not lines or lines[start].strip().upper() != "HIERARCHY":
+        raise KinemaError(f"{path}: line {start + 1}: not a BVH file, which begins with HIERARCHY")
+    for number, line in enumerate(lines[start + 1 :], start + 2):
+        # Some writers put the brace behind the joint's name.
+        for part in re.findall(r"[{}]|[^{}]+", line):
+            words = part.split()
+            if not words:
+                continue
+            keyword = words[0].upper()
+            if pending is not None and keyword != "{":
+                raise KinemaError(f"{path}: line {number}: expected '{{' and found {words[0][:40]!r}")
+            if keyword == "{" and pending is not None:
+                open_blocks.append(pending)
+                pending = None
+            elif keyword == "}" and open_blocks:
+                open_blocks.pop()
+            elif keyword in ("ROOT", "JOINT"):
+                if (keyword == "ROOT") != (not joints) or (keyword == "JOINT" and not open_blocks):
+                    raise KinemaError(f"{path}: line {number}: {keyword} out of place; one root with joints is read")
+                if open_blocks and open_blocks[-1] < 0:
+                    raise KinemaError(f"{path}: line {number}: an End Site cannot hold a joint")
+                name = " ".join(words[1:]) or f"joint{len(joints)}"
+                joints.append(_Joint(name, open_blocks[-1] if open_blocks else -1))
+                pending = len(joints) - 1
+            elif keyword == "END" and open_blocks and open_blocks[-1] >= 0:
+                joints[open_blocks[-1]].end_site = (0.0, 0.0, 0.0)
+                # -1 - joint: the End Site's OFFSET still has to find its joint.
+                pending = -1 - open_blocks[-1]
+            elif keyword == "OFFSET" and open_blocks:
+                offset = _three_numbers(path, number, words[1:])
+                if open_blocks[-1] >= 0:
+                    joints[open_blocks[-1]].offset = offset
+                else:
+                    joints[-1 - open_blocks[-1]].end_site = offset
+            elif keyword == "CHANNELS" and open_blocks and open_blocks[-1] >= 0:
+                joints[open_blocks[-1]].channels = _channels(path, number, words[1:])
+            elif keyword == "MOTION" and not open_blocks and joints:
+                return joints, number - 1
+            else:
+                raise KinemaError(f"{path}: line {number}: {words[0][:40]!r} is out of place")
+    raise KinemaError(f"{path}: line {len(lines)}: the file ends before MOTION")
+
+
+def _three_numbers(path: Path, number: int, words: list[str]) -> tuple[float, float, float]:
+    try:
+        x, y, z = (float(word) for word in words)
+    except ValueError:
+        raise KinemaError(f"{path}: line {number}: OFFSET needs three numbers, not {' '.join(words)[:60]!r}") from None
+    if not all(abs(value) <= LARGEST for value in (x, y, z)):
+        raise KinemaError(f"{path}: line {number}: OFFSET {x:g} {y:g} {z:g} is not a length")
+    return x, y, z
+
+
+def _channels(path: Path, number: int, words: list[str]) -> list[str]:
+    channels = [word[:1].upper() + word[1:2].lower() for word in words[1:]]
+    known = {f"{axis}{kind}" for axis in "xyz" for kind in ("position", "rotation")}
+    if not words or words[0] != str(len(channels)) or not all(word.lower() in known for word in words[1:]):
+        raise KinemaError(f"{path}: line {number}: CHANNELS {' '.join(words)[:80]} is not a count and as many channels")
+    positions = [channel for channel in channels if channel[1] == "p"]
+    if len(channels) > 6 or len(set(positions)) < len(positions):
+        raise KinemaError(f"{path}: line {number}: CHANNELS {' '.join(words)[:80]} names a channel twice")
+    return channels
+
+
+def _read_motion(
+    path: Path, lines: list[str], motion_line: int, channel_count: int, joint_count: int
+) -> tuple[float, Float[np.ndarray, "frames channels"]]:
+    """Frames per second and the channel values; a frame may be broken over several lines."""
+    header: dict[str, float] = {}
+    first = motion_line + 1
+    while first < len(lines) and len(header) < 2:
+        key, colon, value = lines[first].partition(":")
+        key = " ".join(key.upper().split())
+        first += 1
+        if not key and not colon:
+            continue
+        try:
+            header[key] = float(value)
+        except ValueError:
+            raise KinemaError(f"{path}: line {first}: expected a number behind {key[:40]!r}") from None
+    frames, frame_time = header.get("FRAMES", math.nan), header.get("FRAME TIME", math.nan)
+    if not (frames >= 1 and frames.is_integer()):
+        raise KinemaError(f"{path}: line {first}: 'Frames: {frames:g}' is not a count of frames")
+    if not (1e-6 <= frame_time <= 1e6):
+        raise KinemaError(f"{path}: line {first}: 'Frame Time: {frame_time:g}' is not a time in seconds")
+    if channel_count == 0:
+        raise KinemaError(f"{path}: no joint has a channel, so there is no motion")
+    if frames * joint_count > MOST_ROTATIONS:
+        raise KinemaError(f"{path}: {frames:g} frames of {joint_count} joints are more than we can hold")
+    words = " ".join(lines[first:]).split()
+    if len(words) != frames * channel_count:
+        number = next((i for i in range(first, len(lines)) if len(lines[i].split()) != channel_count), len(lines) - 1)
+        raise KinemaError(
+            f"{path}: line {number + 1}: {len(words)} values where {int(frames)} frames of {channel_count} channels"
+            f" need {int(frames) * channel_count}"
+        )
+    try:
+        values = np.array(words, dtype=np.float64)
+    except ValueError:
+        values = np.array([_number(word) for word in words])
+    damaged = ~(np.abs(values) <= LARGEST)
+    if damaged.any():
+        place = int(damaged.argmax())
+        count = np.cumsum([len(line.split()) for line in lines[first:]])
+        number = first + int(np.searchsorted(count, place, side="right")) + 1
+        raise KinemaError(f"{path}: line {number}: {words[place][:40]!r} is not a channel value")
+    rate = 1 / frame_time
+    # "0.0083333" means 120 frames per second.
+    rate = round(rate) if abs(rate - round(rate)) < 1e-4 * rate else rate
+    return float(rate), values.reshape(int(frames), channel_count)
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return math.nan
+
+
+def _place(
+    path: Path, joints: list[_Joint], values: Float[np.ndarray, "frames channels"], scale: float
+) -> tuple[Skeleton, Float[np.ndarray, "frames 3"]]:
+    """The skeleton at rest and the path of the root."""
+    offsets = np.array([joint.offset for joint in joints])
+    root_position = np.tile(offsets[0], (len(values), 1))
+    column, moved = 0, []
+    for index, joint in enumerate(joints):
+        for channel in joint.channels:
+            if channel[1] == "p" and index == 0:
+                root_position[:, "XYZ".index(channel[0])] = values[:, column]
+            elif channel[1] == "p":
+                axis = "XYZ".index(channel[0])
+                offsets[index, axis] = values[:, column].mean()
+                if np.ptp(values[:, column]) > 1e-3 * max(1e-9, float(np.abs(offsets[index]).max())):
+                    joint.moves = True
+            column += 1
+        if joint.moves:
+            moved.append(joint.name)
+    if moved:
+        named = ", ".join(moved[:3]) + (" ..." if len(moved) > 3 else "")
+        warnings.warn(
+            f"{path}: {len(moved)} joints ({named}) slide along their parents; their mean place is used", stacklevel=3
+        )
+    parents = tuple(joint.parent for joint in joints)
+    heads = offsets.copy()
+    for index, parent in enumerate(parents):
+        if parent >= 0:
+            heads[index] += heads[parent]
+    skeleton = Skeleton(_unique(joints), parents, heads * scale, _tails(joints, heads) * scale)
+    return skeleton, root_position * scale
+
+
+def _unique(joints: list[_Joint]) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+    for joint in joints:
+        name, copy = joint.name, 1
+        while name in names:
+            copy += 1
+            name = f"{joint.name}.{copy}"
+        names[name] = None
+    return tuple(names)
+
+
+def _tails(joints: list[_Joint], heads: Float[np.ndarray, "joints 3"]) -> Float[np.ndarray, "joints 3"]:
+    children: list[list[int]] = [[] for _ in joints]
+    for index, joint in enumerate(joints):
+        if joint.parent >= 0:
+            children[joint.parent].append(index)
+    tails = heads.copy()
+    for index, joint in enumerate(joints):
+        if children[index]:
+            tails[index] = heads[children[index]].mean(0)
+        elif joint.end_site is not None:
+            tails[index] = heads[index] + joint.end_site
+        elif joint.parent >= 0:
+            tails[index] = heads[index] + 0.5 * (heads[index] - heads[joint.parent])
+    return tails
+
+
+def _rotations(
+    joints: list[_Joint], values: Float[np.ndarray, "frames channels"]
+) -> Float[np.ndarray, "frames joints 4"]:
+    """Quaternions of the rotation channels multiplied in file order, neighbours in one hemisphere."""
+    wxyz = np.zeros((len(values), len(joints), 4))
+    wxyz[..., 0] = 1
+    column = 0
+    for index, joint in enumerate(joints):
+        for channel in joint.channels:
+            if channel[1] == "r":
+                half = np.deg2rad(values[:, column]) / 2
+                wxyz[:, index] = _turn(wxyz[:, index], "XYZ".index(channel[0]), np.cos(half), np.sin(half))
+            column += 1
+    flip = np.cumprod(np.where((wxyz[1:] * wxyz[:-1]).sum(-1) < 0, -1.0, 1.0), axis=0)
+    wxyz[1:] *= flip[..., None]
+    return wxyz
+
+
+def _turn(
+    wxyz: Float[np.ndarray, "frames 4"], axis: int, cos: Float[np.ndarray, "frames"], sin: Float[np.ndarray, "frames"]
+) -> Float[np.ndarray, "frames 4"]:
+    """wxyz * (cos, sin * e_axis)."""
+    w, v = wxyz[:, 0], wxyz[:, 1:]
+    result = np.empty_like(wxyz)
+    result[:, 0] = w * cos - v[:, axis] * sin
+    result[:, 1:] = v * cos[:, None] + np.cross(v, np.eye(3)[axis]) * sin[:, None]
+    result[:, 1 + axis] += w * sin
+    return result
+
+
+def write_bvh(path: Path, skeleton: Skeleton, clip: Clip, *, scale: float = 1.0) -> None:
+    """Write skeleton and motion, lengths times `scale`; angles are Z, X, Y in degrees, continuous in time."""
+    path = Path(path)
+    heads, tails = skeleton.heads * scale, skeleton.tails * scale
+    children: list[list[int]] = [[] for _ in skeleton.names]
+    for index, parent in enumerate(skeleton.parents):
+        if parent >= 0:
+            children[parent].append(index)
+    text, order = ["HIERARCHY"], []
+    # Depth first, as the channels have to follow the nesting of the file; a negative entry closes a brace.
+    stack = [(0, 0)]
+    while stack:
+        index, depth = stack.pop()
+        if index < 0:
+            text.append("\t" * depth + "}")
+            continue
+        parent = skeleton.parents[index]
+        offset = heads[index] - (heads[parent] if parent >= 0 else 0)
+        # Other programs end a name at the first blank.
+        name = re.sub(r"[\s{}]+", "_", skeleton.names[index])
+        text += [
+            "\t" * depth + ("JOINT " if parent >= 0 else "ROOT ") + name,
+            "\t" * depth + "{",
+            "\t" * (depth + 1) + "OFFSET {:.9g} {:.9g} {:.9g}".format(*offset),
+            "\t" * (depth + 1)
+            + ("CHANNELS 3 " if parent >= 0 else "CHANNELS 6 Xposition Yposition Zposition ")
+            + "Zrotation Xrotation Yrotation",
+        ]
+        order.append(index)
+        if not children[index]:
+            end = "OFFSET {:.9g} {:.9g} {:.9g}".format(*(tails[index] - heads[index]))
+            inner = "\t" * (depth + 1)
+            text += [inner + "End Site", inner + "{", inner + "\t" + end, inner + "}"]
+        stack.append((-1, depth))
+        stack += [(child, depth + 1) for child in reversed(children[index])]
+    angles = np.rad2deg(_continuous_zxy(clip.wxyz_parent_joint[:, order]))
+    rows = np.concatenate((clip.root_position * scale, angles.reshape(len(angles), -1)), axis=1)
+    text += ["MOTION", f"Frames: {len(rows)}", f"Frame Time: {1 / clip.fps:.9g}"]
+    # Ten significant digits: 1e-7 degrees, far below what the programs that read it resolve.
+    text += [" ".join(f"{value:.10g}" for value in row) for row in rows]
+    partial = path.with_name(path.name + ".part")
+    partial.write_text("\n".join(text) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def _continuous_zxy(wxyz: Float[np.ndarray, "frames joints 4"]) -> Float[np.ndarray, "frames joints 3"]:
+    """Angles (z, x, y) with R = Rz Rx Ry [rad]; of the two triples per rotation the one nearer to the frame before."""
+    w, x, y, z = np.moveaxis(wxyz / np.linalg.norm(wxyz, axis=-1, keepdims=True), -1, 0)
+    # Entries of R = Rz(a) Rx(b) Ry(c): R21 = sin b, R01 = -sin a cos b, R11 = cos a cos b, R20 = -cos b sin c.
+    sin_b = np.clip(2 * (y * z + w * x), -1, 1)
+    r01, r11 = 2 * (x * y - w * z), 1 - 2 * (x * x + z * z)
+    r20, r22 = 2 * (x * z - w * y), 1 - 2 * (x * x + y * y)
+    r00, r10 = 1 - 2 * (y * y + z * z), 2 * (x * y + w * z)
+    # At |b| = 90 degrees only a ± c is determined: leave c at 0 there.
+    locked = np.abs(sin_b) > 1 - 1e-12
+    a = np.where(locked, np.arctan2(r10, r00), np.arctan2(-r01, r11))
+    b = np.arctan2(sin_b, np.hypot(r01, r11))
+    c = np.where(locked, 0.0, np.arctan2(-r20, r22))
+    near = np.stack((a, b, c), -1)
+    far = np.stack((a + np.pi, np.pi - b, c + np.pi), -1)
+    result = np.empty_like(near)
+    before = np.zeros_like(near[0])
+    for frame in range(len(near)):
+        both = np.stack((near[frame], far[frame]))
+        both += 2 * np.pi * np.round((before - both) / (2 * np.pi))
+        nearer = np.abs(both - before).sum(-1).argmin(0)
+        before = np.take_along_axis(both, nearer[None, :, None], 0)[0]
+        result[frame] = before
+    return result
