@@ -1,1 +1,1 @@
-"""Kinema: prior."""
+"""Stage 7: what a video diffusion model thinks of a video. A prior knows no 3D."""

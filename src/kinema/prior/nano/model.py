@@ -1,0 +1,135 @@
+"""The denoiser: a diffusion transformer over 192 tokens, v-prediction on a cosine schedule."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import layer_norm, scaled_dot_product_attention, silu
+
+from kinema.prior.nano.codec import FRAMES, PATCH_FRAMES, STILL_VALUES, TIMES, TOKENS
+
+TEXT = 384
+CONDITIONS = 8
+MOMENTS = 7
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Everything beside the noisy latents, batched."""
+
+    text: Float[Tensor, "batch 384"]
+    """Sentence embedding; zeros: no text."""
+    still: Float[Tensor, "batch 48 192"]
+    """Patches of the character at rest, colours in [-1, 1]."""
+    motion: Float[Tensor, "batch 3"]
+    """phase [cycles or share of the window], period [frames, 0: an action], speed [leg lengths per frame]."""
+    camera: Float[Tensor, "batch 2"]
+    """yaw and elevation [rad]."""
+
+
+def signal_noise(t: Tensor) -> tuple[Tensor, Tensor]:
+    """Cosine schedule: z_t = cos(pi t / 2) z + sin(pi t / 2) noise."""
+    return torch.cos(t * (torch.pi / 2)), torch.sin(t * (torch.pi / 2))
+
+
+class Nano(nn.Module):
+    """Predicts v = alpha * noise - sigma * clean."""
+
+    def __init__(self, *, channels: int, width: int = 192, layers: int = 6, heads: int = 6) -> None:
+        super().__init__()
+        self.width, self.layers, self.heads, self.channels = width, layers, heads, channels
+        self.tokens_in = nn.Linear(channels, width)
+        self.still_in = nn.Linear(STILL_VALUES, width)
+        self.moment_in = nn.Linear(MOMENTS, width)
+        self.position = nn.Parameter(0.02 * torch.randn(TOKENS, width))
+        self.level = nn.Sequential(nn.Linear(64, width), nn.SiLU(), nn.Linear(width, width))
+        self.text_in = nn.Sequential(nn.Linear(TEXT, width), nn.SiLU(), nn.Linear(width, width))
+        self.shot_in = nn.Sequential(nn.Linear(CONDITIONS, width), nn.SiLU(), nn.Linear(width, width))
+        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
+        self.final = nn.Linear(width, 2 * width)
+        self.tokens_out = nn.Linear(width, channels)
+        # Quiet tokens are pure noise: v is then a multiple of z_t that depends on t alone, per channel.
+        self.skip = nn.Linear(width, channels)
+        for layer in (self.final, self.tokens_out, self.skip):
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def forward(
+        self, noisy: Float[Tensor, "batch 192 channels"], t: Float[Tensor, "batch"], given: Conditions
+    ) -> Float[Tensor, "batch 192 channels"]:
+        level = self.level(_waves(t))
+        c = silu(level + self.text_in(given.text) + self.shot_in(_shot_features(given)))
+        still = self.still_in(given.still).unsqueeze(1).expand(-1, TIMES, -1, -1).flatten(1, 2)
+        moments = self.moment_in(_moment_features(given.motion)).repeat_interleave(TOKENS // TIMES, dim=1)
+        x = self.tokens_in(noisy) + still + moments + self.position
+        for block in self.blocks:
+            x = block(x, c)
+        shift, scale = self.final(c).unsqueeze(1).chunk(2, -1)
+        x = layer_norm(x, (self.width,)) * (1 + scale) + shift
+        return self.tokens_out(x) + (_quiet_skip(t)[:, None] + self.skip(silu(level)))[:, None, :] * noisy
+
+    def clean(
+        self, noisy: Float[Tensor, "batch 192 channels"], t: Float[Tensor, "batch"], given: Conditions
+    ) -> Float[Tensor, "batch 192 channels"]:
+        """ẑ = alpha z_t - sigma v."""
+        alpha, sigma = (s[:, None, None] for s in signal_noise(t))
+        return alpha * noisy - sigma * self(noisy, t, given)
+
+
+class Block(nn.Module):
+    """Attention and MLP, both modulated by the conditions (adaLN-zero)."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.width, self.heads = width, heads
+        self.modulation = nn.Linear(width, 6 * width)
+        nn.init.zeros_(self.modulation.weight)
+        nn.init.zeros_(self.modulation.bias)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.proj = nn.Linear(width, width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+
+    def forward(self, x: Float[Tensor, "batch 192 width"], c: Float[Tensor, "batch width"]) -> Tensor:
+        shift_a, scale_a, gate_a, shift_m, scale_m, gate_m = self.modulation(c).unsqueeze(1).chunk(6, -1)
+        h = layer_norm(x, (self.width,)) * (1 + scale_a) + shift_a
+        q, k, v = self.qkv(h).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        h = scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(-2)
+        x = x + gate_a * self.proj(h)
+        h = layer_norm(x, (self.width,)) * (1 + scale_m) + shift_m
+        return x + gate_m * self.down(nn.functional.gelu(self.up(h), approximate="tanh"))
+
+
+def _waves(t: Float[Tensor, "batch"]) -> Float[Tensor, "batch 64"]:
+    frequencies = torch.exp(torch.linspace(0, math.log(200.0), 32, device=t.device, dtype=t.dtype))
+    angles = t[:, None] * frequencies
+    return torch.cat((angles.sin(), angles.cos()), -1)
+
+
+def _quiet_skip(t: Float[Tensor, "batch"]) -> Float[Tensor, "batch"]:
+    """Best linear guess of v from z_t for data of small variance d: alpha sigma (1 - d) / (alpha² d + sigma²)."""
+    alpha, sigma = signal_noise(t)
+    quiet = 0.05
+    return alpha * sigma * (1 - quiet) / (alpha**2 * quiet + sigma**2)
+
+
+def _moment_features(motion: Float[Tensor, "batch 3"]) -> Float[Tensor, "batch 4 7"]:
+    """Where in the cycle each group of frames is; for an action, where relative to its event."""
+    phase, period, speed = (column[:, None] for column in motion.unbind(-1))
+    frame = torch.arange(TIMES, device=motion.device, dtype=motion.dtype) * PATCH_FRAMES + (PATCH_FRAMES - 1) / 2
+    repeats = (period > 0).to(motion.dtype)
+    cycle = 2 * torch.pi * (phase + frame / torch.where(period > 0, period, torch.ones_like(period)))
+    to_event = (frame / FRAMES - phase) * (1 - repeats)
+    waves = [repeats * f(k * cycle) for k in (1, 2) for f in (torch.sin, torch.cos)]
+    return torch.stack((*waves, to_event, (1 - repeats).expand_as(to_event), speed.expand_as(to_event)), -1)
+
+
+def _shot_features(given: Conditions) -> Float[Tensor, "batch 8"]:
+    phase, period, speed = given.motion.unbind(-1)
+    yaw, elevation = given.camera.unbind(-1)
+    repeats = (period > 0).to(phase.dtype)
+    rate = repeats * 8.0 / torch.where(period > 0, period, torch.ones_like(period))
+    features = (rate, repeats, 5 * speed, (1 - repeats) * phase, yaw.sin(), yaw.cos(), elevation.sin(), rate * rate)
+    return torch.stack(features, -1)
