@@ -1,0 +1,123 @@
+"""Cut a surface into patches, each of which one Gaussian can stand for.
+
+Superpixels on a mesh: many sample points of the surface are clustered (Lloyd's algorithm) by position, direction and
+colour, so that patches bend neither round a sharp edge nor across a border of the texture.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.spatial import KDTree
+
+from kinema.asset.character import Mesh
+from kinema.errors import KinemaError
+from kinema.splat.surface import SurfacePoints, face_areas_normals, sample_surface, surface_colors
+
+SAMPLES_PER_PATCH = 8
+NORMAL_WEIGHT = 1.0
+"""Distance that a turn of the normal by 1 rad counts as, in patch diameters."""
+COLOR_WEIGHT = 2.0
+"""Distance that a change of colour by 1 counts as, in patch diameters."""
+SPREAD = 1.15
+"""Gaussians are wider than their patch by this factor, or gaps would show between them."""
+THICKNESS = 0.05
+"""Deviation along the normal, relative to that of an even patch."""
+OPACITY = 0.97
+
+
+@dataclass(frozen=True)
+class Patches:
+    """One row per patch."""
+
+    center: Float[np.ndarray, "n 3"]
+    deviation: Float[np.ndarray, "n 3"]
+    """Standard deviations along the axes [m]."""
+    axes: Float[np.ndarray, "n 3 3"]
+    """Columns: two tangents and the normal; a rotation."""
+    color: Float[np.ndarray, "n 3"]
+    opacity: float
+    anchor: SurfacePoints
+    """The sample nearest to the centre."""
+
+
+def cover(mesh: Mesh, count: int, *, rng: np.random.Generator, relax: int) -> Patches:
+    """About `count` patches of equal area (fewer where alpha cuts the surface away)."""
+    area, face_normal = face_areas_normals(mesh.vertices, mesh.faces)
+    diameter = np.sqrt(area.sum() / count)
+
+    def describe(samples: SurfacePoints, color: np.ndarray) -> np.ndarray:
+        point = samples.interpolate(mesh.faces, mesh.vertices.astype(np.float64))
+        normal = face_normal[samples.face]
+        return np.concatenate((point, NORMAL_WEIGHT * diameter * normal, COLOR_WEIGHT * diameter * color), -1)
+
+    samples, color = _solid(mesh, sample_surface(mesh, count * SAMPLES_PER_PATCH, rng=rng))
+    feature = describe(samples, color)
+    mean = describe(*_solid(mesh, sample_surface(mesh, count, rng=rng)))
+    for _ in range(relax):
+        label = _nearest(feature, mean)
+        mean, size = _average(feature, label, len(mean))
+        mean = mean[size > 0]
+    label = _nearest(feature, mean)
+    kept, label = np.unique(label, return_inverse=True)
+    return _moments(samples, feature[:, :3], face_normal[samples.face], color, label, len(kept), diameter)
+
+
+def _solid(mesh: Mesh, samples: SurfacePoints) -> tuple[SurfacePoints, np.ndarray]:
+    """The samples, with their colours, that a texture's alpha does not cut away."""
+    rgba = surface_colors(mesh, samples)
+    kept = np.flatnonzero(rgba[:, 3] >= 0.5)
+    if len(kept) == 0:
+        raise KinemaError(f"the mesh has nothing to see: its textures are transparent at all {len(rgba)} samples")
+    return samples[kept], rgba[kept, :3]
+
+
+def _nearest(feature: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    return np.asarray(KDTree(mean, balanced_tree=False, compact_nodes=False).query(feature, workers=2)[1])
+
+
+def _average(values: np.ndarray, label: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    size = np.bincount(label, minlength=count)
+    total = np.stack([np.bincount(label, values[:, k], count) for k in range(values.shape[1])], -1)
+    return total / np.maximum(size, 1)[:, None], size
+
+
+def _moments(
+    samples: SurfacePoints,
+    point: np.ndarray,
+    normal: np.ndarray,
+    color: np.ndarray,
+    label: np.ndarray,
+    count: int,
+    diameter: float,
+) -> Patches:
+    center, _ = _average(point, label, count)
+    n, _ = _average(normal, label, count)
+    length = np.linalg.norm(n, axis=-1, keepdims=True)
+    first = np.zeros(count, dtype=np.int64)
+    first[label[::-1]] = np.arange(len(label))[::-1]
+    n = np.where(length > 1e-6, n / np.maximum(length, 1e-6), normal[first])
+    # Two tangents of the patch's plane, turned so that the spread of the patch is diagonal in them.
+    helper = np.where(np.abs(n[:, :1]) < 0.7, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+    t1 = np.cross(n, helper)
+    t1 /= np.linalg.norm(t1, axis=-1, keepdims=True)
+    t2 = np.cross(n, t1)
+    offset = point - center[label]
+    x, y = (offset * t1[label]).sum(-1), (offset * t2[label]).sum(-1)
+    xx, xy, yy = _average(np.stack((x * x, x * y, y * y), -1), label, count)[0].T
+    # A patch of few samples is larger than their spread: each stands for a disc of diameter²/SAMPLES area,
+    # whose variance along either tangent is its area / 4 pi.
+    own = diameter**2 / SAMPLES_PER_PATCH / (4 * np.pi)
+    xx, yy = xx + own, yy + own
+    turn = 0.5 * np.arctan2(2 * xy, xx - yy)
+    c, s = np.cos(turn)[:, None], np.sin(turn)[:, None]
+    middle, radius = (xx + yy) / 2, np.hypot((xx - yy) / 2, xy)
+    even = diameter / np.sqrt(4 * np.pi)
+    along = np.sqrt(np.stack((middle + radius, np.maximum(middle - radius, own)), -1)) * SPREAD
+    deviation = np.concatenate((along, np.full((count, 1), THICKNESS * even)), -1)
+    axes = np.stack((c * t1 + s * t2, c * t2 - s * t1, n), -1)
+    # The sample nearest to the centre of each patch.
+    distance = (offset * offset).sum(-1)
+    order = np.lexsort((distance, label))
+    starts = np.searchsorted(label[order], np.arange(count))
+    return Patches(center, deviation, axes, _average(color, label, count)[0], OPACITY, samples[order[starts]])

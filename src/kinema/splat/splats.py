@@ -1,0 +1,91 @@
+"""Stage 4: a character's surface as a cloud of 3D Gaussians."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.asset.character import Mesh
+from kinema.splat.surface import SurfacePoints
+from kinema.transforms import matrix_to_quaternion, quaternion_to_matrix
+
+SH_DC = 0.28209479177387814
+"""Y₀₀: a coefficient c of degree 0 is the colour 0.5 + SH_DC c."""
+
+
+@dataclass(frozen=True)
+class Splats:
+    """Gaussians at rest, with the unactivated values that are optimised and stored in .ply files."""
+
+    centers: Float[Tensor, "n 3"]
+    scales_log: Float[Tensor, "n 3"]
+    """Natural logarithm of the standard deviations [m]."""
+    wxyz: Float[Tensor, "n 4"]
+    """Axes of the scales; of any length but zero."""
+    opacity_logit: Float[Tensor, "n"]
+    sh: Float[Tensor, "n k 3"]
+    """Spherical harmonics of degree 0–3 (k = 1, 4, 9 or 16) in the 3DGS order and scale."""
+
+    def __len__(self) -> int:
+        return self.centers.shape[0]
+
+    @property
+    def covariances(self) -> Float[Tensor, "n 3 3"]:
+        """R diag(s²) Rᵀ [m²]."""
+        half = quaternion_to_matrix(self.wxyz) * self.scales_log.exp()[:, None, :]
+        return half @ half.mT
+
+    @property
+    def opacities(self) -> Float[Tensor, "n"]:
+        """In (0, 1)."""
+        return self.opacity_logit.sigmoid()
+
+    @property
+    def colors(self) -> Float[Tensor, "n 3"]:
+        """sRGB of degree 0, that is without dependence on the view, clamped to what a screen shows."""
+        return (0.5 + SH_DC * self.sh[:, 0]).clamp(0, 1)
+
+    def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "Splats":
+        return Splats(
+            self.centers.to(device, dtype),
+            self.scales_log.to(device, dtype),
+            self.wxyz.to(device, dtype),
+            self.opacity_logit.to(device, dtype),
+            self.sh.to(device, dtype),
+        )
+
+    def __getitem__(self, index: Tensor | slice) -> "Splats":
+        return Splats(
+            self.centers[index], self.scales_log[index], self.wxyz[index], self.opacity_logit[index], self.sh[index]
+        )
+
+    @staticmethod
+    def from_mesh(
+        mesh: Mesh, count: int = 10_000, *, rng: np.random.Generator, relax: int = 3
+    ) -> tuple["Splats", SurfacePoints]:
+        """Flat Gaussians on the surface, and where on the surface each one sits (for its skin weights).
+
+        The surface is cut into `count` patches of similar size, colour and direction (splat/cover.py); each
+        becomes the Gaussian with the patch's mean, spread and mean colour.
+
+        Args:
+            mesh: What to cover.
+            count: Number of Gaussians; fewer only where a texture cuts all of a patch away.
+            rng: Source of the sampling pattern.
+            relax: Rounds of evening out; 0 is the fastest and roughest.
+        """
+        from kinema.splat.cover import cover
+
+        patches = cover(mesh, count, rng=rng, relax=relax)
+        return (
+            Splats(
+                torch.from_numpy(patches.center).float(),
+                torch.from_numpy(np.log(patches.deviation)).float(),
+                matrix_to_quaternion(torch.from_numpy(patches.axes)).float(),
+                torch.full((len(patches.center),), patches.opacity).logit(),
+                ((torch.from_numpy(patches.color) - 0.5) / SH_DC).float()[:, None],
+            ),
+            patches.anchor,
+        )

@@ -1,0 +1,162 @@
+import numpy as np
+import pytest
+import torch
+from torch.testing import assert_close
+
+from kinema.asset.character import Character, Mesh, Skeleton
+from kinema.errors import KinemaError
+from kinema.rig.kinematics import Rig, forward_kinematics
+from kinema.splat.pose import pose_splats
+from kinema.splat.splats import Splats
+from kinema.splat.surface import nearest_surface, sample_surface, surface_colors
+from kinema.splat.transfer import canonical_colors, splat_character, transfer_weights
+
+
+def square_mesh(**look) -> Mesh:
+    """The unit square in the ground plane, two triangles."""
+    corners = np.array([[0.0, 0, 0], [1, 0, 0], [1, 0, 1], [0, 0, 1]])
+    return Mesh(corners, np.array([[0, 2, 1], [0, 3, 2]]), look.pop("colors", np.ones((4, 3))), **look)
+
+
+def sphere_mesh() -> Mesh:
+    import trimesh
+
+    ball = trimesh.creation.icosphere(3)
+    return Mesh(np.asarray(ball.vertices), np.asarray(ball.faces), (np.asarray(ball.vertices) + 1) / 2)
+
+
+def bent_character() -> Character:
+    """A ball with two joints whose weights pass linearly from one to the other."""
+    mesh = sphere_mesh()
+    share = (mesh.vertices[:, 1:2] + 1) / 2
+    skeleton = Skeleton(("a", "b"), (-1, 0), np.array([[0.0, -1, 0], [0, 0, 0]]), np.array([[0.0, 0, 0], [0, 1, 0]]))
+    return Character("ball", mesh, skeleton, np.concatenate((1 - share, share), -1))
+
+
+def test_every_face_gets_its_share_of_samples_within_one():
+    mesh = sphere_mesh()
+    samples = sample_surface(mesh, 5000, rng=np.random.default_rng(0))
+    corners = mesh.vertices[mesh.faces]
+    area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=-1)
+    share = 5000 * area / area.sum()
+    assert (np.abs(np.bincount(samples.face, minlength=len(area)) - share) < 1 + 1e-9).all()
+    assert_close(samples.barycentric.sum(-1), np.ones(5000))
+    assert (samples.barycentric >= 0).all()
+
+
+def test_gaussians_are_flat_even_and_on_the_surface():
+    splats, anchors = Splats.from_mesh(sphere_mesh(), 2000, rng=np.random.default_rng(0))
+    assert len(splats) == len(anchors) == 2000
+    radius = splats.centers.norm(dim=-1)
+    assert ((radius - 1).abs() < 0.02).all()
+    # The thin axis is the normal, which on a ball is the centre's direction.
+    thin = torch.linalg.eigh(splats.covariances)[1][:, :, 0]
+    assert ((thin * splats.centers / radius[:, None]).sum(-1).abs() > 0.99).all()
+    # The total of the patches' 4 pi s1 s2 is the area (SPREAD² wider).
+    area = 4 * torch.pi * splats.scales_log[:, :2].sum(-1).exp()
+    assert area.std() / area.mean() < 0.3
+    assert_close(area.sum() / 1.15**2, torch.tensor(4 * torch.pi), rtol=0.1, atol=0)
+
+
+def test_nearest_point_is_the_nearest_of_all_faces():
+    from trimesh.triangles import closest_point
+
+    rng = np.random.default_rng(0)
+    # Long thin triangles among small ones, so that the nearest sample is often not on the nearest face.
+    vertices = rng.normal(size=(60, 3)) * np.repeat([0.1, 3.0], 30)[:, None]
+    mesh = Mesh(vertices, rng.permutation(60).reshape(20, 3), np.ones((60, 3)))
+    points = rng.normal(size=(200, 3)) * 2
+    found = nearest_surface(mesh, points)
+    every = np.stack(
+        [
+            np.linalg.norm(closest_point(np.repeat(vertices[f][None], 200, 0), points) - points, axis=-1)
+            for f in mesh.faces
+        ]
+    )
+    place = found.interpolate(mesh.faces, vertices)
+    assert_close(np.linalg.norm(place - points, axis=-1), every.min(0), atol=1e-9, rtol=0)
+
+
+def test_color_is_vertex_color_times_texture():
+    texture = np.zeros((2, 2, 4), dtype=np.uint8)
+    texture[..., 3] = 255
+    texture[:, 1, 0] = 255
+    uv = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
+    mesh = square_mesh(
+        colors=np.full((4, 3), 0.5), uv=uv, textures=(texture,), face_texture=np.zeros(2, dtype=np.int64)
+    )
+    points = nearest_surface(mesh, np.array([[0.25, 0.0, 0.5], [0.75, 0.0, 0.5], [0.5, 0.3, 0.5]]))
+    rgba = surface_colors(mesh, points)
+    # Texel centres are at u = 0.25 and 0.75; half way between them both count the same.
+    assert_close(rgba, np.array([[0, 0, 0, 1], [0.5, 0, 0, 1], [0.25, 0, 0, 1]]))
+
+
+def test_holes_in_the_texture_get_no_gaussians():
+    texture = np.full((1, 8, 4), 255, dtype=np.uint8)
+    texture[:, :4, 3] = 0
+    uv = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
+    mesh = square_mesh(uv=uv, textures=(texture,), face_texture=np.zeros(2, dtype=np.int64))
+    splats, _ = Splats.from_mesh(mesh, 400, rng=np.random.default_rng(0))
+    assert ((splats.centers[:, 0] > 0.5) & (splats.centers[:, 0] < 1)).all()
+
+
+def test_nothing_to_sample_is_one_line():
+    empty = Mesh(np.zeros((3, 3)), np.array([[0, 1, 2]]), np.ones((3, 3)))
+    with pytest.raises(KinemaError, match="no surface"):
+        Splats.from_mesh(empty, 10, rng=np.random.default_rng(0))
+
+
+def test_weights_follow_the_surface_exactly():
+    character = bent_character()
+    _, places = Splats.from_mesh(character.mesh, 500, rng=np.random.default_rng(0))
+    on_surface = torch.from_numpy(places.interpolate(character.mesh.faces, character.mesh.vertices))
+    exact = transfer_weights(character, places)
+    searched = transfer_weights(character, on_surface)
+
+    def share(skin):
+        return (skin.weights * (skin.joints == 1)).sum(-1)
+
+    # The weight field is linear in y, hence so is its barycentric interpolation.
+    assert_close(share(exact), ((on_surface[:, 1] + 1) / 2).float(), atol=1e-6, rtol=0)
+    assert_close(share(searched), share(exact), atol=1e-5, rtol=0)
+
+
+def test_posing_has_the_right_gradient():
+    character = bent_character()
+    splats, skin = splat_character(character, 12, rng=np.random.default_rng(0))
+    splats = splats.to(dtype=torch.float64)
+    skin = type(skin)(skin.joints, skin.weights.double())
+    assert character.skeleton is not None
+    rig = Rig.from_skeleton(character.skeleton, dtype=torch.float64)
+
+    def run(root, angles, centers, scales_log, wxyz):
+        moved = Splats(centers, scales_log, wxyz, splats.opacity_logit, splats.sh)
+        posed = pose_splats(moved, skin, rig, forward_kinematics(rig, root, angles))
+        return posed.centers, posed.covariances
+
+    g = torch.Generator().manual_seed(0)
+    root = torch.randn(2, 3, generator=g, dtype=torch.float64, requires_grad=True)
+    angles = torch.randn(2, 2, 3, generator=g, dtype=torch.float64, requires_grad=True)
+    rest = [x.clone().requires_grad_() for x in (splats.centers, splats.scales_log, splats.wxyz)]
+    assert torch.autograd.gradcheck(run, (root, angles, *rest), fast_mode=True)
+
+
+def test_a_rigid_motion_rotates_covariances():
+    character = bent_character()
+    splats, skin = splat_character(character, 50, rng=np.random.default_rng(0))
+    assert character.skeleton is not None
+    rig = Rig.from_skeleton(character.skeleton)
+    angles = torch.zeros(1, 2, 3)
+    angles[0, 0, 0] = torch.pi / 2
+    posed = pose_splats(splats, skin, rig, forward_kinematics(rig, rig.heads[:1], angles))
+    # A yaw of 90 degrees about the vertical axis: (x, y, z) -> (z, y, -x).
+    turn = torch.tensor([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])
+    assert_close(posed.centers[0], splats.centers @ turn.mT, atol=1e-6, rtol=0)
+    assert_close(posed.covariances[0], turn @ splats.covariances @ turn.mT, atol=1e-6, rtol=0)
+
+
+def test_canonical_colors_tell_left_from_right_and_front_from_back():
+    mesh = sphere_mesh()
+    feet = torch.tensor([[1.0, -1, 1], [-1, -1, 1], [1, -1, -1], [-1, -1, -1]])
+    assert_close(canonical_colors(mesh, feet), torch.tensor([[1.0, 0, 1], [0, 0, 1], [1, 0, 0], [0, 0, 0]]))
+    assert_close(canonical_colors(mesh, torch.zeros(1, 3)), torch.full((1, 3), 0.5), atol=0.01, rtol=0)
