@@ -1,0 +1,94 @@
+"""FBX, BLEND and USD through Blender, always in a process of its own.
+
+Blender is found, in this order, as the Python named by KINEMA_BLENDER_PYTHON, as `.venv-blender/bin/python` beside
+the checkout, or as `blender` on the PATH. The `bpy` wheel wants numpy < 2, hence an environment of its own.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+from kinema.errors import KinemaError
+
+SCRIPT = Path(__file__).with_name("blender_script.py")
+READ = (".fbx", ".blend", ".usd", ".usda", ".usdc", ".usdz", ".glb", ".gltf")
+WRITTEN = (".fbx", ".blend", ".usd", ".usda", ".usdc", ".usdz", ".glb")
+
+
+def blender_command() -> list[str] | None:
+    """How to run a Python script in Blender (the script and `--` follow), or None where there is no Blender."""
+    named = os.environ.get("KINEMA_BLENDER_PYTHON")
+    if named:
+        if not Path(named).is_file():
+            raise KinemaError(f"KINEMA_BLENDER_PYTHON={named}: there is no such program")
+        return [named, "-I"]
+    beside = Path(__file__).parents[3] / ".venv-blender" / "bin" / "python"
+    if beside.is_file():
+        return [str(beside), "-I"]
+    program = shutil.which("blender")
+    return [program, "--background", "--factory-startup", "--python"] if program else None
+
+
+def run_blender(script: Path, arguments: list[str], *, about: Path, timeout: float = 300.0) -> str:
+    """Run a script in Blender and return what it printed; whatever goes wrong is one line about the file `about`.
+
+    A script tells a reason by printing a line that begins with "KINEMA: ".
+    """
+    command = blender_command()
+    if command is None:
+        raise KinemaError(
+            f"{about}: needs Blender: put `blender` on the PATH, or install bpy into an environment of its own"
+            " and name its Python in KINEMA_BLENDER_PYTHON (docs/formats.md)"
+        )
+    try:
+        done = subprocess.run(
+            [*command, str(script), "--", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+        )
+    except subprocess.TimeoutExpired:
+        raise KinemaError(f"{about}: Blender did not finish within {timeout:g} s") from None
+    except OSError as error:
+        raise KinemaError(f"{about}: Blender cannot be run ({command[0]}: {error.strerror})") from None
+    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    told = [line.removeprefix("KINEMA: ") for line in lines if line.startswith("KINEMA: ")]
+    if told:
+        raise KinemaError(f"{about}: Blender says: {told[-1].removeprefix('Error: ')[:300]}")
+    if done.returncode < 0:
+        raise KinemaError(f"{about}: Blender crashed ({signal.Signals(-done.returncode).name})")
+    if done.returncode:
+        raise KinemaError(f"{about}: Blender failed: {lines[-1][:300] if lines else f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+def convert_with_blender(source: Path, target: Path, *, fps: float = 30.0, timeout: float = 300.0) -> None:
+    """Write `source` (FBX, BLEND, USD, GLB) as `target` (GLB, FBX, BLEND, USD).
+
+    `fps` is the rate at which the clips of a GLB, which names none, are sampled into Blender's whole frames.
+    """
+    source, target = Path(source), Path(target)
+    if source.suffix.lower() not in READ:
+        raise KinemaError(f"{source}: Blender is used for {' '.join(READ)}, not for {source.suffix!r}")
+    if target.suffix.lower() not in WRITTEN:
+        raise KinemaError(f"{target}: Blender is used for {' '.join(WRITTEN)}, not for {target.suffix!r}")
+    if not source.is_file():
+        raise KinemaError(f"{source}: there is no such file")
+    # Blender takes the format from the suffix and may write textures beside the file, so a folder is the ".part".
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=target.stem, suffix=".part") as folder:
+        partial = Path(folder) / target.name
+        run_blender(SCRIPT, [str(source.resolve()), str(partial.resolve()), str(fps)], about=source, timeout=timeout)
+        if not partial.is_file():
+            raise KinemaError(f"{source}: Blender wrote no {target.suffix[1:].upper()}")
+        for extra in Path(folder).iterdir():
+            if extra.is_dir():
+                shutil.copytree(extra, target.parent / extra.name, dirs_exist_ok=True)
+            elif extra != partial:
+                extra.replace(target.parent / extra.name)
+        partial.replace(target)

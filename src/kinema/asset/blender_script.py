@@ -1,0 +1,120 @@
+"""Runs inside Blender (or a Python with `bpy`), never inside Kinema: converts one file into another.
+
+    blender --background --factory-startup --python blender_script.py -- SOURCE TARGET FPS
+    python blender_script.py -- SOURCE TARGET FPS
+
+What Blender holds against a file is printed as one line that begins with KINEMA: and the exit code is 3.
+"""
+
+import sys
+from pathlib import Path
+
+import bpy
+
+
+def import_gltf(path, fps):
+    # The importer turns seconds into frames of the scene: with the clip's own rate keys fall on whole frames.
+    bpy.context.scene.render.fps = max(1, round(fps))
+    bpy.ops.import_scene.gltf(filepath=path)
+
+
+def import_fbx(path, fps):
+    if hasattr(bpy.types, "WM_OT_fbx_import"):
+        bpy.ops.wm.fbx_import(filepath=path)
+    else:
+        bpy.ops.import_scene.fbx(filepath=path)
+
+
+def import_usd(path, fps):
+    bpy.ops.wm.usd_import(filepath=path)
+
+
+def open_blend(path, fps):
+    # A .blend may carry Python of its own: it is not run.
+    bpy.ops.wm.open_mainfile(filepath=path, load_ui=False, use_scripts=False)
+
+
+def export_gltf(path):
+    bpy.ops.export_scene.gltf(
+        filepath=path,
+        export_format="GLB" if path.endswith(".glb") else "GLTF_SEPARATE",
+        export_extras=True,
+        export_all_influences=True,
+        export_optimize_animation_size=False,
+        export_animation_mode="ACTIONS",
+    )
+
+
+def export_fbx(path):
+    bpy.ops.export_scene.fbx(
+        filepath=path,
+        add_leaf_bones=False,
+        # Keys are kept as they are: simplifying moves joints by more than a percent of the body.
+        bake_anim_simplify_factor=0.0,
+        bake_anim_use_nla_strips=False,
+        bake_anim_use_all_actions=True,
+        use_custom_props=True,
+        path_mode="COPY",
+        embed_textures=True,
+    )
+
+
+def export_usd(path):
+    bpy.ops.wm.usd_export(filepath=path, export_animation=True, convert_orientation=True)
+
+
+def save_blend(path):
+    bpy.ops.file.pack_all()
+    bpy.ops.wm.save_as_mainfile(filepath=path, check_existing=False)
+
+
+IMPORT = {
+    ".glb": import_gltf,
+    ".gltf": import_gltf,
+    ".fbx": import_fbx,
+    ".usd": import_usd,
+    ".usda": import_usd,
+    ".usdc": import_usd,
+    ".usdz": import_usd,
+    ".blend": open_blend,
+}
+EXPORT = {
+    ".glb": export_gltf,
+    ".gltf": export_gltf,
+    ".fbx": export_fbx,
+    ".usd": export_usd,
+    ".usda": export_usd,
+    ".usdc": export_usd,
+    ".usdz": export_usd,
+    ".blend": save_blend,
+}
+
+
+def frame_range():
+    """Let the scene's range cover every action, since exporters sample that range."""
+    ranges = [action.frame_range for action in bpy.data.actions]
+    if ranges:
+        bpy.context.scene.frame_start = int(min(first for first, _ in ranges))
+        bpy.context.scene.frame_end = round(max(last for _, last in ranges))
+
+
+def main():
+    source, target, fps = sys.argv[sys.argv.index("--") + 1 :]
+    read, write = IMPORT[Path(source).suffix.lower()], EXPORT[Path(target).suffix.lower()]
+    try:
+        if read is not open_blend:
+            bpy.ops.wm.read_factory_settings(use_empty=True)
+        read(source, float(fps))
+        if not bpy.data.objects:
+            raise RuntimeError("nothing was found in it")
+        if read is not open_blend:
+            frame_range()
+        write(target)
+    except Exception as error:
+        # RuntimeErrors of operators are several lines with the reason in the first; tracebacks are in their tail.
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        print("KINEMA: " + (lines[-1] if "Traceback" in str(error) else lines[0] if lines else repr(error)), flush=True)
+        sys.exit(3)
+
+
+main()
