@@ -1,0 +1,117 @@
+"""Rigs and clips from cleaned .npz files: rotation-only joints, quaternions in each joint's own file axes.
+
+Keys: names, parents, offsets (in the parent's axes), inverse_bind, vertices, faces, weights, base_color, fps,
+clip_names, clip/NAME/{root_pos, local_quat_wxyz}. The bind pose is the rest pose; the file's up axis is found from
+where the clips put the bind pose's axes, so that the character stands on y = 0 and faces +Z.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton
+from kinema.errors import KinemaError
+
+Z_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+"""Bind poses that were modelled with Z up, facing -Y."""
+
+
+def load_clips_npz(path: Path, *, height: float = 1.0, clips: bool = True) -> Character:
+    """Read a rig; it is scaled to the given height at rest [m]."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            data = {key: file[key] for key in file.files}
+        names = tuple(str(name) for name in data["names"])
+        parents = tuple(int(p) for p in data["parents"])
+        bind = np.linalg.inv(data["inverse_bind"].astype(np.float64))
+        offsets = data["offsets"].astype(np.float64)
+    except (OSError, ValueError, KeyError) as error:
+        raise KinemaError(f"{path}: not a rig in .npz form ({error})") from None
+    posed = _skinned_rest(data)
+    turn = np.eye(3) if _is_y_up(data["vertices"], posed) else Z_UP
+    # World units per bind unit: the clips' offsets are in the file's world, the bind pose may be 100 times smaller.
+    bones = np.linalg.norm(bind[1:, :3, 3] - bind[list(parents[1:]), :3, 3], axis=-1)
+    unit = float(np.median(np.linalg.norm(offsets[1:], axis=-1)[bones > 0] / bones[bones > 0]))
+    linear = bind[:, :3, :3] / np.linalg.norm(bind[:, :3, :3], axis=1, keepdims=True)
+    R_world_file = turn @ linear
+    heads = unit * bind[:, :3, 3] @ turn.T
+    vertices = unit * data["vertices"].astype(np.float64) @ turn.T
+    scale = height / float(np.ptp(vertices[:, 1]))
+    shift = -np.array([0.0, vertices[:, 1].min(), 0.0])
+    heads, vertices = (heads + shift) * scale, (vertices + shift) * scale
+    weights = data["weights"].astype(np.float64)
+    weights = weights / weights.sum(-1, keepdims=True)
+    skeleton = Skeleton(names, parents, heads, _tails(heads, parents, vertices, weights), _matrix_to_wxyz(R_world_file))
+    mesh = Mesh(vertices, data["faces"].astype(np.int64), data["base_color"].astype(np.float64))
+    # Walkers stand on y = 0 in their clips already; swimmers hang around y = 0 and are lifted with their mesh.
+    lift = shift * scale if posed[:, 1].min() < -0.1 * np.ptp(posed[:, 1]) else np.zeros(3)
+    wanted = [str(name) for name in data["clip_names"]] if clips else []
+    motions = tuple(_clip(data, name, R_world_file, parents, scale, lift) for name in wanted)
+    return Character(path.stem, mesh, skeleton, weights, motions, Frame(turn, scale * unit, shift * scale))
+
+
+def _skinned_rest(data: dict[str, np.ndarray]) -> np.ndarray:
+    """The mesh as the file's scene shows it, in the file's world."""
+    skinning = data["rest_world"].astype(np.float64) @ data["inverse_bind"].astype(np.float64)
+    points = np.concatenate((data["vertices"], np.ones((len(data["vertices"]), 1))), 1)
+    return np.einsum("vj,jab,vb->va", data["weights"], skinning, points, optimize=True)[:, :3]
+
+
+def _is_y_up(bind: np.ndarray, posed: np.ndarray) -> bool:
+    """The linear part of the best affine map from bind to posed says which bind axis becomes up."""
+    linear = np.linalg.lstsq(bind - bind.mean(0), posed - posed.mean(0), rcond=None)[0].T
+    return bool(abs(linear[1, 1]) > abs(linear[1, 2]))
+
+
+def _clip(
+    data: dict[str, np.ndarray],
+    name: str,
+    R_world_file: np.ndarray,
+    parents: tuple[int, ...],
+    scale: float,
+    lift: np.ndarray,
+) -> Clip:
+    """R_parent_joint with world axes at rest is B_p q B_jᵀ, where B are the file's axes at rest."""
+    quaternions = data[f"clip/{name}/local_quat_wxyz"].astype(np.float64)
+    above = np.stack([R_world_file[p] if p >= 0 else np.eye(3) for p in parents])
+    local = above @ _wxyz_to_matrix(quaternions) @ R_world_file.transpose(0, 2, 1)
+    wxyz = _matrix_to_wxyz(local)
+    sign = np.cumprod(np.where((wxyz[1:] * wxyz[:-1]).sum(-1) < 0, -1.0, 1.0), axis=0)
+    wxyz[1:] *= sign[..., None]
+    return Clip(name, float(data["fps"]), data[f"clip/{name}/root_pos"].astype(np.float64) * scale + lift, wxyz)
+
+
+def _tails(
+    heads: np.ndarray, parents: tuple[int, ...], vertices: np.ndarray, weights: np.ndarray
+) -> Float[np.ndarray, "joints 3"]:
+    """The children's mean head; a leaf ends at the middle of what it carries, mirrored beyond it."""
+    tails = heads.copy()
+    top = weights.argmax(-1)
+    for j in range(len(parents)):
+        children = [c for c, p in enumerate(parents) if p == j]
+        if children:
+            tails[j] = heads[children].mean(0)
+        elif (top == j).any():
+            tails[j] = 2 * vertices[top == j].mean(0) - heads[j]
+        else:
+            tails[j] = heads[j] + 0.5 * (heads[j] - heads[max(parents[j], 0)])
+    return tails
+
+
+def _wxyz_to_matrix(wxyz: np.ndarray) -> np.ndarray:
+    w, x, y, z = np.moveaxis(wxyz / np.linalg.norm(wxyz, axis=-1, keepdims=True), -1, 0)
+    rows = (
+        1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
+        2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+        2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y),
+    )  # fmt: skip
+    return np.stack(rows, -1).reshape(*w.shape, 3, 3)
+
+
+def _matrix_to_wxyz(matrix: np.ndarray) -> np.ndarray:
+    import torch
+
+    from kinema.transforms import matrix_to_quaternion
+
+    return matrix_to_quaternion(torch.from_numpy(np.ascontiguousarray(matrix))).numpy()
