@@ -2,7 +2,7 @@
 
 import itertools
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -25,6 +25,7 @@ class Shot:
     """Travel of the base path [leg lengths per frame]."""
 
 
+@runtime_checkable
 class VideoPrior(Protocol):
     """A text-to-video model. `t` in (0, 1) is the share of its noise schedule: 0 clean, 1 pure noise.
 

@@ -11,8 +11,8 @@ from torch.nn.functional import layer_norm, scaled_dot_product_attention, silu
 from kinema.prior.nano.codec import FRAMES, PATCH_FRAMES, STILL_VALUES, TIMES, TOKENS
 
 TEXT = 384
-CONDITIONS = 8
-MOMENTS = 7
+CONDITIONS = 9
+MOMENTS = 8
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,11 @@ class Conditions:
     """Sentence embedding; zeros: no text."""
     still: Float[Tensor, "batch 48 192"]
     """Patches of the character at rest, colours in [-1, 1]."""
-    motion: Float[Tensor, "batch 3"]
-    """phase [cycles or share of the window], period [frames, 0: an action], speed [leg lengths per frame]."""
+    motion: Float[Tensor, "batch 4"]
+    """phase [cycles or share of the window], period [frames, 0: an action], speed [leg lengths per frame], 1 if known.
+
+    All zero means that nobody told: then the model has to see the phase for itself, as it does when it judges clips.
+    """
     camera: Float[Tensor, "batch 2"]
     """yaw and elevation [rad]."""
 
@@ -115,21 +118,24 @@ def _quiet_skip(t: Float[Tensor, "batch"]) -> Float[Tensor, "batch"]:
     return alpha * sigma * (1 - quiet) / (alpha**2 * quiet + sigma**2)
 
 
-def _moment_features(motion: Float[Tensor, "batch 3"]) -> Float[Tensor, "batch 4 7"]:
+def _moment_features(motion: Float[Tensor, "batch 4"]) -> Float[Tensor, "batch 4 8"]:
     """Where in the cycle each group of frames is; for an action, where relative to its event."""
-    phase, period, speed = (column[:, None] for column in motion.unbind(-1))
+    phase, period, speed, known = (column[:, None] for column in motion.unbind(-1))
     frame = torch.arange(TIMES, device=motion.device, dtype=motion.dtype) * PATCH_FRAMES + (PATCH_FRAMES - 1) / 2
-    repeats = (period > 0).to(motion.dtype)
+    repeats = known * (period > 0)
+    action = known - repeats
     cycle = 2 * torch.pi * (phase + frame / torch.where(period > 0, period, torch.ones_like(period)))
-    to_event = (frame / FRAMES - phase) * (1 - repeats)
     waves = [repeats * f(k * cycle) for k in (1, 2) for f in (torch.sin, torch.cos)]
-    return torch.stack((*waves, to_event, (1 - repeats).expand_as(to_event), speed.expand_as(to_event)), -1)
-
-
-def _shot_features(given: Conditions) -> Float[Tensor, "batch 8"]:
-    phase, period, speed = given.motion.unbind(-1)
-    yaw, elevation = given.camera.unbind(-1)
-    repeats = (period > 0).to(phase.dtype)
-    rate = repeats * 8.0 / torch.where(period > 0, period, torch.ones_like(period))
-    features = (rate, repeats, 5 * speed, (1 - repeats) * phase, yaw.sin(), yaw.cos(), elevation.sin(), rate * rate)
+    constant = (action, known, 5 * known * speed)
+    features = (*waves, action * (frame / FRAMES - phase), *(value.expand(-1, TIMES) for value in constant))
     return torch.stack(features, -1)
+
+
+def _shot_features(given: Conditions) -> Float[Tensor, "batch 9"]:
+    phase, period, speed, known = given.motion.unbind(-1)
+    yaw, elevation = given.camera.unbind(-1)
+    repeats = known * (period > 0)
+    action = known - repeats
+    rate = repeats * 8.0 / torch.where(period > 0, period, torch.ones_like(period))
+    motion = (rate, rate * rate, repeats, action, action * phase, 5 * known * speed)
+    return torch.stack((*motion, yaw.sin(), yaw.cos(), elevation.sin()), -1)

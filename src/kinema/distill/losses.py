@@ -1,0 +1,50 @@
+"""Energies beside the prior's: what a body on the ground does not do."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.rig.limbs import Limbs
+from kinema.transforms import apply
+
+
+def ground(
+    T_world_joint: Float[Tensor, "frames joints 3 4"], corners: Float[Tensor, "joints 8 3"]
+) -> Float[Tensor, ""]:
+    """mean(max(-v_y, 0)) over the corners of the bones' cuboids (AKD's L_ground) [m]."""
+    height = apply(T_world_joint, corners.expand(len(T_world_joint), -1, -1, -1))[..., 1]
+    return (-height).clamp(min=0).mean()
+
+
+def sole_points(T_world_joint: Float[Tensor, "frames joints 3 4"], limbs: Limbs) -> Float[Tensor, "frames points 3"]:
+    """Front and back end of every foot's sole, leg after leg [m]."""
+    feet = torch.tensor([leg.joints[-1] for leg in limbs.legs])
+    soles = torch.stack([torch.from_numpy(leg.soles).to(T_world_joint) for leg in limbs.legs])
+    return apply(T_world_joint[:, feet], soles.expand(len(T_world_joint), -1, -1, -1)).flatten(1, 2)
+
+
+def sole_penetration(points: Float[Tensor, "frames points 3"], size: float) -> Float[Tensor, ""]:
+    """Squared depth of feet under the ground, in units of `size`: all weight on the few points that matter."""
+    return (-points[..., 1] / size).clamp(min=0).square().sum(-1).mean()
+
+
+def foot_slip(points: Float[Tensor, "frames points 3"], size: float, *, near: float = 0.04) -> Float[Tensor, ""]:
+    """A foot that is low has no speed over the ground: squared travel per frame of low points, in units of `size`.
+
+    How low counts is not differentiated: lifting a foot is no way to stop sliding.
+    """
+    middle = (points[1:, :, 1] + points[:-1, :, 1]).detach() / (2 * size)
+    low = torch.sigmoid((near - middle) / (0.3 * near))
+    travel = (points[1:] - points[:-1])[..., (0, 2)] / size
+    return (low * travel.square().sum(-1)).sum() / low.sum().clamp(min=1.0)
+
+
+def floating(points: Float[Tensor, "frames points 3"], size: float) -> Float[Tensor, ""]:
+    """Squared height of the lowest foot, averaged over the clip: someone has to stand most of the time."""
+    return (points[..., 1].amin(-1) / size).clamp(min=0).square().mean()
+
+
+def beyond_limits(angles: Float[Tensor, "frames joints 3"], limits: Float[Tensor, "joints 3 2"]) -> Float[Tensor, ""]:
+    """Squared excess over soft joint limits [rad²]; infinite limits cost nothing."""
+    over = (angles - limits[..., 1]).clamp(min=0) + (limits[..., 0] - angles).clamp(min=0)
+    return over.square().sum((-1, -2)).mean()

@@ -1,0 +1,36 @@
+"""The options of `kinema train-prior`; light, so that the command line can show them without torch."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class TrainPrior:
+    """Train the embedded video prior."""
+
+    out: Path = Path("runs/nano")
+    """Folder for data, checkpoints, log and the finished weights; an existing one is resumed."""
+    minutes: float = 10.0
+    """Time to train in all, over every resumption; the learning rate falls to zero towards its end."""
+    shards: int = 160
+    """How many shards of 256 clips to make at most."""
+    makers: int = 1
+    """Processes that make clips beside the training."""
+    reuse: int = 3
+    """How often a clip may be seen, on average, before a new shard is waited for."""
+    shared: Path | None = None
+    """Folder with third-party rigs and motions (`clips/`, `motion/`) to learn from as well."""
+    batch: int = 24
+    width: int = 192
+    layers: int = 6
+    heads: int = 6
+    channels: int = 96
+    """Principal components per patch."""
+    rate: float = 3e-3
+    """Learning rate of the matrices (Muon); all else gets two thirds of it (AdamW)."""
+    average: float = 0.999
+    """Decay of the weights' moving average, which is what is shipped."""
+    checkpoint_minutes: float = 3.0
+    seed: int = 0
+    start_from: Path | None = None
+    """A checkpoint (of the same sizes) to start a new run from, keeping its codec."""

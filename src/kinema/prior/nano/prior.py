@@ -1,0 +1,150 @@
+"""Nano behind the protocol: loads its weights from the package and needs nothing else."""
+
+import json
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.errors import KinemaError
+from kinema.prior.nano.codec import FRAMES, HEIGHT, WIDTH, Codec, still_tokens
+from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
+from kinema.prior.nano.text import embed_texts
+from kinema.prior.protocol import Shot
+
+WEIGHTS = Path(__file__).parent / "weights.safetensors"
+FAR = 0.25
+"""Cosine to the nearest trained caption below which a prompt is called unfamiliar."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How nano understands a prompt."""
+
+    motion: str
+    """The trained class that the words come closest to."""
+    confidence: float
+    """Its probability."""
+    similarity: float
+    """Cosine to the nearest trained caption."""
+
+
+class NanoPrior:
+    """The embedded video prior (see `VideoPrior`)."""
+
+    frames, height, width = FRAMES, HEIGHT, WIDTH
+
+    def __init__(self, model: Nano, codec: Codec, reader: "Reader") -> None:
+        self.model = model.eval().requires_grad_(False)
+        self.codec, self.reader = codec, reader
+
+    @staticmethod
+    def load(path: Path | None = None) -> "NanoPrior":
+        """From a weights file; by default the one in the package."""
+        from safetensors import SafetensorError, safe_open
+
+        path = path or WEIGHTS
+        if not path.is_file():
+            raise KinemaError(f"{path}: no such weights; train them with kinema train-prior")
+        try:
+            with safe_open(str(path), "pt") as file:
+                tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+                header = json.loads(file.metadata()["nano"])
+        except (SafetensorError, OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+            raise KinemaError(f"{path}: not nano weights ({error})") from None
+        codec = Codec(tensors.pop("codec.components"), header["scale"])
+        reader = Reader(tuple(header["classes"]), *(tensors.pop(f"reader.{k}") for k in ("weight", "bias", "bank")))
+        model = Nano(channels=codec.components.shape[0], **header["size"])
+        model.load_state_dict(tensors)
+        return NanoPrior(model, codec, reader)
+
+    def condition(self, prompt: str, shot: Shot) -> Conditions:
+        text = embed_texts([prompt]) if prompt else torch.zeros(1, TEXT)
+        still = still_tokens(shot.reference[:1].detach()) * 2 - 1
+        motion = torch.tensor([[shot.phase, shot.period, shot.speed, 1.0]])
+        camera = torch.deg2rad(torch.tensor([[shot.yaw_deg, shot.elevation_deg]]))
+        return Conditions(text, still, motion, camera)
+
+    def encode(self, video: Float[Tensor, "16 3 48 64"], shot: Shot) -> Float[Tensor, "192 channels"]:
+        return self.codec.encode(video - shot.reference)
+
+    def decode(self, latents: Float[Tensor, "192 channels"], shot: Shot) -> Float[Tensor, "16 3 48 64"]:
+        return (shot.reference + self.codec.decode(latents)).clamp(0, 1)
+
+    def add_noise(
+        self, clean: Float[Tensor, "192 channels"], noise: Float[Tensor, "192 channels"], t: float
+    ) -> Float[Tensor, "192 channels"]:
+        alpha, sigma = signal_noise(torch.tensor(t))
+        return alpha * clean + sigma * noise
+
+    @torch.no_grad()
+    def denoise(
+        self, noisy: Float[Tensor, "192 channels"], t: float, conditions: list[Conditions]
+    ) -> list[Float[Tensor, "192 channels"]]:
+        batch = Conditions(
+            *(torch.cat([getattr(c, key) for c in conditions]) for key in ("text", "still", "motion", "camera"))
+        )
+        n = len(conditions)
+        return list(self.model.clean(noisy.expand(n, -1, -1), torch.full((n,), t), batch).unbind(0))
+
+    def read(self, prompt: str) -> Reading:
+        """Which trained motion the words mean; warns when they resemble none."""
+        reading = self.reader.read(embed_texts([prompt])[0])
+        if reading.similarity < FAR:
+            warnings.warn(
+                f"{prompt!r} is far from every caption that nano was trained on (cosine {reading.similarity:.2f});"
+                f" it is read as {reading.motion!r}",
+                stacklevel=2,
+            )
+        return reading
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A linear classifier on sentence embeddings, with some training captions to measure familiarity by."""
+
+    classes: tuple[str, ...]
+    weight: Float[Tensor, "classes 384"]
+    bias: Float[Tensor, "classes"]
+    bank: Float[Tensor, "captions 384"]
+
+    def read(self, embedding: Float[Tensor, "384"]) -> Reading:
+        odds = torch.softmax(self.weight @ embedding + self.bias, 0)
+        best = int(odds.argmax())
+        return Reading(self.classes[best], float(odds[best]), float((self.bank @ embedding).max()))
+
+
+def save_weights(path: Path, model: Nano, codec: Codec, reader: Reader, *, note: dict[str, object]) -> None:
+    """Half precision, with all that `NanoPrior.load` needs in one file; appears whole or not at all."""
+    from safetensors.torch import save_file
+
+    tensors = {name: value.detach().half().contiguous() for name, value in model.state_dict().items()}
+    tensors["codec.components"] = codec.components.half().contiguous()
+    for key in ("weight", "bias", "bank"):
+        tensors[f"reader.{key}"] = getattr(reader, key).half().contiguous()
+    size = {"width": model.width, "layers": model.layers, "heads": model.heads}
+    header = {"size": size, "scale": codec.scale, "classes": reader.classes, **note}
+    partial = path.with_name(path.name + ".part")
+    save_file(tensors, str(partial), metadata={"nano": json.dumps(header)})
+    partial.replace(path)
+
+
+def fit_reader(
+    captions: list[str], labels: list[int], classes: tuple[str, ...], *, steps: int = 300, keep: int = 384
+) -> Reader:
+    """Logistic regression with weight decay on the captions' embeddings."""
+    embedded = torch.cat([embed_texts(captions[i : i + 128]) for i in range(0, len(captions), 128)])
+    target = torch.tensor(labels)
+    weight = torch.zeros(len(classes), TEXT, requires_grad=True)
+    bias = torch.zeros(len(classes), requires_grad=True)
+    optimizer = torch.optim.AdamW([weight, bias], lr=0.3, weight_decay=1e-3)
+    for _ in range(steps):
+        loss = torch.nn.functional.cross_entropy(embedded @ weight.T + bias, target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    stride = max(1, len(captions) // keep)
+    return Reader(classes, weight.detach(), bias.detach(), embedded[::stride])

@@ -1,0 +1,69 @@
+"""Training clips on disk: shards of fixed size, each written whole, so that makers and readers need no lock."""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int8, UInt8
+from torch import Tensor
+
+from kinema.prior.nano.codec import still_tokens
+
+SHARD = 256
+"""Clips per shard."""
+
+
+@dataclass(frozen=True)
+class Clips:
+    """A batch of videos with what is known about them."""
+
+    residual: Int8[np.ndarray, "clips 16 3 48 64"]
+    """127 times the difference to the character at rest."""
+    still: UInt8[np.ndarray, "clips 3 48 64"]
+    motion: Float[np.ndarray, "clips 3"]
+    """phase, period, speed (see `Conditions`)."""
+    camera: Float[np.ndarray, "clips 2"]
+    label: list[str]
+    caption: list[str]
+
+    def __len__(self) -> int:
+        return len(self.residual)
+
+    def residuals(self, index: list[int] | slice = slice(None)) -> Float[Tensor, "clips 16 3 48 64"]:
+        return torch.from_numpy(np.ascontiguousarray(self.residual[index])).float() / 127
+
+    def stills(self, index: list[int] | slice = slice(None)) -> Float[Tensor, "clips 48 192"]:
+        return still_tokens(torch.from_numpy(np.ascontiguousarray(self.still[index])).float() / 127.5 - 1)
+
+
+def shard_path(folder: Path, index: int) -> Path:
+    return folder / f"shard_{index:05d}"
+
+
+def write_shard(folder: Path, index: int, clips: Clips) -> None:
+    """The folder is renamed into place last, so a reader never sees half a shard."""
+    import shutil
+
+    final = shard_path(folder, index)
+    partial = final.with_name(final.name + ".part")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    for key in ("residual", "still", "motion", "camera"):
+        np.save(partial / f"{key}.npy", getattr(clips, key))
+    (partial / "text.json").write_text(json.dumps({"label": clips.label, "caption": clips.caption}))
+    partial.rename(final)
+
+
+@cache
+def read_shard(folder: Path, index: int) -> Clips:
+    """Videos stay on disk (memory-mapped)."""
+    path = shard_path(folder, index)
+    text = json.loads((path / "text.json").read_text())
+    arrays = {key: np.load(path / f"{key}.npy") for key in ("motion", "camera")}
+    videos = {key: np.load(path / f"{key}.npy", mmap_mode="r") for key in ("residual", "still")}
+    return Clips(
+        videos["residual"], videos["still"], arrays["motion"], arrays["camera"], text["label"], text["caption"]
+    )

@@ -1,0 +1,226 @@
+"""`kinema train-prior`: makes clips in the background, trains on them, checkpoints, resumes.
+
+Step s may use the first `ready(s)` shards and waits where the maker has not come that far, so the batches depend on
+the seed alone and not on the speed of the machine.
+"""
+
+import json
+import multiprocessing
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kinema.errors import KinemaError
+from kinema.prior.nano.codec import Codec, fit_codec, patches
+from kinema.prior.nano.config import TrainPrior
+from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
+from kinema.prior.nano.prior import Reader, fit_reader, save_weights
+from kinema.prior.nano.shards import SHARD, read_shard, shard_path
+from kinema.prior.nano.text import embed_texts
+
+
+@dataclass
+class _Run:
+    """What a checkpoint holds."""
+
+    model: Nano
+    average: dict[str, Tensor]
+    optimizers: list[torch.optim.Optimizer]
+    codec: Codec
+    step: int
+    seconds: float
+
+
+def train(config: TrainPrior, *, report: Callable[[dict[str, float]], None] = lambda _: None) -> Path:
+    """Run until the minutes are used up; returns the weights' path."""
+    config.out.mkdir(parents=True, exist_ok=True)
+    data = config.out / "data"
+    makers = _start_makers(config, data)
+    try:
+        _wait_for(data, 0, makers)
+        run = _resume(config, data)
+        reader = _reader(config.out)
+        texts = _Texts()
+        log = (config.out / "log.jsonl").open("a")
+        last_save = time.monotonic()
+        while run.seconds < config.minutes * 60:
+            begun = time.monotonic()
+            ready = min(config.shards, 1 + int(run.step * config.batch / (config.reuse * SHARD)))
+            _wait_for(data, ready - 1, makers)
+            pause = time.monotonic() - begun
+            loss = _step(config, run, data, ready, texts)
+            # Time spent waiting for data is not training time.
+            run.seconds += time.monotonic() - begun - pause
+            run.step += 1
+            if run.step % 20 == 0:
+                entry = {"step": run.step, "seconds": round(run.seconds, 1), "loss": loss, "shards": ready}
+                log.write(json.dumps(entry) + "\n")
+                log.flush()
+                report(entry)
+            if time.monotonic() - last_save > config.checkpoint_minutes * 60:
+                _save(config, run, reader)
+                last_save = time.monotonic()
+        return _save(config, run, reader)
+    finally:
+        for maker in makers:
+            maker.terminate()
+
+
+def _step(config: TrainPrior, run: _Run, data: Path, ready: int, texts: "_Texts") -> float:
+    rng = np.random.default_rng((config.seed, run.step))
+    generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
+    clean, given = _batch(config, run.codec, data, ready, texts, rng)
+    n = len(clean)
+    t = (torch.arange(n) + torch.rand(n, generator=generator)) / n  # stratified over the batch
+    t = 0.02 + 0.97 * t**0.8  # the distiller asks mostly at high noise
+    noise = torch.randn(clean.shape, generator=generator)
+    alpha, sigma = (s[:, None, None] for s in signal_noise(t))
+    predicted = run.model(alpha * clean + sigma * noise, t, given)
+    loss = (predicted - (alpha * noise - sigma * clean)).square().mean()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(run.model.parameters(), 1.0)
+    progress = run.seconds / (config.minutes * 60)
+    rate = config.rate * min(1.0, (run.step + 1) / 100) * min(1.0, 2.5 * (1 - progress) + 0.01)
+    for optimizer, factor in zip(run.optimizers, (1.0, 0.67)):
+        for group in optimizer.param_groups:
+            group["lr"] = rate * factor
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+    # Early averages forget fast, so that the first minutes do not linger.
+    decay = min(config.average, (1 + run.step) / (10 + run.step))
+    for name, value in run.model.state_dict().items():
+        run.average[name].lerp_(value, 1 - decay)
+    return float(loss.detach())
+
+
+def _batch(
+    config: TrainPrior, codec: Codec, data: Path, ready: int, texts: "_Texts", rng: np.random.Generator
+) -> tuple[Tensor, Conditions]:
+    picked = np.sort(rng.integers(0, ready * SHARD, config.batch))
+    parts: list[tuple[Tensor, ...]] = []
+    for shard in np.unique(picked // SHARD):
+        clips = read_shard(data, int(shard))
+        index = (picked[picked // SHARD == shard] % SHARD).tolist()
+        text = texts([clips.caption[i] for i in index])
+        motion = torch.from_numpy(clips.motion[index]).float()
+        camera = torch.from_numpy(clips.camera[index]).float()
+        parts.append((codec.encode(clips.residuals(index)), text, clips.stills(index), motion, camera))
+    latents, text, still, motion, camera = (torch.cat(column) for column in zip(*parts))
+    n = len(latents)
+    told = torch.from_numpy((rng.random((n, 1)) > 0.15).astype(np.float32))
+    text = text * torch.from_numpy((rng.random((n, 1)) > 0.1).astype(np.float32))
+    return latents, Conditions(text, still, torch.cat((motion, torch.ones(n, 1)), -1) * told, camera)
+
+
+class _Texts:
+    """Sentence embeddings, computed once per caption."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Tensor] = {}
+
+    def __call__(self, captions: list[str]) -> Tensor:
+        missing = sorted({c for c in captions if c not in self.known})
+        if missing:
+            self.known.update(zip(missing, embed_texts(missing)))
+        return torch.stack([self.known[c] for c in captions]) if captions else torch.zeros(0, TEXT)
+
+
+def _resume(config: TrainPrior, data: Path) -> _Run:
+    model = Nano(channels=config.channels, width=config.width, layers=config.layers, heads=config.heads)
+    path = config.out / "checkpoint.safetensors"
+    start = path if path.is_file() else config.start_from
+    if start is None:
+        torch.manual_seed(config.seed)
+        model = Nano(channels=config.channels, width=config.width, layers=config.layers, heads=config.heads)
+        sample = patches(read_shard(data, 0).residuals()).flatten(0, 1)
+        codec = fit_codec(sample, channels=config.channels)
+        return _Run(model, _copy(model), _optimizers(model), codec, 0, 0.0)
+    from safetensors import safe_open
+
+    with safe_open(str(start), "pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        header = json.loads(file.metadata()["run"])
+    try:
+        model.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
+    except RuntimeError:
+        raise KinemaError(f"{start}: was trained with other sizes than width {config.width}") from None
+    average = {k[8:]: v for k, v in tensors.items() if k.startswith("average.")}
+    optimizers = _optimizers(model)
+    for number, optimizer in enumerate(optimizers):
+        state = {k.split(".", 2)[2]: v for k, v in tensors.items() if k.startswith(f"optimizer.{number}.")}
+        full = optimizer.state_dict()
+        for key, value in state.items():
+            index, name = key.split(".", 1)
+            full["state"].setdefault(int(index), {})[name] = value
+        optimizer.load_state_dict(full)
+    codec = Codec(tensors["codec"], header["scale"])
+    if start == path:
+        return _Run(model, average, optimizers, codec, header["step"], header["seconds"])
+    return _Run(model, average, optimizers, codec, 0, 0.0)
+
+
+def _save(config: TrainPrior, run: _Run, reader: Reader) -> Path:
+    from safetensors.torch import save_file
+
+    tensors = {f"model.{k}": v for k, v in run.model.state_dict().items()}
+    tensors |= {f"average.{k}": v for k, v in run.average.items()}
+    for number, optimizer in enumerate(run.optimizers):
+        for index, state in optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{number}.{index}.{k}": v for k, v in state.items()}
+    tensors["codec"] = run.codec.components
+    header = {"step": run.step, "seconds": run.seconds, "scale": run.codec.scale}
+    path = config.out / "checkpoint.safetensors"
+    partial = path.with_name(path.name + ".part")
+    save_file({k: v.contiguous() for k, v in tensors.items()}, str(partial), metadata={"run": json.dumps(header)})
+    partial.replace(path)
+    averaged = Nano(channels=config.channels, width=config.width, layers=config.layers, heads=config.heads)
+    averaged.load_state_dict(run.average)
+    note = {"steps": run.step, "seconds": run.seconds, "config": {k: str(v) for k, v in asdict(config).items()}}
+    save_weights(config.out / "weights.safetensors", averaged, run.codec, reader, note=note)
+    return config.out / "weights.safetensors"
+
+
+def _optimizers(model: Nano) -> list[torch.optim.Optimizer]:
+    matrices, rest = [], []
+    for name, value in model.named_parameters():
+        inner = name.startswith("blocks.") and value.ndim == 2 and "modulation" not in name
+        (matrices if inner else rest).append(value)
+    muon = torch.optim.Muon(matrices, lr=1e-3, weight_decay=0.0, adjust_lr_fn="original")
+    return [muon, torch.optim.AdamW(rest, lr=1e-3, betas=(0.9, 0.98), weight_decay=0.0)]
+
+
+def _copy(model: Nano) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+def _reader(out: Path) -> Reader:
+    """The prompt classifier needs no videos: it is fitted to captions alone."""
+    from kinema.prior.nano.data import caption_examples
+
+    captions, labels, classes = caption_examples(np.random.default_rng(0), count=6000)
+    return fit_reader(captions, labels, classes)
+
+
+def _start_makers(config: TrainPrior, data: Path) -> list[multiprocessing.process.BaseProcess]:
+    from kinema.prior.nano.data import make_shards
+
+    context = multiprocessing.get_context("spawn")
+    makers = []
+    for index in range(config.makers):
+        args = (data, range(index, config.shards, config.makers), config.seed, config.shared)
+        maker = context.Process(target=make_shards, args=args, daemon=True)
+        maker.start()
+        makers.append(maker)
+    return makers
+
+
+def _wait_for(data: Path, index: int, makers: list[multiprocessing.process.BaseProcess]) -> None:
+    while not all(shard_path(data, i).is_dir() for i in range(index + 1)):
+        if not any(maker.is_alive() for maker in makers):
+            raise KinemaError(f"{data}: shard {index} is missing and no maker is running")
+        time.sleep(0.5)
