@@ -1,0 +1,98 @@
+"""A posed character on its ground under its sky, as video."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.camera import Cameras
+from kinema.errors import KinemaError
+from kinema.render.ground import Color, Ground, cast_ground, ground_pattern
+from kinema.render.rasterize import rasterize
+from kinema.render.shadow import Shadow, ShadowMap, look_up, shadow_map
+from kinema.splat.pose import PosedSplats
+
+CHUNK_PX = 1 << 16
+"""Frames are painted in groups of about this many pixels, so that the many small steps stay in the cache."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that is not the character."""
+
+    ground: Ground | None = field(default_factory=Ground)
+    shadow: Shadow | None = None
+    """Needs a ground to fall on."""
+    sky: Color = (0.78, 0.86, 0.94)
+
+
+PLAIN = Scene()
+"""Grey low-contrast checker and a pale sky: what the embedded prior was trained on."""
+
+
+def render_video(
+    posed: PosedSplats,
+    opacities: Float[Tensor, "n"],
+    colors: Float[Tensor, "n 3"] | Float[Tensor, "frames n 3"],
+    cameras: Cameras,
+    *,
+    scene: Scene = PLAIN,
+    backend: Literal["auto", "native", "gsplat", "torch"] = "auto",
+) -> Float[Tensor, "views_frames 3 h w"]:
+    """Video in [0, 1], frames in the order of `cameras`.
+
+    Gaussians whose centre is below the ground get opacity 0. That is a step: no gradient tells a hidden Gaussian to
+    come up again (the ground loss of the distiller does), and the opacity of the others is untouched by it.
+
+    Args:
+        posed: One entry per frame.
+        opacities: Of the Gaussians, in [0, 1].
+        colors: sRGB, or any three features to be seen as colours.
+        cameras: As many as frames, or a multiple of it for several views, one view after the other.
+        scene: Ground, shadow and sky.
+        backend: The rasterizer's.
+    """
+    views, rest = divmod(len(cameras), len(posed))
+    if views < 1 or rest:
+        raise KinemaError(f"{len(cameras)} cameras do not fit {len(posed)} frames: give one or several per frame")
+    shadows = None
+    if scene.ground is not None:
+        above = posed.centers[..., 1].detach() >= scene.ground.height
+        opacities = opacities * above
+        if scene.shadow is not None:
+            shadows = shadow_map(posed, opacities, scene.shadow, height=scene.ground.height)
+    centers, covariances = posed.centers, posed.covariances
+    if views > 1:
+        centers, covariances = centers.repeat(views, 1, 1), covariances.repeat(views, 1, 1, 1)
+        opacities = opacities.repeat(views, 1) if opacities.ndim == 2 else opacities
+        colors = colors.repeat(views, 1, 1) if colors.ndim == 3 else colors
+        if shadows is not None:
+            shadows = ShadowMap(shadows.factor.repeat(views, 1, 1), shadows.origin.repeat(views, 1), shadows.cell)
+    image = rasterize(centers, covariances, opacities, colors, cameras, backend=backend)
+    return image.features + (1 - image.alpha)[:, None] * backdrop(cameras, scene, shadows)
+
+
+def backdrop(
+    cameras: Cameras, scene: Scene, shadows: ShadowMap | None = None
+) -> Float[Tensor, "frames 3 h w"] | Float[Tensor, "1 3 1 1"]:
+    """Sky, ground and shadow without the character."""
+    like = {"dtype": cameras.T_camera_world.dtype, "device": cameras.T_camera_world.device}
+    sky = torch.tensor(scene.sky, **like)[None, :, None, None]
+    if scene.ground is None:
+        return sky
+    light = torch.tensor(scene.ground.light, **like)[None, :, None, None]
+    dark = torch.tensor(scene.ground.dark, **like)[None, :, None, None]
+    group = max(1, CHUNK_PX // (cameras.width * cameras.height))
+    parts = []
+    for start in range(0, len(cameras), group):
+        frames = slice(start, start + group)
+        hits = cast_ground(cameras[frames], height=scene.ground.height)
+        pattern = ground_pattern(scene.ground, hits)[:, None]
+        color = torch.lerp(dark, light, pattern)
+        if shadows is not None:
+            here = ShadowMap(shadows.factor[frames], shadows.origin[frames], shadows.cell)
+            color = color * look_up(here, hits.x, hits.z)[:, None]
+        parts.append(torch.lerp(sky, color, hits.coverage[:, None]))
+    return torch.cat(parts) if len(parts) > 1 else parts[0]

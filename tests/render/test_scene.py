@@ -1,0 +1,172 @@
+import numpy as np
+import pytest
+import torch
+from torch.testing import assert_close
+
+from kinema.camera import Cameras
+from kinema.errors import KinemaError
+from kinema.render.follow import View, ViewRange, box_path, follow, framing_distance, turntable
+from kinema.render.ground import Ground, cast_ground, checker
+from kinema.render.scene import Scene, backdrop, render_video
+from kinema.render.shadow import Shadow, look_up, shadow_map
+from kinema.splat.pose import PosedSplats
+
+
+def camera(width: int, height: int, *, frames: int = 1, dtype=torch.float64) -> Cameras:
+    eye = torch.tensor([[1.1, 0.9, 2.0]], dtype=dtype).expand(frames, 3)
+    target = torch.tensor([[0.1, 0.4, 0.0]], dtype=dtype).expand(frames, 3)
+    return Cameras.look_at(eye, target, fovy_deg=40.0, width=width, height=height)
+
+
+def blob(frames: int = 2, count: int = 20, *, seed: int = 0, dtype=torch.float64) -> PosedSplats:
+    g = torch.Generator().manual_seed(seed)
+    centers = 0.3 * torch.randn(frames, count, 3, generator=g, dtype=dtype) + torch.tensor([0.0, 0.5, 0.0])
+    half = 0.08 * torch.randn(frames, count, 3, 3, generator=g, dtype=dtype)
+    return PosedSplats(centers.to(dtype), half @ half.mT)
+
+
+def test_hits_project_back_to_their_pixels():
+    cameras = camera(12, 9)
+    hits = cast_ground(cameras, height=-0.2)
+    world = torch.stack((hits.x, torch.full_like(hits.x, -0.2), hits.z), -1).reshape(-1, 3)
+    T, (fx, fy, cx, cy) = cameras.T_camera_world[0], cameras.focal_center_px[0]
+    seen = world @ T[:, :3].mT + T[:, 3]
+    u, v = fx * seen[:, 0] / seen[:, 2] + cx, fy * seen[:, 1] / seen[:, 2] + cy
+    below = (hits.coverage == 1).flatten()
+    rows, columns = torch.meshgrid(torch.arange(9) + 0.5, torch.arange(12) + 0.5, indexing="ij")
+    assert below.any()
+    assert_close(u[below], columns.flatten().double()[below])
+    assert_close(v[below], rows.flatten().double()[below])
+
+
+def test_checker_is_the_mean_of_the_pattern_over_the_box():
+    g = np.random.default_rng(0)
+    x, z, wx, wz = g.uniform(-3, 3, 50), g.uniform(-3, 3, 50), g.uniform(0.01, 3, 50), g.uniform(0.01, 3, 50)
+    t = (np.arange(400) + 0.5) / 400 - 0.5
+    px, pz = x[:, None, None] + wx[:, None, None] * t[:, None], z[:, None, None] + wz[:, None, None] * t
+    pattern = (np.floor(px) + np.floor(pz)) % 2 == 0
+    ours = checker(*(torch.from_numpy(value) for value in (x, z, wx, wz)))
+    assert_close(ours.numpy(), pattern.mean((1, 2)), atol=4e-3, rtol=0)
+
+
+def test_ground_matches_many_rays_per_pixel():
+    scene = Scene(ground=Ground(light=(1.0, 1.0, 1.0), dark=(0.0, 0.0, 0.0), tile=0.3), sky=(0.2, 0.5, 1.0))
+    small, large = backdrop(camera(32, 24), scene)[0], backdrop(camera(32 * 16, 24 * 16), scene)[0]
+    exact = torch.nn.functional.avg_pool2d(large, 16)
+    # The footprint of a pixel is a parallelogram, the filter its bounding box: equal in the mean, softer in detail.
+    assert (small - exact).square().mean().sqrt() < 0.12
+    assert_close(small.mean((1, 2)), exact.mean((1, 2)), atol=0.01, rtol=0)
+    # Near the horizon both are the mean of the two colours.
+    top = cast_ground(camera(32, 24)).coverage[0].mean(1)
+    row = int((top == 1).nonzero()[0])
+    assert_close(small[:, row].mean(), torch.tensor(0.5, dtype=torch.float64), atol=0.1, rtol=0)
+
+
+def test_camera_below_the_ground_sees_it_above():
+    cameras = Cameras.look_at(
+        torch.tensor([[0.0, -1.0, 2.0]]), torch.tensor([[0.0, -1.0, 0.0]]), fovy_deg=40.0, width=8, height=8
+    )
+    coverage = cast_ground(cameras).coverage[0]
+    assert (coverage[:3] == 1).all()
+    assert (coverage[5:] == 0).all()
+
+
+def test_shadow_is_darkest_under_what_touches_the_ground():
+    spread = torch.linspace(-0.05, 0.05, 7)
+    patch = torch.stack((*torch.meshgrid(spread, spread, indexing="xy"), torch.zeros(7, 7)), -1).reshape(-1, 3)
+    patch = patch[:, [0, 2, 1]]
+    heights, places = (0.001, 0.5, 1.0), (-1.0, 0.0, 1.0)
+    centers = torch.cat([patch + torch.tensor([x, y, 0.0]) for x, y in zip(places, heights, strict=True)])[None]
+    covariances = torch.diag(torch.tensor([0.02**2, 1e-8, 0.02**2])).expand(1, len(centers[0]), 3, 3)
+    shadow = Shadow(strength=0.5, falloff=2.0)
+    shadows = shadow_map(PosedSplats(centers, covariances), torch.ones(len(centers[0])), shadow)
+    s = look_up(shadows, torch.tensor([[[*places, 0.5]]]), torch.zeros(1, 1, 4))[0, 0]
+    # s = 1 - s_max exp(-β d), here times a coverage just under 1; nothing lies above the last point.
+    expected = 1 - 0.5 * torch.exp(-2.0 * torch.tensor(heights))
+    assert_close(s[:3], expected, atol=0.03, rtol=0)
+    assert_close(s[3], torch.tensor(1.0))
+
+
+def test_shadow_has_the_right_gradient():
+    posed = blob()
+    opacities = torch.rand(20, dtype=torch.float64)
+    outer = torch.tensor([[-2.0, 0.5, -2.0], [2.0, 0.5, 2.0]], dtype=torch.float64).expand(2, 2, 3)
+    x = torch.linspace(-0.5, 0.5, 5, dtype=torch.float64).expand(2, 1, 5)
+
+    def run(inner):
+        # Without the outermost Gaussians, which say where the grid lies: that they move it is not differentiated.
+        centers = torch.cat((outer, inner), 1)
+        covariances = torch.cat((posed.covariances, posed.covariances[:, :2]), 1)
+        cloud = PosedSplats(centers, covariances)
+        return look_up(shadow_map(cloud, torch.cat((opacities, opacities[:2])), Shadow()), x, 0.3 * x)
+
+    assert torch.autograd.gradcheck(run, (posed.centers.clone().requires_grad_(),), fast_mode=True)
+    detached = shadow_map(
+        PosedSplats(posed.centers.requires_grad_(), posed.covariances), opacities, Shadow(detach=True)
+    )
+    assert not detached.factor.requires_grad
+
+
+def test_compositing_has_the_right_gradient():
+    posed = blob(count=6)
+    g = torch.Generator().manual_seed(1)
+    opacities = torch.rand(6, generator=g, dtype=torch.float64) * 0.8 + 0.1
+    colors = torch.rand(6, 3, generator=g, dtype=torch.float64)
+    cameras = camera(8, 6, frames=2)
+
+    def run(centers, covariances, opacities, colors):
+        covariances = (covariances + covariances.mT) / 2
+        return render_video(PosedSplats(centers, covariances), opacities, colors, cameras, backend="torch")
+
+    inputs = [x.clone().requires_grad_() for x in (posed.centers, posed.covariances, opacities, colors)]
+    assert torch.autograd.gradcheck(run, inputs, fast_mode=True, atol=1e-4)
+
+
+def test_what_is_below_the_ground_is_not_seen():
+    cameras = camera(16, 12)
+    sunk = PosedSplats(torch.tensor([[[0.0, -0.01, 0.0]]]).double(), 0.01 * torch.eye(3).double()[None, None])
+    ones = torch.ones(1, dtype=torch.float64)
+    video = render_video(sunk, ones, torch.zeros(1, 3).double(), cameras, backend="torch")
+    assert_close(video, backdrop(cameras, Scene()))
+    no_ground = Scene(ground=None, sky=(0.0, 0.0, 0.0))
+    video = render_video(sunk, ones, torch.ones(1, 3).double(), cameras, scene=no_ground, backend="torch")
+    assert video.max() > 0.9
+
+
+def test_several_views_are_the_views_one_by_one():
+    posed = blob(frames=3)
+    views = ViewRange(elevation_deg=(5.0, 30.0)).sample(2, rng=np.random.default_rng(0))
+    options = {"size": 1.0, "width": 16, "height": 12}
+    path = box_path(posed.centers)
+    opacities, colors = torch.full((20,), 0.7).double(), torch.rand(20, 3).double()
+    scene = Scene(shadow=Shadow())
+    both = render_video(posed, opacities, colors, follow(path, views, **options), scene=scene)
+    for k, view in enumerate(views):
+        one = render_video(posed, opacities, colors, follow(path, view, **options), scene=scene)
+        assert_close(both[3 * k : 3 * k + 3], one)
+    with pytest.raises(KinemaError, match="4 cameras do not fit 3 frames"):
+        render_video(posed, opacities, colors, camera(4, 4, frames=4))
+
+
+def test_smoothing_keeps_a_constant_velocity_and_kills_jitter():
+    time = torch.arange(60, dtype=torch.float64)[:, None]
+    straight = time * torch.tensor([[0.1, 0.0, 0.3]]).double() + 1
+    assert_close(box_path(straight[:, None]), straight)
+    jitter = torch.where(torch.arange(60) % 2 == 0, 0.1, -0.1)[:, None].double().expand(60, 3)
+    assert (box_path((straight + jitter)[:, None]) - straight)[20:40].abs().max() < 0.001
+    assert box_path(straight[:1, None]).shape == (1, 3)
+
+
+def test_views_look_at_the_character_and_frame_its_box():
+    path = torch.tensor([[0.0, 0.5, 0.0], [1.0, 0.5, 2.0]])
+    cameras = follow(path, View(yaw_deg=90.0, elevation_deg=0.0, distance=2.0), size=1.5, width=20, height=10)
+    # Yaw 90 sees the left side, +X, from 2 × 1.5 m.
+    assert_close(cameras.position_world, path + torch.tensor([3.0, 0.0, 0.0]))
+    extent = np.array([0.4, 1.0, 2.0])
+    distance = framing_distance(extent, fovy_deg=30.0, width=64, height=48)
+    round_it = turntable(torch.zeros(3), View(0.0, 0.0, distance, 30.0), frames=36, size=2.0, width=64, height=48)
+    corners = torch.cartesian_prod(*(torch.tensor([-e / 2, e / 2], dtype=torch.float32) for e in extent))
+    seen = corners @ round_it.T_camera_world[:, :, :3].mT + round_it.T_camera_world[:, None, :, 3]
+    pixel = seen[..., :2] / seen[..., 2:] * round_it.focal_center_px[:, None, :2] + torch.tensor([32.0, 24.0])
+    assert (pixel > 0).all()
+    assert (pixel < torch.tensor([64.0, 48.0])).all()
