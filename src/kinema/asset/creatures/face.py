@@ -1,0 +1,87 @@
+"""Heads: skull, snout or beak, ears, eyes, nose."""
+
+import numpy as np
+
+from kinema.asset.creatures.builder import Builder, forward, side
+from kinema.asset.creatures.field import Eye, Shell
+from kinema.asset.creatures.proportions import Ears, Vertebrate
+
+
+def add_face(build: Builder, p: Vertebrate, head: int, skull: np.ndarray) -> None:
+    unit, coat, h = p.trunk, p.coat, p.head
+    radius = h.radius * unit
+    color = coat.head or coat.base
+    boxy = 5.0 if "boxy" in p.extras else 2.0
+    middle = skull + 0.35 * radius * forward(50)
+    ahead = forward(h.pitch)
+    tip = middle + h.snout * unit * ahead
+    scale = (1.0, h.height, 1.0)
+    build.blob(middle, middle + 0.15 * radius * ahead, radius, 0.95 * radius, color, blend=0.5 * radius, scale=scale,
+               sharp=boxy)  # fmt: skip
+    if h.snout > h.radius and "beak" not in p.extras:
+        muzzle = coat.muzzle or color
+        build.blob(middle + 0.3 * radius * ahead - 0.12 * radius * forward(90), tip - 0.8 * h.snout_tip * unit * ahead,
+                   h.snout_base * unit, h.snout_tip * unit, muzzle, blend=0.6 * radius)  # fmt: skip
+        if "nose" in p.extras:
+            r = 0.55 * h.snout_tip * unit
+            at = tip - 0.45 * h.snout_tip * unit * ahead + 0.55 * h.snout_tip * unit * forward(h.pitch + 90)
+            build.shells.append(ball(at, r, np.asarray(coat.nose), head, scale=(1.25, 0.85, 0.8)))
+    elif "beak" not in p.extras and "boxy" not in p.extras and "helmet" not in p.extras:
+        build.blob(tip - 0.4 * radius * ahead, tip, h.snout_base * unit, h.snout_tip * unit, color,
+                   blend=0.08 * radius)  # fmt: skip
+    if p.ears:
+        for name, sign in (("left", 1.0), ("right", -1.0)):
+            _ear(build, p, p.ears, head, middle, name, sign)
+    if h.eye > 0 and "helmet" not in p.extras:
+        out, up = np.deg2rad(h.eye_side), np.deg2rad(h.eye_up)
+        for sign in (1.0, -1.0):
+            direction = np.array([np.sin(out) * np.cos(up) * sign, np.sin(up), np.cos(out) * np.cos(up)])
+            build.eyes.append(Eye(middle, direction, h.eye * radius, np.asarray(coat.eye), head))
+
+
+def _ear(build: Builder, p: Vertebrate, ears: Ears, head: int, middle: np.ndarray, name: str, sign: float) -> None:
+    unit, coat = p.trunk, p.coat
+    radius, length, width = p.head.radius * unit, ears.length * unit, ears.width * unit
+    spread = np.deg2rad(ears.spread)
+    direction = np.array([np.sin(spread), np.cos(spread), -0.15])
+    direction /= np.linalg.norm(direction)
+    root = middle + radius * np.array([0.62 * np.sin(spread) + 0.25, 0.75 * p.head.height * np.cos(spread) + 0.1, -0.2])
+    color = coat.ear or coat.head or coat.base
+    inner = root - 0.3 * radius * direction
+    tip = root + length * direction
+    thin = (1.0, 1.0, 0.42)
+    radii = {
+        "pointed": (width, 0.25 * width),
+        "round": (0.9 * width, 0.9 * width),
+        "long": (0.75 * width, 0.6 * width),
+        "floppy": (0.7 * width, 0.95 * width),
+        "fan": (0.8 * width, width),
+    }[ears.kind]
+    if ears.kind == "floppy":
+        root = middle + radius * np.array([0.85, 0.45 * p.head.height, -0.1])
+        inner = root - [0.2 * radius, 0, 0]
+        tip = root + length * np.array([0.35, -0.9, 0.05])
+        thin = (0.45, 1.0, 1.0)
+    if ears.kind == "fan":
+        root = middle + radius * np.array([0.8, 0.1, -0.35])
+        inner = root - [0.15 * radius, 0, 0]
+        tip = root + length * np.array([0.80, -0.10, -0.45])
+        thin = (1.0, 1.15, 0.22)
+    joint = build.joint(f"{name}_ear", head, side(inner, sign), side(tip, sign))
+    limb = build.limb([joint], 0.35 * width)
+    build.blob(side(inner, sign), side(tip, sign), *radii, color, limb=limb, blend=0.01 * unit, scale=thin)
+
+
+def ball(
+    center: np.ndarray,
+    radius: float,
+    color: np.ndarray,
+    joint: int,
+    *,
+    rings: int = 7,
+    scale: tuple[float, float, float] = (1.0, 1.0, 1.0),
+) -> Shell:
+    """A sphere as a shell of rings about the vertical."""
+    angle = np.linspace(0, np.pi, rings)
+    path = center + np.stack((0 * angle, -np.cos(angle) * radius * scale[1], 0 * angle), -1)
+    return Shell(path, radius * np.sin(angle) * scale[0], color, joint)
