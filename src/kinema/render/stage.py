@@ -1,0 +1,84 @@
+"""A character ready to be filmed: its splats, how they hang on the skeleton, and the cameras that follow a path."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.asset.character import Character
+from kinema.camera import Cameras
+from kinema.render.follow import View, follow, framing_distance
+from kinema.render.ground import Ground
+from kinema.render.rasterize import rasterize
+from kinema.render.scene import Scene, backdrop, render_video
+from kinema.rig.kinematics import Rig
+from kinema.skin import Skin
+from kinema.splat.pose import pose_splats, rest_splats
+from kinema.splat.splats import Splats
+from kinema.splat.transfer import canonical_colors, transfer_weights
+
+Look = Literal["canonical", "color"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Everything about a character that stays the same from frame to frame."""
+
+    rig: Rig
+    splats: Splats
+    skin: Skin
+    colors: Float[Tensor, "n 3"]
+    box: Float[np.ndarray, "2 3"]
+    """Lowest and highest corner of the mesh at rest [m]."""
+    scene: Scene
+
+    @staticmethod
+    def from_character(
+        character: Character, rig: Rig, *, count: int, look: Look, rng: np.random.Generator, relax: int = 1
+    ) -> "Stage":
+        """Cover the mesh with `count` Gaussians, in their true colours or in the canonical look of nano."""
+        splats, anchor = Splats.from_mesh(character.mesh, count, rng=rng, relax=relax)
+        skin = transfer_weights(character, anchor, most=4)
+        colors = canonical_colors(character.mesh, splats.centers) if look == "canonical" else splats.colors
+        box = np.stack((character.mesh.vertices.min(0), character.mesh.vertices.max(0)))
+        # Squares in proportion to the character: an ant and an elephant look alike to the prior.
+        tile = 0.2 * float(np.ptp(box, axis=0).max())
+        return Stage(rig, splats, skin, colors, box, Scene(ground=Ground(tile=tile)))
+
+    @property
+    def size(self) -> float:
+        """Longest edge of the box at rest [m]."""
+        return float(np.ptp(self.box, axis=0).max())
+
+    def cameras(
+        self, base_path: Float[Tensor, "frames 3"], view: View, *, width: int, height: int, zoom: float = 1.0
+    ) -> Cameras:
+        """Cameras that travel with the root's base path and have the whole character at rest in the picture."""
+        center = torch.from_numpy(self.box.mean(0)).to(base_path)
+        target = center + base_path - self.rig.heads[0]
+        distance = framing_distance(np.ptp(self.box, axis=0), fovy_deg=view.fovy_deg, width=width, height=height)
+        chosen = View(view.yaw_deg, view.elevation_deg, distance / zoom, view.fovy_deg)
+        return follow(target, chosen, size=self.size, width=width, height=height)
+
+    def film(
+        self, T_world_joint: Float[Tensor, "frames joints 3 4"], cameras: Cameras
+    ) -> Float[Tensor, "frames 3 height width"]:
+        """Video of the posed character on its ground."""
+        posed = pose_splats(self.splats, self.skin, self.rig, T_world_joint)
+        return render_video(posed, self.splats.opacities, self.colors, cameras, scene=self.scene)
+
+    @torch.no_grad()
+    def reference(
+        self, base_path: Float[Tensor, "frames 3"], view: View, *, width: int, height: int, zoom: float = 1.0
+    ) -> Float[Tensor, "frames 3 height width"]:
+        """Video of the character at rest, carried along the base path like a statue on a cart."""
+        # It keeps its place in the picture, so one rasterization serves all frames; only the ground moves.
+        at_rest = self.cameras(self.rig.heads[:1], view, width=width, height=height, zoom=zoom)
+        still = rest_splats(self.splats)
+        standing = self.splats.opacities * (still.centers[0, :, 1] >= 0)
+        image = rasterize(still.centers, still.covariances, standing, self.colors, at_rest)
+        ground = backdrop(self.cameras(base_path, view, width=width, height=height, zoom=zoom), self.scene)
+        return image.features + (1 - image.alpha)[:, None] * ground
