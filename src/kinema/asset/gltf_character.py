@@ -1,0 +1,453 @@
+"""A glTF document as a Character: rest pose, one tree of rotations, clips in our parameters."""
+
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton
+from kinema.asset.cleanup import CleanRig, RawRig, clean_rig, sample_frames
+from kinema.asset.cleanup_fit import fit_rotations, gather_targets, nearest_rotation
+from kinema.asset.gltf import Document, GltfBinding, node_order, node_parents, read_document
+from kinema.asset.gltf_animation import (
+    Track,
+    animated_locals,
+    global_matrices,
+    inverse_bind_matrices,
+    local_matrices,
+    read_tracks,
+    skin_parts,
+)
+from kinema.asset.gltf_geometry import Part, read_parts
+from kinema.asset.gltf_material import base_color_linear, base_image, decode_image, srgb_from_linear
+from kinema.asset.orientation import find_frame
+from kinema.errors import KinemaError
+
+LARGEST_WEIGHTS = 60_000_000
+"""Vertices times joints; 480 MB."""
+LARGEST_CLIP = 3_000_000
+"""Frames times nodes; 384 MB."""
+
+
+def load_gltf(
+    path: Path,
+    *,
+    up: str | None = None,
+    facing: str | None = None,
+    scale: float | None = None,
+    ground: float | None = None,
+) -> Character:
+    """Read .glb or .gltf; the options replace what `asset.orientation` would find."""
+    document = read_document(path)
+    try:
+        return character_from_document(document, up=up, facing=facing, scale=scale, ground=ground)
+    except (np.linalg.LinAlgError, OverflowError, FloatingPointError) as error:
+        raise KinemaError(f"{path}: its numbers cannot be worked with ({str(error).splitlines()[0]})") from None
+
+
+def character_from_document(
+    document: Document,
+    *,
+    up: str | None = None,
+    facing: str | None = None,
+    scale: float | None = None,
+    ground: float | None = None,
+) -> Character:
+    """The Character of a parsed file, with a GltfBinding in `source`."""
+    parts, changes = read_parts(document)
+    if not sum(len(part.faces) for part in parts):
+        raise KinemaError(f"{document.path}: has no triangles")
+    animations = [read_tracks(document, i) for i in range(len(document.json.get("animations", ())))]
+    joints = _joint_nodes(document, parts, animations)
+    rest = rest_pose(document, parts)
+    with np.errstate(over="raise", invalid="raise"):
+        vertices = skin_parts(document, parts, rest)
+    if not np.isfinite(vertices).all():
+        raise KinemaError(f"{document.path}: vertex {np.argmax(~np.isfinite(vertices).all(1))} is not finite at rest")
+    if not joints:
+        frame, lines = find_frame(vertices, None, up=up, facing=facing, scale=scale, ground=ground)
+        binding = _binding(document, parts, (), rest)
+        mesh = _mesh(document, parts, apply_frame(frame, vertices))
+        return Character(document.path.stem, mesh, frame=frame, source=binding, changes=(*changes, *lines))
+
+    if len(vertices) * len(joints) > LARGEST_WEIGHTS:
+        raise KinemaError(
+            f"{document.path}: {len(vertices)} vertices on {len(joints)} joints are more than can be read"
+        )
+    raw_weights, line = _raw_weights(document, parts, joints, vertices, rest)
+    changes += line + _scale_lines(document, joints)
+    raw = _raw_rig(document, joints, raw_weights, vertices, rest)
+    motions = [_motion(document, tracks, joints, rest) for tracks in animations]
+    samples = [motion for motion, _, _ in motions if len(motion)]
+    together = np.concatenate(samples) if samples else np.zeros((0, len(joints), 3, 4))
+    clean = clean_rig(raw, together[sample_frames(len(together))])
+    changes += clean.changes
+
+    weights = np.zeros((len(vertices), len(clean.joints)))
+    for k, j in enumerate(clean.carrier):
+        weights[:, j] += raw_weights[:, k]
+    skeleton = _skeleton(raw, clean, [rest[joints[j]] for j in clean.joints], _centers(weights, vertices))
+    frame, lines = find_frame(vertices, skeleton, up=up, facing=facing, scale=scale, ground=ground)
+    changes += lines
+
+    clips = []
+    misfits = []
+    for animation, (motion, _, fps) in enumerate(motions):
+        if len(motion):
+            name = document.json["animations"][animation].get("name", f"animation{animation}")
+            clip, misfit = _clip(name, fps, motion, raw, clean, frame)
+            clips.append(clip)
+            if misfit > 1e-5:
+                misfits.append((misfit, name))
+    if misfits:
+        changes.append(
+            f"{len(misfits)} of {len(clips)} clips stretch joints: replaced by the nearest rotations "
+            f"(off by {100 * max(misfits)[0]:.2g} % of the size at most, in {max(misfits)[1]})"
+        )
+    nodes = tuple(joints[j] for j in clean.joints)
+    used = [i for i, (motion, _, _) in enumerate(motions) if len(motion)]
+    return Character(
+        document.path.stem,
+        _mesh(document, parts, apply_frame(frame, vertices)),
+        _place_skeleton(skeleton, frame),
+        weights / weights.sum(1, keepdims=True),
+        tuple(clips),
+        frame,
+        _binding(document, parts, nodes, rest, tuple(motions[i][1] for i in used), tuple(used)),
+        tuple(changes),
+    )
+
+
+def apply_frame(frame: Frame, points: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 3"]:
+    """Points of the file in our world."""
+    return frame.scale * points @ frame.rotation.T + frame.translation
+
+
+def rest_pose(document: Document, parts: list[Part]) -> Float[np.ndarray, "nodes 4 4"]:
+    """Every node's global transform in the bind pose, in the file's world.
+
+    An inverse bind matrix takes the mesh's coordinates to the joint's, so a joint's bind pose is M IBM⁻¹ with one M per
+    skin: where the mesh stands in the file's world. If the file's own pose is the bind pose, all G IBM are equal and
+    are M. Otherwise M is the similarity that comes nearest to them.
+    """
+    default = global_matrices(document, local_matrices(document))
+    fixed: dict[int, np.ndarray] = {}
+    for skin in dict.fromkeys(part.skin for part in parts if part.skin >= 0):
+        nodes = document.json["skins"][skin]["joints"]
+        inverse = inverse_bind_matrices(document, skin)
+        if inverse is None or np.abs(inverse - np.eye(4)).max() < 1e-9:
+            fixed.update({node: default[node] for node in nodes if node not in fixed})
+            continue
+        flat = [node for node, matrix in zip(nodes, inverse) if abs(np.linalg.det(matrix[:3, :3])) < 1e-30]
+        if flat:
+            name = document.nodes[flat[0]].get("name", "")
+            raise KinemaError(f"{document.path}: skins[{skin}] joint {flat[0]} {name} has a singular bind matrix")
+        mass = np.zeros(len(document.nodes))
+        for part in parts:
+            if part.skin == skin and part.joints is not None and part.weights is not None:
+                np.add.at(mass, part.joints, part.weights)
+        order = sorted(range(len(nodes)), key=lambda i: -mass[nodes[i]])
+        shared = next((i for i in order if nodes[i] in fixed), None)
+        if shared is not None:
+            mesh_in_file = fixed[nodes[shared]] @ inverse[shared]
+        else:
+            maps = default[nodes] @ inverse
+            mesh_in_file = _common_map(maps, mass[nodes], [p.vertices for p in parts if p.skin == skin])
+        for node, matrix in zip(nodes, inverse):
+            fixed.setdefault(node, mesh_in_file @ np.linalg.inv(matrix))
+    parents, local = node_parents(document), local_matrices(document)
+    result = default.copy()
+    for node in node_order(parents):
+        if node in fixed:
+            result[node] = fixed[node]
+        elif parents[node] >= 0:
+            result[node] = result[parents[node]] @ local[node]
+    return result
+
+
+def _common_map(
+    maps: Float[np.ndarray, "joints 4 4"], mass: Float[np.ndarray, "joints"], clouds: list[Float[np.ndarray, "_ 3"]]
+) -> Float[np.ndarray, "4 4"]:
+    used = np.flatnonzero(mass > 0)
+    first = maps[used[mass[used].argmax()]] if len(used) else maps[0]
+    points = np.concatenate(clouds)
+    corners = np.stack((points.min(0), points.max(0)))
+    corners = np.array(
+        [[corners[i, 0], corners[j, 1], corners[k, 2], 1] for i in (0, 1) for j in (0, 1) for k in (0, 1)]
+    )
+    spread = np.einsum("jab,cb->jca", maps[used], corners)[..., :3]
+    reach = np.linalg.norm(np.ptp(spread[:1].reshape(-1, 3), axis=0)) if len(used) else 0.0
+    if len(used) == 0 or np.abs(spread - spread[:1]).max() < 1e-4 * reach:
+        return first
+    # The file stands in another pose than the bind pose: only its size and its main direction carry over.
+    share = mass[used] / mass[used].sum()
+    linear = np.einsum("j,jab->ab", share, maps[used, :3, :3])
+    rotation = nearest_rotation(linear)
+    for snapped in _right_angles():
+        if np.trace(snapped.T @ rotation) > 1 + 2 * np.cos(np.deg2rad(30)):
+            rotation = snapped
+    size = float(np.exp((share * np.log(np.abs(np.linalg.det(maps[used, :3, :3])) + 1e-300)).sum() / 3))
+    centre = points.mean(0)
+    target = np.einsum("j,jab,b->a", share, maps[used], np.append(centre, 1))[:3]
+    result = np.eye(4)
+    result[:3, :3] = size * rotation
+    result[:3, 3] = target - result[:3, :3] @ centre
+    return result
+
+
+def _right_angles() -> list[Float[np.ndarray, "3 3"]]:
+    axes = [sign * row for row in np.eye(3) for sign in (1, -1)]
+    return [np.stack((a, b, np.cross(a, b))) for a in axes for b in axes if a @ b == 0]
+
+
+def _joint_nodes(document: Document, parts: list[Part], animations: list[list[Track]]) -> list[int]:
+    """Joints of all skins in use, and nodes that an animation moves together with a rigid mesh below them."""
+    nodes = {node for part in parts if part.skin >= 0 for node in document.json["skins"][part.skin]["joints"]}
+    parents = node_parents(document)
+    above: set[int] = set()
+    for part in parts:
+        node = part.node if part.skin < 0 else -1
+        while node >= 0:
+            above.add(node)
+            node = parents[node]
+    moved = {track.node for tracks in animations for track in tracks if len(np.unique(track.values, axis=0)) > 1}
+    return sorted(nodes | (above & moved))
+
+
+def _raw_weights(
+    document: Document,
+    parts: list[Part],
+    joints: list[int],
+    vertices: Float[np.ndarray, "vertices 3"],
+    rest: Float[np.ndarray, "nodes 4 4"],
+) -> tuple[Float[np.ndarray, "vertices joints"], list[str]]:
+    """Dense weights over the file's joints; a rigid mesh hangs on the nearest joint above it."""
+    place = np.full(len(document.nodes), -1)
+    place[joints] = np.arange(len(joints))
+    parents = node_parents(document)
+    weights = np.zeros((len(vertices), len(joints)))
+    loose: list[str] = []
+    start = 0
+    for part in parts:
+        rows = np.arange(start, start + len(part.vertices))
+        start += len(part.vertices)
+        if part.joints is not None and part.weights is not None:
+            np.add.at(weights, (rows[:, None], place[part.joints]), part.weights)
+            continue
+        node = part.node
+        while node >= 0 and place[node] < 0:
+            node = parents[node]
+        if node < 0:
+            centre = vertices[rows].mean(0) if len(rows) else np.zeros(3)
+            node = joints[int(np.linalg.norm(rest[joints][:, :3, 3] - centre, axis=-1).argmin())]
+            name = document.nodes[part.node].get("name", f"nodes[{part.node}]")
+            loose.append(f"{name} hangs on no joint: follows the nearest, {_node_name(document, node)}")
+        weights[rows, place[node]] = 1
+    return weights, list(dict.fromkeys(loose))
+
+
+def _node_name(document: Document, node: int) -> str:
+    return document.nodes[node].get("name") or f"node{node}"
+
+
+def _scale_lines(document: Document, joints: list[int]) -> list[str]:
+    """A line if joints carry scale, which a tree of rotations has no place for."""
+    scales = np.stack([np.linalg.norm(local[:3, :3], axis=0) for local in local_matrices(document)[joints]])
+    mirrored = [j for j in joints if np.linalg.det(local_matrices(document)[j][:3, :3]) < 0]
+    lines = []
+    uneven = [j for j, s in zip(joints, scales) if np.ptp(s) > 1e-3 * s.max()]
+    if uneven:
+        lines.append(
+            f"{len(uneven)} joints have non-uniform scale, now part of the rest pose: {_few(document, uneven)}"
+        )
+    if mirrored:
+        lines.append(f"{len(mirrored)} joints are mirrored, now part of the rest pose: {_few(document, mirrored)}")
+    return lines
+
+
+def _few(document: Document, nodes: list[int]) -> str:
+    return ", ".join(_node_name(document, node) for node in nodes[:4]) + (" ..." if len(nodes) > 4 else "")
+
+
+def _raw_rig(
+    document: Document,
+    joints: list[int],
+    weights: Float[np.ndarray, "vertices joints"],
+    vertices: Float[np.ndarray, "vertices 3"],
+    rest: Float[np.ndarray, "nodes 4 4"],
+) -> RawRig:
+    parents = node_parents(document)
+    place = {node: i for i, node in enumerate(joints)}
+    above = []
+    for node in joints:
+        node = parents[node]
+        while node >= 0 and node not in place:
+            node = parents[node]
+        above.append(place[node] if node >= 0 else -1)
+    heads = rest[joints, :3, 3]
+    moments = np.empty((len(joints), 4, 4))
+    homogeneous = np.concatenate((vertices, np.ones((len(vertices), 1))), -1)
+    for j in range(len(joints)):
+        used = np.flatnonzero(weights[:, j])
+        moments[j] = (homogeneous[used] * weights[used, j, None]).T @ homogeneous[used]
+    size = float(np.linalg.norm(np.ptp(vertices, axis=0)))
+    if size <= 0:
+        raise KinemaError(f"{document.path}: all vertices lie in one point")
+    tips = np.empty_like(heads)
+    for i, node in enumerate(joints):
+        ends = [c for c in document.nodes[node].get("children", ()) if "mesh" not in document.nodes[c]]
+        reach = [rest[c, :3, 3] for c in ends if np.linalg.norm(rest[c, :3, 3] - heads[i]) > 1e-4 * size]
+        mass = moments[i, 3, 3]
+        away = moments[i, :3, 3] / mass - heads[i] if mass > 0 else np.zeros(3)
+        # An "_end" node says where a bone ends; otherwise it goes as far beyond its vertices' centre as that is away.
+        tips[i] = reach[0] if len(reach) == 1 else heads[i] + 2 * away
+    return RawRig(tuple(_node_name(document, n) for n in joints), tuple(above), heads, tips, moments, size)
+
+
+def _motion(
+    document: Document, tracks: list[Track], joints: list[int], rest: Float[np.ndarray, "nodes 4 4"]
+) -> tuple[Float[np.ndarray, "frames joints 3 4"], float, float]:
+    """F of every joint at every frame, the first frame's time, and frames per second."""
+    if not tracks:
+        return np.zeros((0, len(joints), 3, 4)), 0.0, 30.0
+    times, fps = frame_times(tracks)
+    if len(times) * len(document.nodes) > LARGEST_CLIP:
+        raise KinemaError(f"{document.path}: a clip of {len(times)} frames on {len(document.nodes)} nodes is too long")
+    placed = global_matrices(document, animated_locals(document, tracks, times))[:, joints]
+    return (placed @ np.linalg.inv(rest[joints]))[..., :3, :], float(times[0]), fps
+
+
+def frame_times(tracks: list[Track]) -> tuple[Float[np.ndarray, "frames"], float]:
+    """Frames from the first to the last key at the rate at which the file has its keys (24 to 60 a second)."""
+    start = min(track.times[0] for track in tracks)
+    end = max(track.times[-1] for track in tracks)
+    steps = np.concatenate([np.diff(track.times) for track in tracks])
+    steps = steps[steps > 1e-4]
+    rate = 1 / np.median(steps) if len(steps) else 30.0
+    fps = float(np.clip(np.round(rate), 24, 60)) if 20 < rate < 70 else 30.0
+    count = max(round((end - start) * fps), 0)
+    if count and abs(count / (end - start) / fps - 1) > 1e-3:
+        fps = float(count / (end - start))  # the last frame is the last key, or loops would not close
+    return start + np.arange(count + 1) / fps, fps
+
+
+def _centers(
+    weights: Float[np.ndarray, "vertices joints"], vertices: Float[np.ndarray, "vertices 3"]
+) -> Float[np.ndarray, "joints 3"]:
+    total = weights.sum(0)
+    return (weights.T @ vertices) / np.maximum(total, 1e-30)[:, None]
+
+
+def _skeleton(
+    raw: RawRig, clean: CleanRig, rest: list[Float[np.ndarray, "4 4"]], centers: Float[np.ndarray, "joints 3"]
+) -> Skeleton:
+    from scipy.spatial.transform import Rotation
+
+    heads = raw.heads[list(clean.joints)]
+    tails = np.empty_like(heads)
+    for j in range(len(heads)):
+        children = [c for c, p in enumerate(clean.parents) if p == j]
+        apart = [c for c in children if np.linalg.norm(heads[c] - heads[j]) > 1e-4 * raw.size]
+        tails[j] = heads[apart].mean(0) if apart else raw.tips[clean.joints[j]]
+        if np.linalg.norm(tails[j] - heads[j]) < 1e-3 * raw.size:
+            parent = clean.parents[j]
+            along = heads[j] - heads[parent] if parent >= 0 else np.array([0.0, raw.size, 0.0])
+            along = along if np.linalg.norm(along) > 1e-9 * raw.size else np.array([0.0, raw.size, 0.0])
+            tails[j] = heads[j] + 0.05 * raw.size * along / np.linalg.norm(along)
+    xyzw = Rotation.from_matrix(nearest_rotation(np.stack(rest)[:, :3, :3])).as_quat()
+    names = _unique(tuple(raw.names[j] for j in clean.joints))
+    return Skeleton(names, clean.parents, heads, tails, xyzw[:, [3, 0, 1, 2]])
+
+
+def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name}.{seen[name]}")
+    return tuple(result)
+
+
+def _place_skeleton(skeleton: Skeleton, frame: Frame) -> Skeleton:
+    from scipy.spatial.transform import Rotation
+
+    assert skeleton.wxyz_world_file is not None
+    turned = Rotation.from_matrix(frame.rotation) * Rotation.from_quat(skeleton.wxyz_world_file[:, [1, 2, 3, 0]])
+    return Skeleton(
+        skeleton.names,
+        skeleton.parents,
+        apply_frame(frame, skeleton.heads),
+        apply_frame(frame, skeleton.tails),
+        turned.as_quat()[:, [3, 0, 1, 2]],
+    )
+
+
+def _clip(
+    name: str,
+    fps: float,
+    motion: Float[np.ndarray, "frames raw 3 4"],
+    raw: RawRig,
+    clean: CleanRig,
+    frame: Frame,
+) -> tuple[Clip, float]:
+    from scipy.spatial.transform import Rotation
+
+    targets, moments, square = gather_targets(motion, raw.moments, clean.carrier)
+    kept = list(clean.joints)
+    root, rotation, misfit = fit_rotations(
+        motion[:, kept], targets, square, moments, raw.heads[kept], clean.parents, size=raw.size
+    )
+    world = frame.rotation @ rotation @ frame.rotation.T
+    parent = world[:, [max(p, 0) for p in clean.parents]]
+    local = np.swapaxes(parent, -1, -2) @ world
+    local[:, 0] = world[:, 0]
+    xyzw = Rotation.from_matrix(local.reshape(-1, 3, 3)).as_quat().reshape(*local.shape[:2], 4)
+    wxyz = xyzw[..., [3, 0, 1, 2]]
+    flip = np.cumprod(np.where((wxyz[1:] * wxyz[:-1]).sum(-1) < 0, -1.0, 1.0), axis=0)
+    wxyz[1:] *= flip[..., None]
+    return Clip(name, fps, apply_frame(frame, root), wxyz), misfit
+
+
+def _mesh(document: Document, parts: list[Part], vertices: Float[np.ndarray, "vertices 3"]) -> Mesh:
+    colors, faces, face_image = [], [], []
+    start = 0
+    for part in parts:
+        linear = part.colors_linear * base_color_linear(document, part.material)
+        colors.append(srgb_from_linear(linear))
+        faces.append(part.faces + start)
+        image = base_image(document, part.material) if part.uv is not None else -1
+        face_image.append(np.full(len(part.faces), image))
+        start += len(part.vertices)
+    images = np.concatenate(face_image)
+    used = sorted({int(i) for i in images if i >= 0})
+    uv = np.concatenate([part.uv if part.uv is not None else np.zeros((len(part.vertices), 2)) for part in parts])
+    face_texture: Int[np.ndarray, "faces"] = np.searchsorted(used, images) if used else images
+    return Mesh(
+        vertices,
+        np.concatenate(faces),
+        np.concatenate(colors),
+        uv if used else None,
+        tuple(decode_image(document, i) for i in used),
+        np.where(images >= 0, face_texture, -1) if used else None,
+    )
+
+
+def _binding(
+    document: Document,
+    parts: list[Part],
+    joint_nodes: tuple[int, ...],
+    rest: Float[np.ndarray, "nodes 4 4"],
+    clip_start_s: tuple[float, ...] = (),
+    clip_animation: tuple[int, ...] = (),
+) -> GltfBinding:
+    counts = [len(part.vertices) for part in parts]
+    return GltfBinding(
+        document,
+        joint_nodes,
+        rest,
+        np.repeat([part.node for part in parts], counts),
+        np.repeat([part.primitive for part in parts], counts),
+        np.concatenate([np.arange(count) for count in counts]),
+        clip_start_s,
+        clip_animation,
+    )
