@@ -1,0 +1,272 @@
+"""The optimisation: sampled videos are fitted, then score distillation refines, one resumable step at a time.
+
+Every step draws its randomness from the seed and its own number, and a checkpoint holds parameters and optimiser, so
+a run that was killed and resumed gives the same bits as one that was not.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.distill import losses
+from kinema.distill.config import Animate
+from kinema.distill.parameters import Basis, Coefficients
+from kinema.distill.sds import noise_level, sds
+from kinema.distill.take import Take, prepare, random_take, shoot
+from kinema.distill.tempo import Tempo
+from kinema.errors import KinemaError
+from kinema.motion import Motion, smoothness
+from kinema.prior.protocol import Shot, VideoPrior, sample
+from kinema.render.stage import Stage
+from kinema.rig.limbs import Limbs
+
+HARMONICS = 4
+STILL = 0.02
+"""Mean angular travel per frame below which a motion counts as none [rad]."""
+MOST_BAD_STEPS = 20
+
+
+@dataclass(frozen=True)
+class Body:
+    """The character as the optimiser sees it."""
+
+    stage: Stage
+    limbs: Limbs
+    corners: Float[Tensor, "joints 8 3"]
+    limits: Float[Tensor, "joints 3 2"]
+
+
+@dataclass
+class Progress:
+    """What is told after every step."""
+
+    step: int
+    steps: int
+    stage: str
+    loss: float
+    motion: float
+    """Mean angular travel per frame [rad]."""
+
+
+@dataclass
+class Outcome:
+    """The distilled motion and how it came about."""
+
+    motion: Motion
+    history: list[dict[str, float | str]]
+    notes: list[str] = field(default_factory=list)
+
+
+class Distiller:
+    """State of one run. `run` goes from wherever the checkpoint is to the end."""
+
+    def __init__(
+        self, config: Animate, prior: VideoPrior, body: Body, tempo: Tempo, *, checkpoint: Path | None
+    ) -> None:
+        self.config, self.prior, self.body, self.tempo, self.checkpoint = config, prior, body, tempo, checkpoint
+        self.clip_frames = max(2, round((config.frames - 1) / config.fps * tempo.fps) + 1)
+        velocity = torch.tensor([0.0, 0.0, tempo.speed])
+        self.coefficients = Coefficients(body.stage.rig, body.limbs, self._basis(), velocity=velocity)
+        self.optimizer = torch.optim.AdamW(self.coefficients.parameters(), lr=config.learning_rate, weight_decay=0.0)
+        self.step = 0
+        self.bad_steps = 0
+        self.guidance = config.guidance
+        self.history: list[dict[str, float | str]] = []
+        self.notes: list[str] = []
+        fit = config.fit_iterations if config.engine in ("auto", "fit") else 0
+        refine = 0 if config.engine == "fit" else config.iterations or (60 if fit else 250)
+        self.schedule = (fit, refine)
+        self._targets: list[tuple[Take, Shot, Tensor]] | None = None
+
+    def _basis(self) -> Basis:
+        kind = self.config.time
+        if kind == "auto":
+            kind = "fourier" if self.tempo.period > 0 else "dct"
+        if kind == "fourier" and self.tempo.period <= 0:
+            raise KinemaError(f"--time fourier needs a motion that repeats, and {self.tempo.motion!r} does not")
+        frames = max(self.clip_frames, self.prior.frames)
+        terms = {"fourier": 1 + 2 * HARMONICS, "dct": max(4, frames // 2), "free": frames}[kind]
+        return Basis(kind, frames, self.tempo.period, terms)
+
+    def run(self, *, report: Callable[[Progress], None] = lambda _: None) -> Outcome:
+        """Optimise to the end of the schedule."""
+        fit, refine = self.schedule
+        saved = time.monotonic()
+        while self.step < fit + refine:
+            rng = np.random.default_rng((self.config.seed, self.step))
+            loss = self._fit_loss(rng) if self.step < fit else self._sds_loss(rng)
+            self._descend(loss)
+            self.step += 1
+            amount = self.amount_of_motion()
+            if self.step >= fit:
+                self._guard_motion(amount)
+            stage = "fit" if self.step <= fit else "sds"
+            self.history.append({"step": self.step, "stage": stage, "loss": float(loss.detach()), "motion": amount})
+            report(Progress(self.step, fit + refine, stage, float(loss.detach()), amount))
+            if self.checkpoint is not None and time.monotonic() - saved > self.config.checkpoint_seconds:
+                self.save(self.checkpoint)
+                saved = time.monotonic()
+        if self.checkpoint is not None:
+            self.save(self.checkpoint)
+        return Outcome(self.motion(), self.history, self.notes)
+
+    def motion(self) -> Motion:
+        """The clip at the wanted frame rate."""
+        count = self.config.frames
+        if self.config.loop and self.tempo.period > 0:
+            cycle = self.tempo.period / self.tempo.fps * self.config.fps
+            count = max(2, round(max(1, round(count / cycle)) * cycle) + 1)
+        at = torch.arange(count, dtype=torch.float32) * (self.tempo.fps / self.config.fps)
+        with torch.no_grad():
+            return self.coefficients.motion(at, fps=self.config.fps)
+
+    def amount_of_motion(self) -> float:
+        with torch.no_grad():
+            at = torch.arange(self.prior.frames, dtype=torch.float32)
+            legs = [j for leg in self.body.limbs.legs for j in leg.joints] or list(
+                range(len(self.body.stage.rig.parents))
+            )
+            return float(self.coefficients.motion(at, fps=1.0).angles[:, legs, 0].diff(dim=0).abs().mean())
+
+    # -- losses -----------------------------------------------------------------------------------------------------
+
+    def _fit_loss(self, rng: np.random.Generator) -> Tensor:
+        """Distance to a sampled video, in the prior's latents."""
+        take, shot, target = self.targets[int(rng.integers(len(self.targets)))]
+        video, motion, T_world_joint = shoot(self.body.stage, self.prior, self.coefficients, self.tempo, take)
+        latents = self.prior.encode(video, shot)
+        return 0.5 * (latents - target).square().sum() / latents.shape[0] + self._energies(motion, T_world_joint)
+
+    def _sds_loss(self, rng: np.random.Generator) -> Tensor:
+        fit, refine = self.schedule
+        last = self.coefficients.basis.frames - self.prior.frames
+        take = random_take(rng, self.tempo, last_start=float(last))
+        shot = prepare(self.body.stage, self.prior, self.coefficients, self.tempo, take)
+        video, motion, T_world_joint = shoot(self.body.stage, self.prior, self.coefficients, self.tempo, take)
+        latents = self.prior.encode(video, shot)
+        t = noise_level((self.step - fit) / refine, float(rng.random()), paper=self.config.preset == "paper")
+        score = sds(
+            self.prior,
+            latents,
+            self.prior.condition(self.config.prompt, shot),
+            self.prior.condition("", shot),
+            t=t,
+            guidance=self.guidance,
+            generator=torch.Generator().manual_seed(int(rng.integers(2**62))),
+        )
+        # The paper's weights are for a summed loss; ours are per token, so that they mean the same for every prior.
+        if self.config.preset != "paper":
+            score = score / latents.shape[0]
+        return score + self._energies(motion, T_world_joint)
+
+    def _energies(self, motion: Motion, T_world_joint: Tensor) -> Tensor:
+        config, size = self.config, self.body.limbs.leg_length
+        total = config.smooth * smoothness(motion)
+        if config.preset == "paper":
+            return total + config.ground * losses.ground(T_world_joint, self.body.corners)
+        if self.body.limbs.legs:
+            soles = losses.sole_points(T_world_joint, self.body.limbs)
+            total = total + config.ground * losses.sole_penetration(soles, size)
+            total = total + config.slip * losses.foot_slip(soles, size)
+            total = total + 0.1 * config.ground * losses.floating(soles, size)
+        if config.limits:
+            total = total + config.limits * losses.beyond_limits(motion.angles, self.body.limits)
+        return total
+
+    @property
+    def targets(self) -> list[tuple[Take, Shot, Tensor]]:
+        """Videos sampled from the prior, the half that it finds most like the prompt."""
+        if self._targets is None:
+            self._targets = [self._sampled(index) for index in range(self.config.views)]
+        return self._targets
+
+    def _sampled(self, index: int) -> tuple[Take, Shot, Tensor]:
+        rng = np.random.default_rng((self.config.seed, 1_000_000 + index))
+        last = self.coefficients.basis.frames - self.prior.frames
+        take = random_take(rng, self.tempo, last_start=float(last))
+        shot = prepare(self.body.stage, self.prior, self.coefficients, self.tempo, take)
+        target = sample(
+            self.prior,
+            self.prior.encode(shot.reference, shot),
+            self.prior.condition(self.config.prompt, shot),
+            self.prior.condition("", shot),
+            guidance=self.guidance,
+            steps=10,
+            generator=torch.Generator().manual_seed(int(rng.integers(2**62))),
+        )
+        return take, shot, target
+
+    # -- steps ------------------------------------------------------------------------------------------------------
+
+    def _descend(self, loss: Tensor) -> None:
+        fit, refine = self.schedule
+        within = self.step / max(1, fit) if self.step < fit else (self.step - fit) / max(1, refine)
+        # Each stage ends with small steps; the refinement starts at half of the fit's.
+        rate = self.config.learning_rate * (0.5 if fit and self.step >= fit else 1.0)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * (0.1 + 0.9 * 0.5 * (1 + np.cos(np.pi * within)))
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        gradients = [p.grad for p in self.coefficients.parameters() if p.grad is not None]
+        if not all(bool(g.isfinite().all()) for g in gradients):
+            self.bad_steps += 1
+            if self.bad_steps > MOST_BAD_STEPS:
+                raise KinemaError(f"{self.bad_steps} steps had gradients that are not finite; the run was stopped")
+            return
+        torch.nn.utils.clip_grad_norm_(self.coefficients.parameters(), 10.0)
+        self.optimizer.step()
+
+    def _guard_motion(self, amount: float) -> None:
+        """Stillness that nobody asked for raises the guidance, at most to four times what was asked."""
+        if self.tempo.motion == "stand" or self.step % 25 or amount > STILL:
+            return
+        if self.guidance < 4 * self.config.guidance:
+            self.guidance *= 1.5
+            self.notes.append(
+                f"step {self.step}: hardly any motion ({amount:.3f} rad); guidance now {self.guidance:.1f}"
+            )
+
+    # -- files ------------------------------------------------------------------------------------------------------
+
+    def save(self, path: Path) -> None:
+        from safetensors.torch import save_file
+
+        tensors = {f"parameter.{k}": v.detach() for k, v in self.coefficients.state_dict().items()}
+        for index, state in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{k}": v for k, v in state.items()}
+        header = {
+            "step": self.step,
+            "bad_steps": self.bad_steps,
+            "guidance": self.guidance,
+            "history": self.history,
+            "notes": self.notes,
+        }
+        partial = path.with_name(path.name + ".part")
+        save_file({k: v.contiguous() for k, v in tensors.items()}, str(partial), metadata={"run": json.dumps(header)})
+        partial.replace(path)
+
+    def load(self, path: Path) -> None:
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(str(path), "pt") as file:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                header = json.loads(file.metadata()["run"])
+        except (SafetensorError, OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+            raise KinemaError(f"{path}: not a checkpoint of this run ({error})") from None
+        self.coefficients.load_state_dict({k[10:]: v for k, v in tensors.items() if k.startswith("parameter.")})
+        full = self.optimizer.state_dict()
+        for key, value in tensors.items():
+            if key.startswith("optimizer."):
+                _, index, name = key.split(".", 2)
+                full["state"].setdefault(int(index), {})[name] = value
+        self.optimizer.load_state_dict(full)
+        self.step, self.bad_steps, self.guidance = header["step"], header["bad_steps"], header["guidance"]
+        self.history, self.notes = header["history"], header["notes"]

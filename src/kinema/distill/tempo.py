@@ -1,0 +1,54 @@
+"""From words and legs to a pace: how long a cycle takes and how fast the body goes."""
+
+import math
+from dataclasses import dataclass
+
+from kinema.errors import KinemaError
+from kinema.gait.pattern import PERIODIC, default_period, default_speed
+from kinema.rig.limbs import Limbs
+
+CYCLE_FRAMES = 9.0
+"""Frames of the prior per gait cycle: a window of 16 then shows almost two."""
+ACTION_FPS = 8.0
+
+FASTER = ("fast", "quick", "hurr", "swift", "rapid", "brisk", "full speed", "sprint", "race")
+SLOWER = ("slow", "calm", "leisur", "gentl", "tired", "lazil", "careful", "stroll", "amble")
+
+
+@dataclass(frozen=True)
+class Tempo:
+    """The pace of a clip, in the prior's own frames."""
+
+    motion: str
+    """The trained class that the prompt was read as."""
+    period: float
+    """Frames per cycle; 0 for an action."""
+    fps: float
+    """The prior's frames per second for this character: large animals are filmed more slowly."""
+    speed: float
+    """Along the facing direction [m per frame]."""
+    leg_length: float
+
+    @property
+    def speed_legs(self) -> float:
+        """[leg lengths per frame]."""
+        return self.speed / self.leg_length
+
+
+def choose_tempo(
+    motion: str, prompt: str, limbs: Limbs, *, speed: float | None = None, period: float | None = None
+) -> Tempo:
+    """Natural pace of a motion for these legs, changed by words of haste or by given values [m/s], [s]."""
+    for name, value in (("speed", speed), ("period", period)):
+        if value is not None and not (math.isfinite(value) and value >= 0):
+            raise KinemaError(f"--{name} {value}: must be a number not below zero")
+    words = prompt.lower()
+    haste = 1.15 if any(w in words for w in FASTER) else 0.8 if any(w in words for w in SLOWER) else 1.0
+    if motion not in PERIODIC:
+        fps = ACTION_FPS if period is None else 16 / max(period, 1e-3)
+        return Tempo(motion, 0.0, fps, (speed or 0.0) / fps, limbs.leg_length)
+    # Speed grows faster than cadence: half of the haste goes into the stride.
+    seconds = period or default_period(motion, limbs.leg_length) / math.sqrt(haste)
+    meters = speed if speed is not None else default_speed(motion, limbs.leg_length) * haste
+    fps = CYCLE_FRAMES / seconds
+    return Tempo(motion, CYCLE_FRAMES, fps, meters / fps, limbs.leg_length)
