@@ -1,0 +1,3 @@
+#include "rollout.h"
+#define KINEMA_ISA base
+#include "dynamics.h"

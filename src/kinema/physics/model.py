@@ -1,0 +1,196 @@
+"""What is simulated: the constants of an articulated body, its state, and the inputs that drive it."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.errors import KinemaError
+from kinema.rig.cuboids import Cuboids
+from kinema.rig.kinematics import Rig
+
+GRAVITY = 9.81
+"""[m/s²]"""
+
+
+@dataclass(frozen=True)
+class Contact:
+    """A flat ground at y = 0 that pushes the corners of the cuboids."""
+
+    stiffness: float
+    """Of one corner [N/m]; 0 leaves the ground out."""
+    damping: float = 1.0
+    """Hunt–Crossley: the push is multiplied by 1 - damping · (normal velocity) [s/m]."""
+    ramp: float = 5e-4
+    """Depth over which the stiffness comes on [m]."""
+    friction: float = 0.9
+    slip_speed: float = 0.02
+    """Speed below which friction turns into viscous drag [m/s]."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """Constants of a simulation. Coordinates are those of a motion: root position, then three angles per joint."""
+
+    parents: tuple[int, ...]
+    offsets: Float[Tensor, "joints 3"]
+    axes: Float[Tensor, "joints 3 3"]
+    mass: Float[Tensor, "joints"]
+    """[kg]"""
+    com: Float[Tensor, "joints 3"]
+    """Centre of mass in the joint frame [m]."""
+    inertia: Float[Tensor, "joints 3 3"]
+    """About the centre of mass, in the joint frame [kg m²]."""
+    corners: Float[Tensor, "joints 8 3"]
+    """Points that can touch the ground, in the joint frame [m]."""
+    stiffness: Float[Tensor, "dofs"]
+    """PD gain k_e of every coordinate [N m/rad]; the root's roll and pitch carry the virtual upright force."""
+    damping: Float[Tensor, "dofs"]
+    """PD gain k_d [N m s/rad]."""
+    armature: Float[Tensor, "dofs"]
+    """Added to the diagonal of the mass matrix; keeps weightless bones and gimbals regular [kg m²]."""
+    lower: Float[Tensor, "dofs"]
+    """Soft stops [rad]; -inf for none."""
+    upper: Float[Tensor, "dofs"]
+    stop_stiffness: Float[Tensor, "dofs"]
+    """[N m/rad]"""
+    stop_damping: Float[Tensor, "dofs"]
+    """[N m s/rad]"""
+    contact: Contact
+    gravity: tuple[float, float, float] = (0.0, -GRAVITY, 0.0)
+    """[m/s²]"""
+    stop_ramp: float = 0.05
+    """Angle over which a stop comes on [rad]."""
+
+    @property
+    def joints(self) -> int:
+        return len(self.parents)
+
+    @property
+    def dofs(self) -> int:
+        return 3 + 3 * len(self.parents)
+
+    def to(self, dtype: torch.dtype) -> "Model":
+        changed = {k: v.to(dtype) for k, v in vars(self).items() if isinstance(v, Tensor)}
+        return replace(self, **changed)
+
+    def passive(self) -> "Model":
+        """The same bodies without control, stops, armature or ground: rigid bodies under gravity alone."""
+        zero = torch.zeros_like(self.stiffness)
+        inf = torch.full_like(zero, float("inf"))
+        contact = replace(self.contact, stiffness=0.0)
+        return replace(self, stiffness=zero, damping=zero, armature=zero, lower=-inf, upper=inf, contact=contact)
+
+
+@dataclass(frozen=True)
+class State:
+    """Where the body is and how fast it changes."""
+
+    q: Float[Tensor, "batch dofs"]
+    """Root position [m], then the angles of all joints [rad]."""
+    v: Float[Tensor, "batch dofs"]
+    """Time derivative of `q`."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """Target angles of the PD control; its three root-position entries have no gain and do nothing by default."""
+
+    targets: Float[Tensor, "batch knots dofs"]
+    """Evenly spaced in time and linear in between; as many as steps: one per step."""
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Gains relative to mgh = mass · g · root height, so that one setting fits a mouse and a horse."""
+
+    stiffness: float = 2.5
+    damping: float = 0.03
+    """Of the joints, in seconds: k_d = damping · k_e."""
+    upright: float = 5.0
+    """Of the virtual force that holds the root's roll and pitch."""
+    upright_damping: float = 0.1
+    """[s]"""
+    heading: float = 0.0
+    """Of a like force on the root's yaw; the paper has none."""
+    stop: float = 20.0
+    sink: float = 1e-3
+    """Depth to which four corners sink under the whole weight [m]."""
+
+
+def make_model(
+    rig: Rig,
+    cuboids: Cuboids,
+    *,
+    density: float = 1000.0,
+    gains: Gains | None = None,
+    friction: float = 0.9,
+    limits: Float[Tensor, "joints 3 2"] | None = None,
+    dtype: torch.dtype = torch.float64,
+) -> Model:
+    """Rigid bodies from the bones' boxes and the volume of mesh that each carries.
+
+    Args:
+        density: Of the flesh [kg/m³].
+        limits: Least and greatest angle of each joint [rad]; the root's are ignored.
+    """
+    gains = gains or Gains()
+    centers, half = torch.from_numpy(cuboids.centers).double(), torch.from_numpy(cuboids.half_sizes).double()
+    volumes = torch.from_numpy(np.asarray(cuboids.volumes)).double()
+    everything = (centers, half, volumes, rig.heads, rig.axes)
+    if not all(bool(torch.isfinite(x).all()) for x in everything):
+        raise KinemaError("physics: the rig or its cuboids hold values that are not finite")
+    if float(volumes.max()) <= 0:
+        raise KinemaError("physics: no bone carries any volume; the mesh encloses nothing")
+    size = float((torch.from_numpy(cuboids.corners).double() + rig.heads.double()[:, None]).flatten(0, 1).std(0).norm())
+    # Bones that carry nothing still need some inertia; a ten-thousandth of the whole does not change the motion.
+    mass = density * volumes.clamp(min=1e-4 * float(volumes.sum()))
+    half = half.clamp(min=5e-3 * size)
+    squares = half.square()
+    turn = torch.from_numpy(cuboids.axes).double()
+    # A uniform box: I_xx = m (y² + z²) / 3 in half sizes.
+    principal = mass[:, None] / 3 * (squares.sum(-1, keepdim=True) - squares)
+    inertia = turn @ torch.diag_embed(principal) @ turn.mT
+    corners = torch.from_numpy(cuboids.corners).double()
+
+    joints = len(rig.parents)
+    total = float(mass.sum())
+    height = _root_height(rig, corners)
+    mgh = total * GRAVITY * height
+    stiffness, damping = torch.zeros(3 + 3 * joints).double(), torch.zeros(3 + 3 * joints).double()
+    stiffness[6:], damping[6:] = gains.stiffness * mgh, gains.damping * gains.stiffness * mgh
+    root = torch.tensor([gains.heading, gains.upright, gains.upright], dtype=torch.float64)
+    stiffness[3:6], damping[3:6] = root * mgh, gains.upright_damping * root * mgh
+    armature = torch.full_like(stiffness, 1e-5 * total * size * size)
+    armature[:3] = 0
+    lower, upper = torch.full_like(stiffness, -torch.inf), torch.full_like(stiffness, torch.inf)
+    if limits is not None:
+        lower[6:], upper[6:] = limits[1:, :, 0].flatten().double(), limits[1:, :, 1].flatten().double()
+    stop = torch.full_like(stiffness, gains.stop * mgh)
+    model = Model(
+        rig.parents,
+        rig.offsets.double(),
+        rig.axes.double(),
+        mass,
+        centers,
+        inertia,
+        corners,
+        stiffness,
+        damping,
+        armature,
+        lower,
+        upper,
+        stop,
+        0.03 * stop,
+        Contact(total * GRAVITY / (4 * gains.sink), friction=friction),
+    )
+    return model.to(dtype)
+
+
+def _root_height(rig: Rig, corners: Float[Tensor, "joints 8 3"]) -> float:
+    """Of the root's head above the lowest corner at rest, and at least a tenth of the body's extent [m]."""
+    points = rig.heads.double()[:, None] + corners
+    extent = float((points.amax((0, 1)) - points.amin((0, 1))).max())
+    return max(float(rig.heads[0, 1]) - float(points[..., 1].min()), 0.1 * extent)

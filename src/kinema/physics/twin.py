@@ -1,0 +1,123 @@
+"""The slow twin of the kernel: the equations of motion as one writes them down, in torch, differentiated by autograd.
+
+With T_j(q) the 3 x 4 transform of joint j and S_j = ∫ (x, 1)(x, 1)ᵀ dm over its body, the kinetic energy is
+½ Σ tr(Ṫ_j S_j Ṫ_jᵀ), so d'Alembert's principle reads, with J = ∂T/∂q,
+
+    Σ_j ⟨∂T_j/∂q, (T̈_j - g) S_j⟩ = τ,      T̈ = J q̈ + J̇ q̇.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.func import jacfwd, jvp
+
+from kinema.physics.model import Control, Model, State
+from kinema.physics.rollout import check
+from kinema.rig.kinematics import Rig, forward_kinematics
+
+
+def rollout_twin(
+    model: Model,
+    state: State,
+    control: Control,
+    *,
+    dt: float,
+    steps: int,
+    save_every: int = 1,
+    implicit: bool = True,
+) -> tuple[Float[Tensor, "batch saves dofs"], Float[Tensor, "batch saves dofs"]]:
+    """Same arguments and result as `rollout`, without clipping; every step costs milliseconds."""
+    check(model, state, control, dt=dt, steps=steps, save_every=save_every)
+    q, v = state.q, state.v
+    saved_q, saved_v = [q], [v]
+    for step in range(steps):
+        u = _at_step(control.targets, step, steps)
+        a = torch.stack([acceleration(model, *item, dt=dt if implicit else 0.0) for item in zip(q, v, u)])
+        v = v + dt * a
+        q = q + dt * v
+        if (step + 1) % save_every == 0:
+            saved_q.append(q)
+            saved_v.append(v)
+    return torch.stack(saved_q, 1), torch.stack(saved_v, 1)
+
+
+def _at_step(targets: Float[Tensor, "batch knots dofs"], step: int, steps: int) -> Float[Tensor, "batch dofs"]:
+    knots = targets.shape[1]
+    at = step * (knots - 1) / (steps - 1) if steps > 1 else 0.0
+    low = max(0, min(int(at), knots - 2))
+    high = min(low + 1, knots - 1)
+    return targets[:, low] + (at - low) * (targets[:, high] - targets[:, low])
+
+
+def acceleration(
+    model: Model, q: Float[Tensor, "dofs"], v: Float[Tensor, "dofs"], u: Float[Tensor, "dofs"], *, dt: float
+) -> Float[Tensor, "dofs"]:
+    """q̈ with control, stops and contact taken at the end of the step (dt > 0) or at its start (dt = 0)."""
+    rig = Rig(tuple(map(str, range(model.joints))), model.parents, _heads(model).to(q), model.axes.to(q))
+
+    def transforms(x: Tensor) -> Tensor:
+        return forward_kinematics(rig, x[:3], x[3:].unflatten(0, (-1, 3)))
+
+    def points(x: Tensor) -> Tensor:
+        T = transforms(x)
+        return (T[:, None, :, :3] @ model.corners.to(q)[..., None]).squeeze(-1) + T[:, None, :, 3]
+
+    def rate(f):
+        """J q̇ as a function of q, with q̇ held."""
+        return lambda x: jvp(f, (x,), (v,))[1]
+
+    S = pseudo_inertia(model).to(q)
+    J = jacfwd(transforms)(q)
+    T_bias = jvp(rate(transforms), (q,), (v,))[1]
+    gravity = q.new_zeros(3, 4)
+    gravity[:, 3] = q.new_tensor(model.gravity)
+    H = torch.einsum("jrcm,jcd,jrdn->mn", J, S, J)
+    tau = torch.einsum("jrcm,jcd,jrd->m", J, S, gravity - T_bias)
+
+    # PD control, k_e (u - q) - k_d q̇ at the end of the step
+    M = H + torch.diag(model.armature + dt * model.damping + dt**2 * model.stiffness)
+    tau = tau + model.stiffness * (u - q - dt * v) - model.damping * v
+    # Soft stops
+    for sign, limit in ((1.0, model.upper), (-1.0, model.lower)):
+        over = torch.where(torch.isfinite(limit), sign * (q + dt * v - limit), torch.full_like(q, -1.0))
+        value, slope = _ramp(over, model.stop_ramp)
+        tau = tau - sign * model.stop_stiffness * value - model.stop_damping * slope * v
+        M = M + torch.diag(dt * slope * (dt * model.stop_stiffness + model.stop_damping))
+    # Ground: force f - dt D (acceleration of the corner), with a diagonal D
+    if model.contact.stiffness > 0:
+        ground = model.contact
+        x, Jx = points(q).flatten(0, 1), jacfwd(points)(q).flatten(0, 1)
+        xd, x_bias = rate(points)(q).flatten(0, 1), jvp(rate(points), (q,), (v,))[1].flatten(0, 1)
+        push, push_slope = _ramp(-x[:, 1] - dt * xd[:, 1], ground.ramp)
+        s = 1 - ground.damping * xd[:, 1]
+        root = (s.square() + 0.01).sqrt()
+        bounce, bounce_slope = (s + root) / 2, -ground.damping / 2 * (1 + s / root)
+        normal = ground.stiffness * push * bounce
+        slide = ground.friction * normal / (xd[:, 0] ** 2 + xd[:, 2] ** 2 + ground.slip_speed**2).sqrt()
+        f = torch.stack((-slide * xd[:, 0], normal, -slide * xd[:, 2]), -1)
+        stiff = ground.stiffness * (dt * push_slope * bounce - push * bounce_slope)
+        D = torch.stack((slide, stiff, slide), -1)
+        tau = tau + torch.einsum("pcm,pc->m", Jx, f - dt * D * x_bias)
+        M = M + dt * torch.einsum("pcm,pc,pcn->mn", Jx, D, Jx)
+    return torch.linalg.solve(M, tau)
+
+
+def pseudo_inertia(model: Model) -> Float[Tensor, "joints 4 4"]:
+    """∫ (x, 1)(x, 1)ᵀ dm of each body in its joint frame."""
+    spread = 0.5 * model.inertia.diagonal(dim1=-2, dim2=-1).sum(-1)[:, None, None] * torch.eye(3).to(model.inertia)
+    second = spread - model.inertia + model.mass[:, None, None] * model.com[:, :, None] * model.com[:, None, :]
+    first = (model.mass[:, None] * model.com)[..., None]
+    return torch.cat((torch.cat((second, first), -1), torch.cat((first.mT, model.mass[:, None, None]), -1)), -2)
+
+
+def _heads(model: Model) -> Float[Tensor, "joints 3"]:
+    heads = [torch.zeros_like(model.offsets[0])]
+    for j in range(1, model.joints):
+        heads.append(heads[model.parents[j]] + model.offsets[j])
+    return torch.stack(heads)
+
+
+def _ramp(s: Tensor, width: float) -> tuple[Tensor, Tensor]:
+    """0 below 0, quadratic up to `width`, then of slope 1; with its slope."""
+    inside = s.clamp(0, width)
+    return inside.square() / (2 * width) + (s - width).clamp(min=0), inside / width
