@@ -7,9 +7,9 @@ from kinema.camera import Cameras
 from kinema.errors import KinemaError
 from kinema.render.follow import View, ViewRange, box_path, follow, framing_distance, turntable
 from kinema.render.ground import Ground, cast_ground, checker
-from kinema.render.scene import Scene, backdrop, render_video
+from kinema.render.scene import Scene, backdrop, composite, composite_torch, render_video
 from kinema.render.shadow import Shadow, look_up, shadow_map
-from kinema.splat.pose import PosedSplats
+from kinema.splat.pose import PosedSplats, native_scene
 
 
 def camera(width: int, height: int, *, frames: int = 1, dtype=torch.float64) -> Cameras:
@@ -170,3 +170,41 @@ def test_views_look_at_the_character_and_frame_its_box():
     pixel = seen[..., :2] / seen[..., 2:] * round_it.focal_center_px[:, None, :2] + torch.tensor([32.0, 24.0])
     assert (pixel > 0).all()
     assert (pixel < torch.tensor([64.0, 48.0])).all()
+
+
+@pytest.mark.parametrize("size", [(64, 48), (37, 23)])
+@pytest.mark.parametrize("with_shadow", [True, False])
+@pytest.mark.skipif(native_scene() is None, reason="native/scene was not built")
+def test_native_compositing_is_its_twin(size, with_shadow):
+    width, height = size
+    posed = blob(frames=3, dtype=torch.float32)
+    path = torch.tensor([[0.0, 0.4, 0.0], [0.1, 0.4, 0.1], [0.2, 0.4, 0.2]])
+    cameras = follow(path, View(elevation_deg=6.0), size=1.0, width=width, height=height)
+    g = torch.Generator().manual_seed(0)
+    features, alpha = torch.rand(3, 3, height, width, generator=g), torch.rand(3, height, width, generator=g)
+    weight = torch.randn(3, 3, height, width, generator=g)
+    scene = Scene(ground=Ground(light=(0.9, 0.6, 0.5), dark=(0.1, 0.2, 0.3)), shadow=Shadow(strength=0.8))
+    results = []
+    for function in (composite, composite_torch):
+        inputs = [x.clone().requires_grad_() for x in (features, alpha, posed.centers)]
+        shadows = None
+        if with_shadow:
+            shadows = shadow_map(PosedSplats(inputs[2], posed.covariances), torch.ones(20), scene.shadow)
+        video = function(inputs[0], inputs[1], cameras, scene=scene, shadows=shadows)
+        grads = torch.autograd.grad((video * weight).sum(), inputs[: 3 if with_shadow else 2])
+        results.append((video.detach(), *grads))
+    for native, twin in zip(*results, strict=True):
+        assert (native - twin).abs().max() < 2e-4 * twin.abs().max()
+
+
+def test_painting_does_not_depend_on_threads():
+    cameras = camera(40, 30, frames=5, dtype=torch.float32)
+    features, alpha = torch.rand(5, 3, 30, 40), torch.rand(5, 30, 40)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        one = composite(features, alpha, cameras)
+        torch.set_num_threads(2)
+        assert torch.equal(one, composite(features, alpha, cameras))
+    finally:
+        torch.set_num_threads(before)

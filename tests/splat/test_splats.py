@@ -6,7 +6,7 @@ from torch.testing import assert_close
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.errors import KinemaError
 from kinema.rig.kinematics import Rig, forward_kinematics
-from kinema.splat.pose import pose_splats
+from kinema.splat.pose import native_scene, pose_splats, pose_splats_torch
 from kinema.splat.splats import Splats
 from kinema.splat.surface import nearest_surface, sample_surface, surface_colors
 from kinema.splat.transfer import canonical_colors, splat_character, transfer_weights
@@ -139,6 +139,25 @@ def test_posing_has_the_right_gradient():
     angles = torch.randn(2, 2, 3, generator=g, dtype=torch.float64, requires_grad=True)
     rest = [x.clone().requires_grad_() for x in (splats.centers, splats.scales_log, splats.wxyz)]
     assert torch.autograd.gradcheck(run, (root, angles, *rest), fast_mode=True)
+
+
+@pytest.mark.skipif(native_scene() is None, reason="native/scene was not built")
+def test_native_posing_is_its_twin():
+    character = bent_character()
+    splats, skin = splat_character(character, 300, rng=np.random.default_rng(0))
+    assert character.skeleton is not None
+    rig = Rig.from_skeleton(character.skeleton)
+    g = torch.Generator().manual_seed(0)
+    root, angles = torch.randn(5, 3, generator=g), torch.randn(5, 2, 3, generator=g)
+    u, v = torch.randn(5, 300, 3, generator=g), torch.randn(5, 300, 3, 3, generator=g)
+    results = []
+    for function in (pose_splats, pose_splats_torch):
+        inputs = [x.clone().requires_grad_() for x in (root, angles)]
+        posed = function(splats, skin, rig, forward_kinematics(rig, inputs[0], inputs[1]))
+        loss = (posed.centers * u).sum() + (posed.covariances * v).sum()
+        results.append((posed.centers, posed.covariances, *torch.autograd.grad(loss, inputs)))
+    for native, twin in zip(*results, strict=True):
+        assert_close(native, twin, rtol=1e-4, atol=1e-5 * float(twin.detach().abs().max()))
 
 
 def test_a_rigid_motion_rotates_covariances():

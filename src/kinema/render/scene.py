@@ -1,7 +1,7 @@
 """A posed character on its ground under its sky, as video."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -9,13 +9,15 @@ from torch import Tensor
 
 from kinema.camera import Cameras
 from kinema.errors import KinemaError
-from kinema.render.ground import Color, Ground, cast_ground, ground_pattern
+from kinema.render.ground import FARTHEST, Color, Ground, cast_ground, ground_pattern
 from kinema.render.rasterize import rasterize
 from kinema.render.shadow import Shadow, ShadowMap, look_up, shadow_map
-from kinema.splat.pose import PosedSplats
+from kinema.splat.pose import PosedSplats, native_scene
 
 CHUNK_PX = 1 << 16
 """Frames are painted in groups of about this many pixels, so that the many small steps stay in the cache."""
+WIDEST = 4096
+"""Pixels in a row that the native kernel has room for."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,39 @@ def render_video(
         if shadows is not None:
             shadows = ShadowMap(shadows.factor.repeat(views, 1, 1), shadows.origin.repeat(views, 1), shadows.cell)
     image = rasterize(centers, covariances, opacities, colors, cameras, backend=backend)
-    return image.features + (1 - image.alpha)[:, None] * backdrop(cameras, scene, shadows)
+    return composite(image.features, image.alpha, cameras, scene=scene, shadows=shadows)
+
+
+def composite(
+    features: Float[Tensor, "frames 3 h w"],
+    alpha: Float[Tensor, "frames h w"],
+    cameras: Cameras,
+    *,
+    scene: Scene = PLAIN,
+    shadows: ShadowMap | None = None,
+) -> Float[Tensor, "frames 3 h w"]:
+    """Premultiplied colours over the backdrop.
+
+    Differentiable in the colours, alpha and shadow, and by the twin (`composite_torch`) in the cameras as well.
+    """
+    if scene.ground is not None and _fast(features, alpha, cameras):
+        R = cameras.T_camera_world[:, :, :3].flatten(1)
+        pinholes = torch.cat((R, cameras.position_world, cameras.focal_center_px), 1).contiguous()
+        factor = None if shadows is None else shadows.factor
+        return _Paint.apply(features.contiguous(), alpha.contiguous(), factor, pinholes, scene, shadows)
+    return composite_torch(features, alpha, cameras, scene=scene, shadows=shadows)
+
+
+def composite_torch(
+    features: Float[Tensor, "frames 3 h w"],
+    alpha: Float[Tensor, "frames h w"],
+    cameras: Cameras,
+    *,
+    scene: Scene = PLAIN,
+    shadows: ShadowMap | None = None,
+) -> Float[Tensor, "frames 3 h w"]:
+    """The same, written down."""
+    return features + (1 - alpha)[:, None] * backdrop(cameras, scene, shadows)
 
 
 def backdrop(
@@ -96,3 +130,51 @@ def backdrop(
             color = color * look_up(here, hits.x, hits.z)[:, None]
         parts.append(torch.lerp(sky, color, hits.coverage[:, None]))
     return torch.cat(parts) if len(parts) > 1 else parts[0]
+
+
+def _fast(features: Tensor, alpha: Tensor, cameras: Cameras) -> bool:
+    pinholes = (cameras.T_camera_world, cameras.focal_center_px)
+    return (
+        all(x.dtype == torch.float32 and x.device.type == "cpu" for x in (features, alpha, *pinholes))
+        and not any(x.requires_grad for x in pinholes)
+        and cameras.width <= WIDEST
+        and native_scene() is not None
+    )
+
+
+class _Paint(torch.autograd.Function):
+    """Backdrop and compositing in one pass over the pixels; the backward pass paints again instead of storing."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        features: Tensor,
+        alpha: Tensor,
+        factor: Tensor | None,
+        pinholes: Tensor,
+        scene: Scene,
+        shadows: ShadowMap | None,
+    ) -> Tensor:
+        assert scene.ground is not None
+        ground = scene.ground
+        origin = None if shadows is None else shadows.origin.contiguous()
+        cell = 1.0 if shadows is None else shadows.cell
+        factor = None if factor is None else factor.detach().contiguous()
+        colors = torch.tensor((scene.sky, ground.dark, ground.light), dtype=torch.float32)
+        image = torch.empty_like(features)
+        constants = (pinholes.detach(), factor, origin, colors, cell, ground.tile, ground.height, FARTHEST)
+        native_scene().paint_forward(features.detach(), alpha.detach(), *constants, image, torch.get_num_threads())
+        ctx.save_for_backward(alpha)
+        ctx.constants = constants
+        return image
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None, None, None]:
+        (alpha,) = ctx.saved_tensors
+        grad = grads[0].contiguous()
+        grad_alpha = torch.empty_like(alpha)
+        grad_factor = torch.empty_like(ctx.constants[1]) if ctx.needs_input_grad[2] else None
+        native_scene().paint_backward(
+            alpha.detach(), *ctx.constants, grad, grad_alpha, grad_factor, torch.get_num_threads()
+        )
+        return grad, grad_alpha, grad_factor, None, None, None

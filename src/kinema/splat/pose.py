@@ -1,13 +1,17 @@
 """Gaussians that bend with the skeleton (AKD Eq. 2)."""
 
+import functools
 from dataclasses import dataclass
+from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from kinema.rig.kinematics import Rig
 from kinema.skin import Skin, blend, skin_covariances, skin_points
 from kinema.splat.splats import Splats
+from kinema.transforms import quaternion_to_matrix
 
 
 @dataclass(frozen=True)
@@ -20,9 +24,29 @@ class PosedSplats:
     def __len__(self) -> int:
         return self.centers.shape[0]
 
+    def __getitem__(self, frames: slice) -> "PosedSplats":
+        return PosedSplats(self.centers[frames], self.covariances[frames])
+
 
 def pose_splats(splats: Splats, skin: Skin, rig: Rig, T_world_joint: Float[Tensor, "frames joints 3 4"]) -> PosedSplats:
-    """Centres φ(x) and covariances ∇φ Σ ∇φᵀ in every frame."""
+    """Centres φ(x) and covariances ∇φ Σ ∇φᵀ in every frame.
+
+    Differentiable in everything. Where only the joints are differentiated, in float32 on the CPU, a native kernel
+    does it (`pose_splats_torch` is its twin).
+    """
+    if not _fast(splats, skin, T_world_joint):
+        return pose_splats_torch(splats, skin, rig, T_world_joint)
+    half = quaternion_to_matrix(splats.wxyz) * splats.scales_log.exp()[:, None, :]
+    rest = torch.cat((half, splats.centers[..., None]), -1)
+    moved = T_world_joint[..., 3] - (T_world_joint[..., :3] @ rig.heads[..., None]).squeeze(-1)
+    from_rest = torch.cat((T_world_joint[..., :3], moved[..., None]), -1)
+    return PosedSplats(*_Pose.apply(from_rest.contiguous(), rest, skin.joints.int(), skin.weights.contiguous()))
+
+
+def pose_splats_torch(
+    splats: Splats, skin: Skin, rig: Rig, T_world_joint: Float[Tensor, "frames joints 3 4"]
+) -> PosedSplats:
+    """The same, written down."""
     blended = blend(skin, rig, T_world_joint)
     return PosedSplats(skin_points(blended, splats.centers), skin_covariances(blended, splats.covariances))
 
@@ -30,3 +54,40 @@ def pose_splats(splats: Splats, skin: Skin, rig: Rig, T_world_joint: Float[Tenso
 def rest_splats(splats: Splats, *, frames: int = 1) -> PosedSplats:
     """The rest pose, held."""
     return PosedSplats(splats.centers.expand(frames, -1, -1), splats.covariances.expand(frames, -1, -1, -1))
+
+
+@functools.cache
+def native_scene() -> Any:
+    """The kernels of native/scene, or None where they were not built."""
+    try:
+        import kinema._scene as kernels
+    except ImportError:
+        return None
+    return kernels
+
+
+def _fast(splats: Splats, skin: Skin, T_world_joint: Tensor) -> bool:
+    rest = (splats.centers, splats.scales_log, splats.wxyz, skin.weights)
+    return (
+        all(x.dtype == torch.float32 and x.device.type == "cpu" for x in (*rest, T_world_joint))
+        and not any(x.requires_grad for x in rest)
+        and native_scene() is not None
+    )
+
+
+class _Pose(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, from_rest: Tensor, rest: Tensor, joints: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+        frames, count = len(from_rest), len(rest)
+        centers, covariances = from_rest.new_empty(frames, count, 3), from_rest.new_empty(frames, count, 3, 3)
+        operands = (from_rest.detach(), rest, joints, weights)
+        native_scene().pose_forward(*operands, centers, covariances, torch.get_num_threads())
+        ctx.save_for_backward(*operands)
+        return centers, covariances
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+        operands = ctx.saved_tensors
+        grad = torch.empty_like(operands[0])
+        native_scene().pose_backward(*operands, *(g.contiguous() for g in grads), grad, torch.get_num_threads())
+        return grad, None, None, None

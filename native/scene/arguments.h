@@ -1,0 +1,44 @@
+// What the kernels read and write; all arrays are dense float32.
+#pragma once
+
+#include <cstdint>
+
+namespace kinema {
+
+constexpr int64_t kWidest = 4096;  // pixels in a row
+
+struct PoseArguments {
+    const float *transforms;  // frames x joints x 3 x 4, from rest to pose
+    const float *rest;        // count x 3 x 4: rows [half of the covariance | centre]
+    const int32_t *joints;    // count x influences
+    const float *weights;
+    float *centers, *covariances;  // frames x count x 3, x 3 x 3
+    const float *grad_centers, *grad_covariances;
+    float *grad_transforms;
+    int64_t joint_count, count, influences;
+};
+
+struct PaintArguments {
+    const float *features, *alpha;  // frames x 3 x rows x width, frames x rows x width
+    const float *cameras;           // frames x (rotation 9, eye 3, focal and centre 4)
+    const float *shadow, *origin;   // frames x cells x cells, frames x 2; null without shadow
+    const float *colors;            // sky, dark, light
+    float *image;
+    const float *grad_image;
+    float *grad_alpha, *grad_shadow;
+    float cell, tile, height, farthest;
+    int64_t rows, width, cells;
+};
+
+#define KINEMA_DECLARE(isa)                                \
+    namespace isa {                                        \
+    void pose_forward(const PoseArguments &, int64_t);     \
+    void pose_backward(const PoseArguments &, int64_t);    \
+    void paint_forward(const PaintArguments &, int64_t);   \
+    void paint_backward(const PaintArguments &, int64_t);  \
+    }
+KINEMA_DECLARE(base)
+KINEMA_DECLARE(avx2)
+KINEMA_DECLARE(avx512)
+
+}  // namespace kinema

@@ -1,0 +1,237 @@
+// Posing of Gaussians and painting of ground, shadow and sky, forwards and backwards. Included once per instruction
+// set with KINEMA_ISA naming the namespace; the loops are plain so that the compiler vectorises them at any width.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "arguments.h"
+
+namespace kinema {
+namespace KINEMA_ISA {
+
+typedef float v4 __attribute__((vector_size(16)));
+
+static inline v4 load4(const float *from) {
+    v4 value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+
+static inline void store4(float *to, v4 value) { std::memcpy(to, &value, sizeof value); }
+
+// Rows of the blended map M = sum of w T, and of A = M [H x; 0 1] = [half of the posed covariance | posed centre].
+struct Posed {
+    v4 m[3], a[3];
+};
+
+static inline Posed pose_one(const PoseArguments &p, const float *T, int64_t n) {
+    Posed r;
+    const int32_t *joints = p.joints + n * p.influences;
+    const float *weights = p.weights + n * p.influences;
+    for (int i = 0; i < 3; ++i) r.m[i] = v4{0, 0, 0, 0};
+    for (int64_t k = 0; k < p.influences; ++k) {
+        const float *t = T + 12 * int64_t(joints[k]);
+        const v4 w = {weights[k], weights[k], weights[k], weights[k]};
+        for (int i = 0; i < 3; ++i) r.m[i] += w * load4(t + 4 * i);
+    }
+    const float *rest = p.rest + 12 * n;
+    const v4 h0 = load4(rest), h1 = load4(rest + 4), h2 = load4(rest + 8);
+    for (int i = 0; i < 3; ++i) {
+        const v4 m = r.m[i];
+        r.a[i] = m[0] * h0 + m[1] * h1 + m[2] * h2 + v4{0, 0, 0, m[3]};
+    }
+    return r;
+}
+
+void pose_forward(const PoseArguments &p, int64_t frame) {
+    const float *T = p.transforms + frame * p.joint_count * 12;
+    float *center = p.centers + frame * p.count * 3;
+    float *covariance = p.covariances + frame * p.count * 9;
+    for (int64_t n = 0; n < p.count; ++n, center += 3, covariance += 9) {
+        const Posed r = pose_one(p, T, n);
+        v4 column[3];
+        for (int j = 0; j < 3; ++j) column[j] = v4{r.a[0][j], r.a[1][j], r.a[2][j], 0};
+        for (int i = 0; i < 3; ++i) {
+            center[i] = r.a[i][3];
+            const v4 row = r.a[i][0] * column[0] + r.a[i][1] * column[1] + r.a[i][2] * column[2];
+            for (int j = 0; j < 3; ++j) covariance[3 * i + j] = row[j];
+        }
+    }
+}
+
+void pose_backward(const PoseArguments &p, int64_t frame) {
+    const float *T = p.transforms + frame * p.joint_count * 12;
+    const float *g_center = p.grad_centers + frame * p.count * 3;
+    const float *g_covariance = p.grad_covariances + frame * p.count * 9;
+    float *g_T = p.grad_transforms + frame * p.joint_count * 12;
+    std::memset(g_T, 0, sizeof(float) * 12 * size_t(p.joint_count));
+    for (int64_t n = 0; n < p.count; ++n, g_center += 3, g_covariance += 9) {
+        const Posed r = pose_one(p, T, n);
+        const float *rest = p.rest + 12 * n;
+        const float *g = g_covariance;
+        // d(A Aᵀ) pulls back to (G + Gᵀ) A; the fourth column is the centre's.
+        const float s[3][3] = {{2 * g[0], g[1] + g[3], g[2] + g[6]},
+                               {g[1] + g[3], 2 * g[4], g[5] + g[7]},
+                               {g[2] + g[6], g[5] + g[7], 2 * g[8]}};
+        v4 g_m[3];
+        for (int i = 0; i < 3; ++i) {
+            v4 g_a = s[i][0] * r.a[0] + s[i][1] * r.a[1] + s[i][2] * r.a[2];
+            g_a[3] = g_center[i];
+            v4 dot = {0, 0, 0, g_center[i]};
+            for (int k = 0; k < 3; ++k) {
+                const v4 product = g_a * load4(rest + 4 * k);
+                dot[k] = (product[0] + product[1]) + (product[2] + product[3]);
+            }
+            g_m[i] = dot;
+        }
+        const int32_t *joints = p.joints + n * p.influences;
+        const float *weights = p.weights + n * p.influences;
+        for (int64_t k = 0; k < p.influences; ++k) {
+            float *t = g_T + 12 * int64_t(joints[k]);
+            const v4 w = {weights[k], weights[k], weights[k], weights[k]};
+            for (int i = 0; i < 3; ++i) store4(t + 4 * i, load4(t + 4 * i) + w * g_m[i]);
+        }
+    }
+}
+
+// One row of the backdrop: share of the light colour, share of the ground, and the shadow's factor with its place.
+struct Row {
+    float pattern[kWidest], coverage[kWidest], shade[kWidest];
+    float ix[kWidest], iz[kWidest];
+    uint8_t inside[kWidest];
+    int64_t first, last;  // of the pixels inside the shadow's grid; first >= last: none
+    bool ground;
+};
+
+static inline float square_mean(float x, float width) {
+    width = width < 1e-4f ? 1e-4f : width;
+    const float low = (x - 0.5f * width) * 0.5f, high = (x + 0.5f * width) * 0.5f;
+    const float triangle_low = std::fabs(low - std::floor(low) - 0.5f);
+    const float triangle_high = std::fabs(high - std::floor(high) - 0.5f);
+    return 2 * (triangle_low - triangle_high) / width;
+}
+
+static void trace_row(const PaintArguments &p, int64_t frame, int64_t y, Row &row) {
+    const float *R = p.cameras + frame * 16, *eye = R + 9;
+    const float fx = R[12], fy = R[13], cx = R[14], cy = R[15];
+    const float v = (y + 0.5f - cy) / fy;
+    const float bx = v * R[3] + R[6], by = v * R[4] + R[7], bz = v * R[5] + R[8];
+    const float drop = p.height - eye[1], sign = drop < 0 ? -1.0f : 1.0f;
+    const float rx = R[0] / fx, ry = R[1] / fx, rz = R[2] / fx;
+    const float qx = R[3] / fy, qy = R[4] / fy, qz = R[5] / fy;
+    const float spread = std::fabs(ry) + std::fabs(qy);
+    const float per_pixel = sign / (spread < 1e-9f ? 1e-9f : spread);
+    const float scale = 1 / p.tile, level = 1 / p.farthest;
+    const int64_t width = p.width;
+    // d_y is linear along the row: if neither end sees any ground, no pixel does.
+    const float u_first = (0.5f - cx) / fx, u_last = (width - 0.5f - cx) / fx;
+    row.ground = 0.5f + per_pixel * (u_first * R[1] + by) > 0 || 0.5f + per_pixel * (u_last * R[1] + by) > 0;
+    row.first = row.last = 0;
+    if (!row.ground) return;
+    const float *grid = p.shadow ? p.origin + 2 * frame : nullptr;
+    const float ox = grid ? grid[0] : 0, oz = grid ? grid[1] : 0, per_cell = grid ? 1 / p.cell : 0;
+    const float edge = float(p.cells - 1);
+    for (int64_t i = 0; i < width; ++i) {
+        const float u = (float(i) + 0.5f - cx) / fx;
+        const float dx = u * R[0] + bx, dy = u * R[1] + by, dz = u * R[2] + bz;
+        const float steep = sign * dy < level ? level : sign * dy;
+        const float inverse = sign / steep, t = drop * inverse;
+        const float x = eye[0] + t * dx, z = eye[2] + t * dz;
+        const float kx = dx * inverse, kz = dz * inverse;
+        const float ax = std::fabs(rx - kx * ry), bx2 = std::fabs(qx - kx * qy);
+        const float az = std::fabs(rz - kz * ry), bz2 = std::fabs(qz - kz * qy);
+        const float wide_x = t * (ax > bx2 ? ax : bx2) * scale, wide_z = t * (az > bz2 ? az : bz2) * scale;
+        row.pattern[i] = 0.5f + 0.5f * square_mean(x * scale, wide_x) * square_mean(z * scale, wide_z);
+        float coverage = 0.5f + per_pixel * dy;
+        coverage = coverage < 0 ? 0 : coverage;
+        row.coverage[i] = coverage > 1 ? 1 : coverage;
+        const float ix = (x - ox) * per_cell, iz = (z - oz) * per_cell;
+        row.ix[i] = ix;
+        row.iz[i] = iz;
+        row.inside[i] = (ix >= 0) & (ix < edge) & (iz >= 0) & (iz < edge);
+        row.shade[i] = 1;
+    }
+    if (!grid) return;
+    // A row of pixels is a straight line on the ground and the grid is convex, so what lies inside is one interval.
+    const void *begin = std::memchr(row.inside, 1, size_t(width));
+    if (!begin) return;
+    row.first = static_cast<const uint8_t *>(begin) - row.inside;
+    row.last = width;
+    while (!row.inside[row.last - 1]) --row.last;
+    const float *factor = p.shadow + frame * p.cells * p.cells;
+    for (int64_t i = row.first; i < row.last; ++i) {
+        if (!row.inside[i]) continue;
+        const int32_t jx = int32_t(row.ix[i]), jz = int32_t(row.iz[i]);
+        const float tx = row.ix[i] - jx, tz = row.iz[i] - jz;
+        const float *f = factor + jz * p.cells + jx;
+        const float near = f[0] + tx * (f[1] - f[0]), far = f[p.cells] + tx * (f[p.cells + 1] - f[p.cells]);
+        row.shade[i] = near + tz * (far - near);
+    }
+}
+
+void paint_forward(const PaintArguments &p, int64_t frame) {
+    Row row;
+    const int64_t area = p.width * p.rows;
+    for (int64_t y = 0; y < p.rows; ++y) {
+        trace_row(p, frame, y, row);
+        const float *alpha = p.alpha + frame * area + y * p.width;
+        for (int64_t c = 0; c < 3; ++c) {
+            const int64_t at = (frame * 3 + c) * area + y * p.width;
+            const float *in = p.features + at;
+            float *out = p.image + at;
+            const float sky = p.colors[c], dark = p.colors[3 + c], contrast = p.colors[6 + c] - dark;
+            if (!row.ground) {
+                for (int64_t i = 0; i < p.width; ++i) out[i] = in[i] + (1 - alpha[i]) * sky;
+                continue;
+            }
+            for (int64_t i = 0; i < p.width; ++i) {
+                const float color = (dark + contrast * row.pattern[i]) * row.shade[i];
+                out[i] = in[i] + (1 - alpha[i]) * (sky + (color - sky) * row.coverage[i]);
+            }
+        }
+    }
+}
+
+void paint_backward(const PaintArguments &p, int64_t frame) {
+    Row row;
+    float light[kWidest];
+    const int64_t area = p.width * p.rows, cells = p.cells;
+    float *g_shadow = p.grad_shadow ? p.grad_shadow + frame * cells * cells : nullptr;
+    if (g_shadow) std::memset(g_shadow, 0, sizeof(float) * size_t(cells * cells));
+    for (int64_t y = 0; y < p.rows; ++y) {
+        trace_row(p, frame, y, row);
+        const float *alpha = p.alpha + frame * area + y * p.width;
+        float *g_alpha = p.grad_alpha + frame * area + y * p.width;
+        for (int64_t i = 0; i < p.width; ++i) g_alpha[i] = light[i] = 0;
+        for (int64_t c = 0; c < 3; ++c) {
+            const float *g = p.grad_image + (frame * 3 + c) * area + y * p.width;
+            const float sky = p.colors[c], dark = p.colors[3 + c], contrast = p.colors[6 + c] - dark;
+            if (!row.ground) {
+                for (int64_t i = 0; i < p.width; ++i) g_alpha[i] -= g[i] * sky;
+                continue;
+            }
+            for (int64_t i = 0; i < p.width; ++i) {
+                const float color = dark + contrast * row.pattern[i];
+                g_alpha[i] -= g[i] * (sky + (color * row.shade[i] - sky) * row.coverage[i]);
+                light[i] += g[i] * color * row.coverage[i];
+            }
+        }
+        if (!g_shadow) continue;
+        for (int64_t i = row.first; i < row.last; ++i) {
+            if (!row.inside[i]) continue;
+            const float g = light[i] * (1 - alpha[i]);
+            const int32_t jx = int32_t(row.ix[i]), jz = int32_t(row.iz[i]);
+            const float tx = row.ix[i] - jx, tz = row.iz[i] - jz;
+            float *s = g_shadow + jz * cells + jx;
+            s[0] += g * (1 - tx) * (1 - tz);
+            s[1] += g * tx * (1 - tz);
+            s[cells] += g * (1 - tx) * tz;
+            s[cells + 1] += g * tx * tz;
+        }
+    }
+}
+
+}  // namespace KINEMA_ISA
+}  // namespace kinema

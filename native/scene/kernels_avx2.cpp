@@ -1,0 +1,2 @@
+#define KINEMA_ISA avx2
+#include "kernels.h"

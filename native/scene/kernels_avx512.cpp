@@ -1,0 +1,2 @@
+#define KINEMA_ISA avx512
+#include "kernels.h"

@@ -1,0 +1,2 @@
+#define KINEMA_ISA base
+#include "kernels.h"

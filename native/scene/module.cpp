@@ -1,0 +1,146 @@
+// Python module kinema._scene: checks nothing but what would crash; its callers in Python know the shapes.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "arguments.h"
+
+namespace nb = nanobind;
+using namespace kinema;
+
+namespace {
+
+template <typename T> using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+
+enum class Isa { base, avx2, avx512 };
+
+Isa best() {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw"))
+        return Isa::avx512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::avx2;
+#endif
+    return Isa::base;
+}
+
+template <typename Arguments> using Kernel = void (*)(const Arguments &, int64_t);
+
+template <typename Arguments>
+Kernel<Arguments> pick(Kernel<Arguments> base, Kernel<Arguments> avx2, Kernel<Arguments> avx512) {
+    static const Isa isa = best();
+    return isa == Isa::avx512 ? avx512 : isa == Isa::avx2 ? avx2 : base;
+}
+
+// Frames write to disjoint memory, so the result does not depend on the number of threads.
+template <typename Arguments>
+void run(Kernel<Arguments> kernel, const Arguments &arguments, int64_t frames, int threads) {
+    std::atomic<int64_t> next{0};
+    auto work = [&] {
+        for (int64_t frame; (frame = next.fetch_add(1)) < frames;) kernel(arguments, frame);
+    };
+    std::vector<std::thread> pool;
+    for (int k = 1; k < threads && k < frames; ++k) pool.emplace_back(work);
+    work();
+    for (auto &thread : pool) thread.join();
+}
+
+PoseArguments pose_arguments(const Array<const float> &transforms, const Array<const float> &rest,
+                             const Array<const int32_t> &joints, const Array<const float> &weights) {
+    PoseArguments p{};
+    p.transforms = transforms.data();
+    p.rest = rest.data();
+    p.joints = joints.data();
+    p.weights = weights.data();
+    p.joint_count = int64_t(transforms.shape(1));
+    p.count = int64_t(joints.shape(0));
+    p.influences = int64_t(joints.shape(1));
+    return p;
+}
+
+void pose_forward(Array<const float> transforms, Array<const float> rest, Array<const int32_t> joints,
+                  Array<const float> weights, Array<float> centers, Array<float> covariances, int threads) {
+    PoseArguments p = pose_arguments(transforms, rest, joints, weights);
+    p.centers = centers.data();
+    p.covariances = covariances.data();
+    nb::gil_scoped_release release;
+    run(pick(base::pose_forward, avx2::pose_forward, avx512::pose_forward), p, int64_t(transforms.shape(0)), threads);
+}
+
+void pose_backward(Array<const float> transforms, Array<const float> rest, Array<const int32_t> joints,
+                   Array<const float> weights, Array<const float> grad_centers, Array<const float> grad_covariances,
+                   Array<float> grad_transforms, int threads) {
+    PoseArguments p = pose_arguments(transforms, rest, joints, weights);
+    p.grad_centers = grad_centers.data();
+    p.grad_covariances = grad_covariances.data();
+    p.grad_transforms = grad_transforms.data();
+    nb::gil_scoped_release release;
+    run(pick(base::pose_backward, avx2::pose_backward, avx512::pose_backward), p, int64_t(transforms.shape(0)),
+        threads);
+}
+
+PaintArguments paint_arguments(const Array<const float> &alpha, const Array<const float> &cameras,
+                               const std::optional<Array<const float>> &shadow,
+                               const std::optional<Array<const float>> &origin, const Array<const float> &colors,
+                               float cell, float tile, float height, float farthest) {
+    PaintArguments p{};
+    p.alpha = alpha.data();
+    p.cameras = cameras.data();
+    p.rows = int64_t(alpha.shape(1));
+    p.width = int64_t(alpha.shape(2));
+    if (p.width > kWidest) throw nb::value_error("an image is at most 4096 pixels wide");
+    if (shadow) {
+        p.shadow = shadow->data();
+        p.origin = origin->data();
+        p.cells = int64_t(shadow->shape(1));
+    }
+    p.colors = colors.data();
+    p.cell = cell;
+    p.tile = tile;
+    p.height = height;
+    p.farthest = farthest;
+    return p;
+}
+
+void paint_forward(Array<const float> features, Array<const float> alpha, Array<const float> cameras,
+                   std::optional<Array<const float>> shadow, std::optional<Array<const float>> origin,
+                   Array<const float> colors, float cell, float tile, float height, float farthest,
+                   Array<float> image, int threads) {
+    PaintArguments p = paint_arguments(alpha, cameras, shadow, origin, colors, cell, tile, height, farthest);
+    p.features = features.data();
+    p.image = image.data();
+    nb::gil_scoped_release release;
+    run(pick(base::paint_forward, avx2::paint_forward, avx512::paint_forward), p, int64_t(alpha.shape(0)), threads);
+}
+
+void paint_backward(Array<const float> alpha, Array<const float> cameras, std::optional<Array<const float>> shadow,
+                    std::optional<Array<const float>> origin, Array<const float> colors, float cell, float tile,
+                    float height, float farthest, Array<const float> grad_image, Array<float> grad_alpha,
+                    std::optional<Array<float>> grad_shadow, int threads) {
+    PaintArguments p = paint_arguments(alpha, cameras, shadow, origin, colors, cell, tile, height, farthest);
+    p.grad_image = grad_image.data();
+    p.grad_alpha = grad_alpha.data();
+    p.grad_shadow = grad_shadow ? grad_shadow->data() : nullptr;
+    nb::gil_scoped_release release;
+    run(pick(base::paint_backward, avx2::paint_backward, avx512::paint_backward), p, int64_t(alpha.shape(0)), threads);
+}
+
+}  // namespace
+
+NB_MODULE(_scene, m) {
+    m.def("pose_forward", &pose_forward);
+    m.def("pose_backward", &pose_backward);
+    m.def("paint_forward", &paint_forward, nb::arg("features"), nb::arg("alpha"), nb::arg("cameras"),
+          nb::arg("shadow").none(), nb::arg("origin").none(), nb::arg("colors"), nb::arg("cell"), nb::arg("tile"),
+          nb::arg("height"), nb::arg("farthest"), nb::arg("image"), nb::arg("threads"));
+    m.def("paint_backward", &paint_backward, nb::arg("alpha"), nb::arg("cameras"), nb::arg("shadow").none(),
+          nb::arg("origin").none(), nb::arg("colors"), nb::arg("cell"), nb::arg("tile"), nb::arg("height"),
+          nb::arg("farthest"), nb::arg("grad_image"), nb::arg("grad_alpha"), nb::arg("grad_shadow").none(),
+          nb::arg("threads"));
+}
