@@ -1,1 +1,1 @@
-"""Procedural gaits and actions for any rig with legs."""
+"""Procedural motions with true stance for any body with legs."""

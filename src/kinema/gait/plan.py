@@ -1,0 +1,211 @@
+"""A plan says where the feet are and how the trunk moves; `solve` turns it into joint angles.
+
+Footholds are fixed points of the world, so a stance foot stands still exactly, whatever the trunk does above it.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+
+from kinema.gait.legs import LegChains, about, between, leg_chains, solve_legs
+from kinema.motion import Motion
+from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import Limbs
+
+LEFT, UP, FORWARD = np.eye(3)
+
+
+@dataclass(frozen=True)
+class Body:
+    """A rig with what planning needs of it, prepared once."""
+
+    rig: Rig
+    limbs: Limbs
+    heads: Float[np.ndarray, "joints 3"]
+    chains: LegChains | None
+    home: Float[np.ndarray, "legs 3"]
+    """Contact points at rest, on the ground [m]."""
+    pivot: Float[np.ndarray, "3"]
+    """The middle of the hips, about which the trunk turns [m]."""
+    ancestors: tuple[int, ...]
+    """Joints above the hips, root first."""
+
+    @property
+    def leg(self) -> float:
+        """Leg length, the unit of strides [m]."""
+        return self.limbs.leg_length
+
+    @staticmethod
+    def of(rig: Rig, limbs: Limbs) -> "Body":
+        heads = rig.heads.detach().double().cpu().numpy()
+        above = {0}
+        for leg in limbs.legs:
+            j = rig.parents[leg.joints[0]]
+            while j >= 0:
+                above.add(j)
+                j = rig.parents[j]
+        if limbs.legs:
+            home = np.stack([heads[leg.joints[-1]] + leg.contact for leg in limbs.legs]) * [1, 0, 1]
+            pivot = np.mean([heads[leg.joints[0]] for leg in limbs.legs], 0)
+            pivot[0] = 0.0
+        else:
+            home, pivot = np.zeros((0, 3)), heads[0].copy()
+        chains = leg_chains(limbs, heads) if limbs.legs else None
+        return Body(rig, limbs, heads, chains, home, pivot, tuple(sorted(above)))
+
+
+@dataclass
+class Plan:
+    """Everything about a clip, as arrays over frames; the makers of gaits and actions fill it in."""
+
+    path: Float[np.ndarray, "frames 3"]
+    """Where the body is over the ground (y = 0) [m]."""
+    heading: Float[np.ndarray, "frames"]
+    """Yaw of the path [rad]."""
+    contacts: Float[np.ndarray, "legs frames 3"]
+    """Contact points in the world [m]."""
+    stance: Bool[np.ndarray, "legs frames"]
+    foot_yaw: Float[np.ndarray, "legs frames"]
+    foot_pitch: Float[np.ndarray, "legs frames"]
+    """Heel up, toes down [rad]."""
+    toe_pitch: Float[np.ndarray, "legs frames"]
+    shift: Float[np.ndarray, "frames 3"]
+    """Of the trunk: sway to the left, bob up, surge forward [m]."""
+    tilt: Float[np.ndarray, "frames 3"]
+    """Of the trunk about left (nose down +), up and forward [rad]."""
+    turns: dict[int, Float[np.ndarray, "frames 3 3"]] = field(default_factory=dict)
+    """Rotations of joints that are no legs, relative to their parents."""
+
+    @staticmethod
+    def still(body: Body, frames: int) -> "Plan":
+        """Standing at rest."""
+        count = len(body.home)
+        zero = np.zeros((count, frames))
+        return Plan(
+            path=np.zeros((frames, 3)),
+            heading=np.zeros(frames),
+            contacts=np.repeat(body.home[:, None], frames, 1),
+            stance=np.ones((count, frames), dtype=bool),
+            foot_yaw=zero.copy(),
+            foot_pitch=zero.copy(),
+            toe_pitch=zero.copy(),
+            shift=np.zeros((frames, 3)),
+            tilt=np.zeros((frames, 3)),
+        )
+
+
+def bend(plan: Plan, joints: tuple[int, ...], angles: Float[np.ndarray, "frames 3"]) -> None:
+    """Share a bend about left, up and forward [rad] equally among joints; adds to what they do already."""
+    if not joints:
+        return
+    part = tilt_matrix(angles / len(joints))
+    for j in joints:
+        plan.turns[j] = part @ plan.turns[j] if j in plan.turns else part
+
+
+def tilt_matrix(angles: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 3 3"]:
+    """Ry(up) Rx(left) Rz(forward): yaw outermost."""
+    return about(UP, angles[..., 1]) @ about(LEFT, angles[..., 0]) @ about(FORWARD, angles[..., 2])
+
+
+def solve(body: Body, plan: Plan, *, fps: float, crouch: float = 0.0) -> Motion:
+    """Joint angles of a plan. The trunk is lowered, all clip long, as far as the stance legs need to reach.
+
+    Args:
+        crouch: lowers the trunk further, in leg lengths.
+    """
+    frames = len(plan.path)
+    rotations = np.broadcast_to(np.eye(3), (len(body.rig.parents), frames, 3, 3)).copy()
+    for j, turn in plan.turns.items():
+        rotations[j] = turn
+    heading = about(UP, plan.heading)
+    rotations[0] = heading @ tilt_matrix(plan.tilt)
+    shift = plan.shift - [0.0, crouch * body.leg, 0.0]
+    arm = ((rotations[0]) @ (body.heads[0] - body.pivot)[:, None])[..., 0]
+    root = plan.path + (heading @ (body.pivot * [0, 1, 0] + shift)[..., None])[..., 0] + arm
+    # The path carries the pivot's place at rest, so a still plan is the rest pose.
+    root = root + body.pivot * [1, 0, 1]
+    if body.chains is not None:
+        hips, R_world_parent = _hips(body, rotations, root)
+        feet, ankles = _ankles(body, plan)
+        drop = _drop(body.chains, ankles - hips, plan.stance)
+        root[:, 1] -= drop
+        hips[..., 1] -= drop
+        inward = np.swapaxes(R_world_parent, -1, -2)
+        hip, hinges = solve_legs(body.chains, (inward @ (ankles - hips)[..., None])[..., 0])
+        for i, leg in enumerate(body.limbs.legs):
+            rotations[leg.joints[0]] = hip[i]
+            world = R_world_parent[i] @ hip[i]
+            for k in range(1, min(leg.foot, len(leg.joints))):
+                turn = about(body.chains.axes[i, k - 1], hinges[i, :, k - 1])
+                rotations[leg.joints[k]] = turn
+                world = world @ turn
+            for k in range(leg.foot, len(leg.joints)):
+                wanted = feet[i][k - leg.foot]
+                rotations[leg.joints[k]] = world.swapaxes(-1, -2) @ wanted
+                world = wanted
+    return Motion(_tensor(root, body.rig), _angles(body.rig, rotations), fps)
+
+
+def _hips(body: Body, rotations: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """World position of each hip and orientation of its parent."""
+    position, orientation = {0: root}, {0: rotations[0]}
+    for j in body.ancestors[1:]:
+        p = body.rig.parents[j]
+        position[j] = position[p] + (orientation[p] @ (body.heads[j] - body.heads[p])[:, None])[..., 0]
+        orientation[j] = orientation[p] @ rotations[j]
+    hips, parents = [], []
+    for leg in body.limbs.legs:
+        j = leg.joints[0]
+        p = body.rig.parents[j]
+        hips.append(position[p] + (orientation[p] @ (body.heads[j] - body.heads[p])[:, None])[..., 0])
+        parents.append(orientation[p])
+    return np.stack(hips), np.stack(parents)
+
+
+def _ankles(body: Body, plan: Plan) -> tuple[list[list[np.ndarray]], np.ndarray]:
+    """World orientations of the foot's joints (foot, toes) and the end points of the bending chains."""
+    yaw = about(UP, plan.foot_yaw)
+    foot = yaw @ about(LEFT, plan.foot_pitch)
+    toe = yaw @ about(LEFT, plan.toe_pitch)
+    feet, ankles = [], plan.contacts.copy()
+    for i, leg in enumerate(body.limbs.legs):
+        below = leg.joints[leg.foot :]
+        # The last joint carries the sole and stays flat; a joint before it lifts the heel.
+        turns = [foot[i]] * (len(below) - 1) + [toe[i] if len(below) > 1 else foot[i]] if below else []
+        feet.append(turns)
+        if below:
+            ankles[i] -= (turns[-1] @ leg.contact[:, None])[..., 0]
+            for k in range(len(below) - 1):
+                bone = body.heads[below[k + 1]] - body.heads[below[k]]
+                ankles[i] -= (turns[k] @ bone[:, None])[..., 0]
+    return feet, ankles
+
+
+def _drop(chains: LegChains, legs: Float[np.ndarray, "legs frames 3"], stance: np.ndarray) -> float:
+    """How far the trunk must come down so that every stance leg reaches its foothold."""
+    reach = chains.reach[:, None] * 0.997
+    across = np.minimum((legs[..., [0, 2]] ** 2).sum(-1), 0.9 * reach**2)
+    needed = -legs[..., 1] - np.sqrt(reach**2 - across)
+    return float(np.maximum(np.where(stance, needed, 0.0), 0.0).max(initial=0.0))
+
+
+def _angles(rig: Rig, rotations: Float[np.ndarray, "joints frames 3 3"]) -> torch.Tensor:
+    """Euler angles about the rig's axes, unwrapped in time. Middle angles stay within ±90 degrees."""
+    axes = rig.axes.detach().double().cpu().numpy()[:, None]
+    m = axes.swapaxes(-1, -2) @ rotations @ axes
+    b = np.arcsin(np.clip(m[..., 0, 2], -1, 1))
+    a = np.unwrap(np.arctan2(-m[..., 1, 2], m[..., 2, 2]), axis=1)
+    c = np.unwrap(np.arctan2(-m[..., 0, 1], m[..., 0, 0]), axis=1)
+    return _tensor(np.stack((a, b, c), -1).swapaxes(0, 1), rig)
+
+
+def _tensor(values: np.ndarray, rig: Rig) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(values)).to(rig.heads)
+
+
+def hang(direction: Float[np.ndarray, "3"], wanted: Float[np.ndarray, "3"]) -> Float[np.ndarray, "3 3"]:
+    """Turn a limb from its direction at rest to the wanted one."""
+    return between(direction, wanted)

@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+import torch
+from gait_bodies import BODIES
+
+from kinema.gait.cycle import Style, cycle_plan
+from kinema.gait.make import make_motion
+from kinema.gait.pattern import PERIODIC, default_period, default_speed, gait
+from kinema.gait.plan import Body
+from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import find_limbs
+
+
+def prepared(kind: str):
+    character = BODIES[kind]()
+    rig = Rig.from_skeleton(character.skeleton, dtype=torch.float64)
+    return character, rig, find_limbs(character)
+
+
+def contact_points(rig, limbs, motion) -> np.ndarray:
+    pose = motion.pose(rig).numpy()
+    return np.stack([pose[:, g.joints[-1], :, :3] @ g.contact + pose[:, g.joints[-1], :, 3] for g in limbs.legs])
+
+
+@pytest.mark.parametrize("kind", list(BODIES))
+@pytest.mark.parametrize("name", PERIODIC)
+def test_stance_feet_stand_still_and_the_body_moves_at_its_speed(kind, name):
+    _, rig, limbs = prepared(kind)
+    period, speed = default_period(name, limbs.leg_length), default_speed(name, limbs.leg_length)
+    rng = np.random.default_rng(3)
+    style, phase, fps = Style.random(rng), 0.37, 30 / period
+    motion, label = make_motion(rig, limbs, name, frames=45, fps=fps, phase=phase, style=style)
+    body = Body.of(rig, limbs)
+    plan = cycle_plan(body, gait(name), frames=45, fps=fps, phase=phase, period=period, speed=speed, style=style)
+    points = contact_points(rig, limbs, motion)
+    both = plan.stance[:, 1:] & plan.stance[:, :-1]
+    # Within one stance the contact point does not move; between stances a swing lies, so neighbours share a foothold.
+    assert np.abs(np.diff(points, axis=1))[both].max() < 1e-9 * limbs.leg_length
+    assert np.abs(points[..., 1][plan.stance]).max() < 1e-9
+    assert points[..., 1].min() > -1e-9
+    assert (label.name, label.period, label.speed) == (name, period, speed)
+    if not name.startswith("turn"):
+        cycle = motion.root_position[30] - motion.root_position[0]
+        # One period of travel: v T L.
+        np.testing.assert_allclose(cycle.numpy(), [0, 0, speed * period * limbs.leg_length], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", list(BODIES))
+def test_a_cycle_closes(kind):
+    _, rig, limbs = prepared(kind)
+    period = default_period("walk", limbs.leg_length)
+    motion, _ = make_motion(rig, limbs, "walk", frames=25, fps=24 / period, rng=np.random.default_rng(0))
+    torch.testing.assert_close(motion.angles[0], motion.angles[-1], atol=1e-9, rtol=0)
+
+
+def test_the_reference_leg_touches_down_at_phase_zero():
+    _, rig, limbs = prepared("quadruped")
+    motion, _ = make_motion(rig, limbs, "trot", frames=40, fps=40.0, phase=0.0, period=1.0)
+    height = contact_points(rig, limbs, motion)[..., 1]
+    # Trot: front left and hind right down at 0, the others half a cycle later.
+    assert (height[[0, 3], 1] < 1e-9).all()
+    assert (height[[0, 3], -3] > 1e-5).all()
+    assert (height[[1, 2], 20] < 1e-9).all()
+    assert (height[[1, 2], 17] > 1e-5).all()
+
+
+def test_standing_keeps_all_feet():
+    for kind in BODIES:
+        _, rig, limbs = prepared(kind)
+        motion, _ = make_motion(rig, limbs, "stand", frames=24, fps=12.0, rng=np.random.default_rng(1))
+        points = contact_points(rig, limbs, motion)
+        assert np.ptp(points, axis=1).max() < 1e-9
