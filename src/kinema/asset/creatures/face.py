@@ -11,6 +11,7 @@ def add_face(build: Builder, p: Vertebrate, head: int, skull: np.ndarray) -> Non
     unit, coat, h = p.trunk, p.coat, p.head
     radius = h.radius * unit
     color = coat.head or coat.base
+    beaked = "beak" in p.extras or "flat beak" in p.extras
     boxy = 5.0 if "boxy" in p.extras else 2.0
     middle = skull + 0.35 * radius * forward(50)
     ahead = forward(h.pitch)
@@ -18,7 +19,7 @@ def add_face(build: Builder, p: Vertebrate, head: int, skull: np.ndarray) -> Non
     scale = (1.0, h.height, 1.0)
     build.blob(middle, middle + 0.15 * radius * ahead, radius, 0.95 * radius, color, blend=0.5 * radius, scale=scale,
                sharp=boxy)  # fmt: skip
-    if h.snout > h.radius and "beak" not in p.extras:
+    if h.snout > h.radius and not beaked:
         muzzle = coat.muzzle or color
         build.blob(middle + 0.3 * radius * ahead - 0.12 * radius * forward(90), tip - 0.8 * h.snout_tip * unit * ahead,
                    h.snout_base * unit, h.snout_tip * unit, muzzle, blend=0.6 * radius)  # fmt: skip
@@ -26,7 +27,7 @@ def add_face(build: Builder, p: Vertebrate, head: int, skull: np.ndarray) -> Non
             r = 0.55 * h.snout_tip * unit
             at = tip - 0.45 * h.snout_tip * unit * ahead + 0.55 * h.snout_tip * unit * forward(h.pitch + 90)
             build.shells.append(ball(at, r, np.asarray(coat.nose), head, scale=(1.25, 0.85, 0.8)))
-    elif "beak" not in p.extras and "boxy" not in p.extras and "helmet" not in p.extras:
+    elif not beaked and "boxy" not in p.extras and "helmet" not in p.extras:
         build.blob(tip - 0.4 * radius * ahead, tip, h.snout_base * unit, h.snout_tip * unit, color,
                    blend=0.08 * radius)  # fmt: skip
     if p.ears:
@@ -36,7 +37,10 @@ def add_face(build: Builder, p: Vertebrate, head: int, skull: np.ndarray) -> Non
         out, up = np.deg2rad(h.eye_side), np.deg2rad(h.eye_up)
         for sign in (1.0, -1.0):
             direction = np.array([np.sin(out) * np.cos(up) * sign, np.sin(up), np.cos(out) * np.cos(up)])
-            build.eyes.append(Eye(middle, direction, h.eye * radius, np.asarray(coat.eye), head))
+            iris = None if coat.iris is None else np.asarray(coat.iris)
+            look = direction + [0, -0.2, 0.9]
+            look = look / np.linalg.norm(look)
+            build.eyes.append(Eye(middle, direction, h.eye * radius, np.asarray(coat.eye), head, iris, look))
 
 
 def _ear(build: Builder, p: Vertebrate, ears: Ears, head: int, middle: np.ndarray, name: str, sign: float) -> None:

@@ -52,9 +52,8 @@ def _eyeball(body: Body, eye: Eye, rings: int) -> list[Shell]:
     ball = Shell(path, eye.radius * np.sin(angle), eye.color, eye.joint)
     if white is None:
         return [ball]
-    pupil_center = center + 0.45 * eye.radius * eye.look
-    pupil = Shell(pupil_center - np.cos(angle)[:, None] * 0.66 * eye.radius * eye.look, 0.66 * eye.radius * np.sin(angle),
-                  eye.color, eye.joint)  # fmt: skip
+    bulge = center + (0.45 - 0.66 * np.cos(angle)[:, None]) * eye.radius * eye.look
+    pupil = Shell(bulge, 0.66 * eye.radius * np.sin(angle), eye.color, eye.joint)
     return [Shell(path, eye.radius * np.sin(angle), white, eye.joint), pupil]
 
 

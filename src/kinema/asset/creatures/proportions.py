@@ -25,6 +25,7 @@ HOP_HIND: Bones = ((0.42, 62), (0.52, -48), (0.46, 82))
 HOP_FRONT: Bones = ((0.36, -30), (0.44, 10), (0.16, 70))
 BIRD_LEG: Bones = ((0.26, 52), (0.40, -30), (0.34, 12), (0.17, 84))
 THEROPOD_LEG: Bones = ((0.38, 36), (0.38, -36), (0.24, 16), (0.20, 80))
+KNUCKLE_FRONT: Bones = ((0.44, -8), (0.44, 6), (0.13, 28))
 SPRAWL_LEG: Bones = ((0.45, 0), (0.45, 5), (0.30, 70))
 
 
@@ -34,6 +35,7 @@ class Coat:
 
     base: Rgb = (0.55, 0.40, 0.28)
     belly: Rgb | None = None
+    thighs: Rgb | None = None
     legs: Rgb | None = None
     """Lower half of the limbs ("socks")."""
     feet: Rgb | None = None
@@ -42,6 +44,9 @@ class Coat:
     ear: Rgb | None = None
     nose: Rgb = (0.10, 0.08, 0.08)
     eye: Rgb = (0.05, 0.04, 0.04)
+    iris: Rgb | None = None
+    """Of the eyeball around a dark pupil; None: eyes are beads of one colour."""
+    tail: Rgb | None = None
     tail_tip: Rgb | None = None
     mane: Rgb | None = None
     pattern: Literal["plain", "patches", "stripes", "spots", "net"] = "plain"
@@ -116,8 +121,9 @@ class Arms:
 
 
 Extra = Literal[
-    "horns", "antlers", "ossicones", "trunk", "tusks", "beak", "comb", "crest", "hump", "mane", "jaw", "hair",
-    "helmet", "backpack", "antenna", "boxy", "plumage", "collar", "shirt", "claws", "nose", "udder", "beard",
+    "horns", "antlers", "ossicones", "trunk", "tusks", "beak", "comb", "hump", "mane", "ruff", "jaw", "teeth", "hair",
+    "helmet", "backpack", "antenna", "visor", "plumage", "claws", "udder", "silverback", "crest", "spikes",
+    "two humps", "patched eyes", "flat beak", "nose", "boxy", "clothes",
 ]  # fmt: skip
 
 
@@ -181,8 +187,14 @@ class Arthropod:
     head: float
     leg_radius: float
     waist: float = 0.04
+    stretch: float = 1.0
+    """Length of the thorax relative to its width."""
+    fan: float = 50
+    """How far the first and the last pair point ahead and back."""
     feelers: float = 0
     eyes: int = 2
+    eye: float = 0.2
+    """Radius relative to the head's."""
     coat: Coat = field(default_factory=Coat)
 
 

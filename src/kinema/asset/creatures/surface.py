@@ -57,7 +57,7 @@ def _area(body: Body) -> float:
     for blob in body.blobs:
         length = np.linalg.norm(blob.b - blob.a) + blob.radius_a + blob.radius_b
         total += np.pi * (blob.radius_a + blob.radius_b) * length * np.prod(blob.scale) ** (2 / 3)
-    return 1.0 * total
+    return float(total)
 
 
 def _axis(body: Body, axis: int, step: float) -> np.ndarray:
@@ -144,7 +144,7 @@ def _slide(vertices: np.ndarray, faces: np.ndarray, normal: np.ndarray) -> np.nd
     j = np.roll(faces, 1, axis=1).ravel()
     n = len(vertices)
     adjacency = coo_matrix((np.ones(len(i)), (i, j)), shape=(n, n)).tocsr()
-    mean = (adjacency @ vertices) / np.maximum(adjacency.sum(1).A1[:, None], 1)
+    mean = (adjacency @ vertices) / np.maximum(np.asarray(adjacency.sum(1)).reshape(-1, 1), 1)
     move = mean - vertices
     return 0.6 * (move - (move * normal).sum(-1, keepdims=True) * normal)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kinema.asset.creatures.proportions import Arms, Arthropod, Coat, Proportions, Rgb, Tail, Vertebrate
 
-ANGLES = {"pitch", "angle", "curve", "curl", "spread", "forward", "sprawl", "eye_side", "eye_up"}
+ANGLES = {"pitch", "angle", "curve", "curl", "spread", "forward", "sprawl", "eye_side", "eye_up", "fan"}
 """Fields in degrees: they are shaken by adding, lengths by a factor."""
 
 
@@ -112,7 +112,7 @@ def random_coat(coat: Coat, rng: np.random.Generator) -> Coat:
 
 
 def _recolor(coat: Coat, change: Any) -> Coat:
-    regions = ("base", "belly", "legs", "feet", "muzzle", "head", "ear", "tail_tip", "mane", "accent")
+    regions = ("base", "belly", "thighs", "legs", "feet", "muzzle", "head", "ear", "tail", "tail_tip", "mane", "accent")
     values = {name: getattr(coat, name) for name in regions}
     return replace(coat, **{name: change(rgb) for name, rgb in values.items() if rgb is not None})
 

@@ -23,9 +23,9 @@ def vertebrate(p: Vertebrate) -> Body:
     spine = hips + 0.33 * unit * up - p.sag * unit * back
     chest = hips + 0.68 * unit * up
     shoulders = hips + unit * up
-    neck_nodes = [shoulders + 0.0 * up]
+    neck_nodes = [shoulders]
     angle = p.neck.angle
-    for k in range(p.neck.bones):
+    for _ in range(p.neck.bones):
         neck_nodes.append(neck_nodes[-1] + p.neck.length * unit / p.neck.bones * forward(angle))
         angle += p.neck.curve / max(1, p.neck.bones - 1)
     skull = neck_nodes[-1]
@@ -46,6 +46,9 @@ def vertebrate(p: Vertebrate) -> Body:
         start = neck_nodes[k] if k else neck_nodes[0] - 0.3 * p.chest * unit * up
         color = coat.base if k < 2 else coat.head or coat.base
         build.blob(start, neck_nodes[k + 1], radii[k], radii[k + 1], color, blend=melt)
+    if "clothes" in p.extras:
+        build.mark(hips - 0.1 * unit * up, hips, 2 * p.rump * unit, 1.15 * p.rump * unit, coat.accent,
+                   soft=0.02 * unit, limb=CORE)  # fmt: skip
     if belly_color != coat.base:
         down = -(0.75 * p.belly + 0.30 * p.chest) * unit * (back if p.pitch < 60 else -forward(0))
         build.mark(hips + 0.9 * down, ribs + down, 0.62 * p.rump * unit, 0.75 * p.chest * unit, belly_color,
@@ -79,7 +82,10 @@ def _legs(build: Builder, p: Vertebrate, which: str, bones: Bones, parent: int, 
     knee = 0.42 * thigh + 0.58 * shank
     radii = {3: [thigh, knee, shank, paw], 4: [thigh, knee, shank, 0.95 * shank, paw]}[count - 1]
     sock = coat.legs or coat.base
-    colors = {3: [coat.base, sock, coat.feet or sock], 4: [coat.base, coat.base, sock, coat.feet or sock]}[count - 1]
+    top = coat.thighs or coat.base
+    if "clothes" in p.extras:
+        top = sock = coat.accent
+    colors = {3: [top, sock, coat.feet or sock], 4: [top, top, sock, coat.feet or sock]}[count - 1]
     for name, sign in (("left", 1.0), ("right", -1.0)):
         here = [side(node, sign) for node in nodes]
         joints = build.chain([f"{prefix}{name}_{part}{n}" for n in names], parent, here)
@@ -89,7 +95,7 @@ def _legs(build: Builder, p: Vertebrate, which: str, bones: Bones, parent: int, 
             build.blob(here[k], here[k + 1], radii[k], radii[k + 1], colors[k], limb=limb, blend=soft, sharp=boxy)
         toe = here[-1] - [0, 0.2 * paw, 0]
         build.blob(here[-2], toe, radii[-2], paw, colors[-1], limb=limb, blend=soft, sharp=boxy)
-        if "hoofed" not in p.extras and len(bones) == 3:
+        if len(bones) == 3:
             heel = here[-2] * [1, 0, 1] + [0, 0.6 * paw, -0.3 * paw]
             build.blob(heel, toe, 0.85 * paw, paw, colors[-1], limb=limb, blend=soft, scale=(1.1, 0.8, 1), sharp=boxy)
 
@@ -163,7 +169,7 @@ def _arms(build: Builder, p: Vertebrate, arms: Arms, parent: int, shoulders: np.
         soft = (0.2 if boxy > 2 else 0.7) * radius
         build.blob(here[0], here[1], 1.2 * radius, 0.9 * radius, color, limb=limb, blend=soft, sharp=boxy)
         build.blob(here[1], here[2], 0.95 * radius, 0.7 * radius, lower, limb=limb, blend=soft, sharp=boxy)
-        skin = coat.feet or lower if "shirt" not in p.extras else coat.head or lower
+        skin = coat.feet or lower if "clothes" not in p.extras else coat.head or lower
         palm = here[2] + 0.45 * (here[3] - here[2])
         build.blob(here[2], palm, 0.75 * hand, hand, skin, limb=limb, blend=0.5 * soft, scale=(0.8, 1, 1), sharp=boxy)
         build.blob(palm, here[3], 0.85 * hand, 0.6 * hand, skin, limb=limb, blend=0.5 * soft, scale=(0.7, 1, 1),
@@ -185,7 +191,7 @@ def _tail(build: Builder, p: Vertebrate, hips: np.ndarray, up: np.ndarray, back:
     radii = np.linspace(tail.base, tail.tip, tail.bones + 1) * unit
     for k in range(tail.bones):
         last = k == tail.bones - 1
-        color = coat.tail_tip if last and coat.tail_tip else coat.base
+        color = coat.tail_tip if last and coat.tail_tip else coat.tail or coat.base
         build.blob(nodes[k], nodes[k + 1], radii[k], radii[k + 1], color, limb=limb, blend=0.02 * unit)
     if tail.bush:
         tip = coat.tail_tip or coat.base

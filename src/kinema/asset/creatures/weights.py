@@ -37,7 +37,7 @@ def skin_weights(body: Body, points: Float[np.ndarray, "n 3"]) -> Float[np.ndarr
 def _along(
     body: Body, joints: tuple[int, ...], points: Float[np.ndarray, "n 3"], cut: float
 ) -> Float[np.ndarray, "n chain"]:
-    """Shares of a chain's joints: each joint takes over from the one before across the plane that halves their angle."""
+    """Shares of a chain's joints: each takes over from the one before across the plane that halves their angle."""
     heads, tails = body.heads[list(joints)], body.tails[list(joints)]
     length = np.linalg.norm(tails - heads, axis=-1)
     direction = (tails - heads) / np.maximum(length, 1e-9)[:, None]
