@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def test_flight_conserves_momentum_and_energy_to_first_order(body) -> None:
         after = energy_and_momenta(rig, model, path[0, -1], speed[0, -1])
         errors.append([float((a - b).norm() / b.norm()) for a, b in zip(after, before)])
     # A first-order integrator errs by C dt: halving dt halves the error of energy and of both momenta.
-    for coarse, fine in zip(errors[:-1], errors[1:]):
+    for coarse, fine in pairwise(errors):
         for c, f in zip(coarse, fine):
             assert c / f == pytest.approx(2.0, rel=0.15)
     assert max(errors[-1]) < 2e-2
