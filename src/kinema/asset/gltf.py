@@ -8,8 +8,9 @@ into the same file:
     G_node(t) = F @ binding.T_file_node_rest[binding.joint_nodes[j]]    what the file's node has to be, globally
     local(t)  = inv(G_parent(t)) @ G_node(t)                            what the node's channels say
 
-where nodes that are none of our joints keep `binding.T_file_node_rest` relative to their parent in the file. The
-file's tree can differ from ours (an IK foot hangs below the leg in ours), so G_parent is that of the *file's* parent.
+where `binding.carried_nodes` move with the joint named there, and all other nodes keep `binding.T_file_node_rest`
+relative to their parent in the file. The file's tree can differ from ours (an IK foot hangs below the leg in ours), so
+G_parent is that of the *file's* parent.
 """
 
 import base64
@@ -71,6 +72,8 @@ class GltfBinding:
     clip_start_s: tuple[float, ...] = ()
     """Time in the file of frame 0 of each clip [s]; clip k is json["animations"][clip_animation[k]]."""
     clip_animation: tuple[int, ...] = ()
+    carried_nodes: tuple[tuple[int, int], ...] = ()
+    """(node, joint) of joints of the file that are none of ours: each moves rigidly with that joint of ours."""
 
 
 def read_document(path: Path) -> Document:

@@ -145,16 +145,15 @@ def node_channels(
 def node_targets(
     binding: GltfBinding, frame: Frame, skeleton: Skeleton, clip: Clip
 ) -> dict[int, Float[np.ndarray, "frames 4 4"]]:
-    """Where the nodes of our joints have to be, in the file's world."""
+    """Where the nodes of our joints, and those that they carry, have to be in the file's world."""
     to_world = np.eye(4)
     to_world[:3, :3], to_world[:3, 3] = frame.scale * frame.rotation, frame.translation
     moved = world_transforms(skeleton, clip)
     # T_world_joint(rest)⁻¹ is a translation, since all joints have the world's axes at rest.
     moved[..., :3, 3] -= (moved[..., :3, :3] @ skeleton.heads[..., None])[..., 0]
     from_rest = np.linalg.inv(to_world) @ moved @ to_world
-    return {
-        node: from_rest[:, joint] @ binding.T_file_node_rest[node] for joint, node in enumerate(binding.joint_nodes)
-    }
+    joint_of = {**dict(binding.carried_nodes), **{node: joint for joint, node in enumerate(binding.joint_nodes)}}
+    return {node: from_rest[:, joint] @ binding.T_file_node_rest[node] for node, joint in joint_of.items()}
 
 
 def _relative(
