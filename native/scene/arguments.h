@@ -30,12 +30,26 @@ struct PaintArguments {
     int64_t rows, width, cells;
 };
 
+struct ShadowArguments {
+    const float *centers, *covariances, *opacities;  // frames x count x 3, x 3 x 3, [frames x] count
+    const float *origin;                             // frames x 2
+    float *mass, *factor;                            // frames x 2 x cells x cells, frames x cells x cells
+    float *grad_factor, *grad_centers;
+    float *boxes;  // frames x 6
+    float per_cell, gain, kappa, height, power, strength, tiny;
+    int64_t count, step, cells;
+    bool opacity_per_frame;
+};
+
 #define KINEMA_DECLARE(isa)                                \
     namespace isa {                                        \
     void pose_forward(const PoseArguments &, int64_t);     \
     void pose_backward(const PoseArguments &, int64_t);    \
     void paint_forward(const PaintArguments &, int64_t);   \
     void paint_backward(const PaintArguments &, int64_t);  \
+    void shadow_forward(const ShadowArguments &, int64_t); \
+    void shadow_backward(const ShadowArguments &, int64_t); \
+    void bounds(const ShadowArguments &, int64_t);         \
     }
 KINEMA_DECLARE(base)
 KINEMA_DECLARE(avx2)

@@ -1,2 +1,5 @@
+// The loops are plain, so that the compiler vectorises them as wide as this file's flags allow.
 #define KINEMA_ISA avx2
-#include "kernels.h"
+#include "paint.h"
+#include "pose.h"
+#include "shadow.h"

@@ -131,11 +131,73 @@ void paint_backward(Array<const float> alpha, Array<const float> cameras, std::o
     run(pick(base::paint_backward, avx2::paint_backward, avx512::paint_backward), p, int64_t(alpha.shape(0)), threads);
 }
 
+ShadowArguments shadow_arguments(const Array<const float> &centers, const Array<const float> &covariances,
+                                 const Array<const float> &opacities, const Array<const float> &origin,
+                                 const Array<float> &mass, int64_t step, float cell, float gain, float kappa,
+                                 float height, float power, float strength, float tiny) {
+    ShadowArguments p{};
+    p.centers = centers.data();
+    p.covariances = covariances.data();
+    p.opacities = opacities.data();
+    p.opacity_per_frame = opacities.ndim() == 2;
+    p.origin = origin.data();
+    p.mass = mass.data();
+    p.cells = int64_t(mass.shape(2));
+    p.count = int64_t(centers.shape(1));
+    p.step = step;
+    p.per_cell = 1 / cell;
+    p.gain = gain;
+    p.kappa = kappa;
+    p.height = height;
+    p.power = power;
+    p.strength = strength;
+    p.tiny = tiny;
+    return p;
+}
+
+void shadow_forward(Array<const float> centers, Array<const float> covariances, Array<const float> opacities,
+                    Array<const float> origin, Array<float> mass, int64_t step, float cell, float gain, float kappa,
+                    float height, float power, float strength, float tiny, Array<float> factor, int threads) {
+    ShadowArguments p = shadow_arguments(centers, covariances, opacities, origin, mass, step, cell, gain, kappa,
+                                         height, power, strength, tiny);
+    p.factor = factor.data();
+    nb::gil_scoped_release release;
+    run(pick(base::shadow_forward, avx2::shadow_forward, avx512::shadow_forward), p, int64_t(centers.shape(0)),
+        threads);
+}
+
+// Overwrites mass and grad_factor.
+void shadow_backward(Array<const float> centers, Array<const float> covariances, Array<const float> opacities,
+                     Array<const float> origin, Array<float> mass, int64_t step, float cell, float gain, float kappa,
+                     float height, float power, float strength, float tiny, Array<float> grad_factor,
+                     Array<float> grad_centers, int threads) {
+    ShadowArguments p = shadow_arguments(centers, covariances, opacities, origin, mass, step, cell, gain, kappa,
+                                         height, power, strength, tiny);
+    p.grad_factor = grad_factor.data();
+    p.grad_centers = grad_centers.data();
+    nb::gil_scoped_release release;
+    run(pick(base::shadow_backward, avx2::shadow_backward, avx512::shadow_backward), p, int64_t(centers.shape(0)),
+        threads);
+}
+
+void bounds(Array<const float> centers, int64_t step, Array<float> boxes, int threads) {
+    ShadowArguments p{};
+    p.centers = centers.data();
+    p.count = int64_t(centers.shape(1));
+    p.step = step;
+    p.boxes = boxes.data();
+    nb::gil_scoped_release release;
+    run(pick(base::bounds, avx2::bounds, avx512::bounds), p, int64_t(centers.shape(0)), threads);
+}
+
 }  // namespace
 
 NB_MODULE(_scene, m) {
     m.def("pose_forward", &pose_forward);
     m.def("pose_backward", &pose_backward);
+    m.def("bounds", &bounds);
+    m.def("shadow_forward", &shadow_forward);
+    m.def("shadow_backward", &shadow_backward);
     m.def("paint_forward", &paint_forward, nb::arg("features"), nb::arg("alpha"), nb::arg("cameras"),
           nb::arg("shadow").none(), nb::arg("origin").none(), nb::arg("colors"), nb::arg("cell"), nb::arg("tile"),
           nb::arg("height"), nb::arg("farthest"), nb::arg("image"), nb::arg("threads"));

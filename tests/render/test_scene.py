@@ -8,7 +8,7 @@ from kinema.errors import KinemaError
 from kinema.render.follow import View, ViewRange, box_path, follow, framing_distance, turntable
 from kinema.render.ground import Ground, cast_ground, checker
 from kinema.render.scene import Scene, backdrop, composite, composite_torch, render_video
-from kinema.render.shadow import Shadow, look_up, shadow_map
+from kinema.render.shadow import Shadow, look_up, shadow_map, shadow_map_torch
 from kinema.splat.pose import PosedSplats, native_scene
 
 
@@ -185,11 +185,11 @@ def test_native_compositing_is_its_twin(size, with_shadow):
     weight = torch.randn(3, 3, height, width, generator=g)
     scene = Scene(ground=Ground(light=(0.9, 0.6, 0.5), dark=(0.1, 0.2, 0.3)), shadow=Shadow(strength=0.8))
     results = []
-    for function in (composite, composite_torch):
+    for function, cast in ((composite, shadow_map), (composite_torch, shadow_map_torch)):
         inputs = [x.clone().requires_grad_() for x in (features, alpha, posed.centers)]
         shadows = None
         if with_shadow:
-            shadows = shadow_map(PosedSplats(inputs[2], posed.covariances), torch.ones(20), scene.shadow)
+            shadows = cast(PosedSplats(inputs[2], posed.covariances), torch.ones(20), scene.shadow)
         video = function(inputs[0], inputs[1], cameras, scene=scene, shadows=shadows)
         grads = torch.autograd.grad((video * weight).sum(), inputs[: 3 if with_shadow else 2])
         results.append((video.detach(), *grads))

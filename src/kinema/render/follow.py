@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.camera import Cameras
+from kinema.render.shadow import bounding_boxes
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def box_path(centers: Float[Tensor, "frames n 3"], *, smooth: float = 4.0) -> Fl
     The path is continued beyond both ends by point reflection, so that a constant velocity stays exactly that.
     """
     with torch.no_grad():
-        path = (centers.amin(1) + centers.amax(1)) / 2
+        path = bounding_boxes(centers).mean(1)
         reach = min(math.ceil(3 * smooth), len(path) - 1)
         if reach < 1:
             return path

@@ -8,18 +8,21 @@ above P the term fades with the coverage 1 - exp(-S0).
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.splat.pose import PosedSplats
+from kinema.splat.pose import PosedSplats, native_scene
 
 CELLS = 64
 SHARPNESS = 5.0
 """κ / β."""
 LAYERS = 2.0
 """A surface of splats is a little transparent; counting it more often closes the gaps."""
+TINY = 1e-8
+"""Keeps S1 / S0 finite where there is nothing."""
 
 
 @dataclass(frozen=True)
@@ -56,39 +59,101 @@ def shadow_map(
     height: float = 0.0,
 ) -> ShadowMap:
     """Differentiable with respect to the centres: where a Gaussian is and how high. Its thickness is a constant."""
-    frames, count = posed.centers.shape[:2]
-    step = max(1, -(-count // shadow.most))
+    operands = (posed.centers, posed.covariances, opacities)
+    native = native_scene() is not None and all(x.dtype == torch.float32 and x.device.type == "cpu" for x in operands)
+    if not native:
+        return shadow_map_torch(posed, opacities, shadow, height=height)
+    step = _step(posed, shadow)
+    origin, cell = _grid(bounding_boxes(posed.centers, step=step))
+    kappa = SHARPNESS * shadow.falloff
+    gain = 2 * torch.pi * LAYERS * step / cell**2
+    options = (step, cell, gain, kappa, height, 1 / SHARPNESS, shadow.strength, TINY)
+    centers = posed.centers.detach() if shadow.detach else posed.centers
+    factor = _Cast.apply(
+        centers.contiguous(), posed.covariances.detach().contiguous(), opacities.detach().contiguous(), origin, options
+    )
+    return ShadowMap(factor, origin, cell)
+
+
+def shadow_map_torch(
+    posed: PosedSplats,
+    opacities: Float[Tensor, "n"] | Float[Tensor, "frames n"],
+    shadow: Shadow,
+    *,
+    height: float = 0.0,
+) -> ShadowMap:
+    """The same, written down."""
+    step = _step(posed, shadow)
     centers = posed.centers[:, ::step]
     if shadow.detach:
         centers = centers.detach()
+    origin, cell = _grid(bounding_boxes(posed.centers, step=step))
     with torch.no_grad():
         flat = posed.covariances[:, ::step]
         area = 2 * torch.pi * (flat[..., 0, 0] * flat[..., 2, 2] - flat[..., 0, 2] ** 2).clamp(min=0).sqrt()
         above = (centers[..., 1] > height).to(area)
-        low, high = centers[..., ::2].amin(1), centers[..., ::2].amax(1)
-        # The grid keeps a cell's width of margin for the blur, is square, and has one size for all frames.
-        cell = float((high - low).amax().clamp(min=1e-6)) / (CELLS - 9)
-        origin = (low + high) / 2 - cell * (CELLS - 1) / 2
         weight = area * above * opacities[..., ::step] * (LAYERS * step / cell**2)
-
     kappa = SHARPNESS * shadow.falloff
     y = (centers[..., 1] - height).clamp(min=0)
     deposit = torch.stack((weight.expand_as(y), weight * (-kappa * y).clamp(min=-50).exp()), 1)
     place = (centers[..., ::2] - origin[:, None]) / cell
     corner = place.detach().floor()
-    share = place - corner
+    fx, fz = (place - corner).unbind(-1)
     index = corner.long().clamp(0, CELLS - 2)
     base = index[..., 1] * CELLS + index[..., 0]
-    fx, fz = share[..., 0], share[..., 1]
-    mass = torch.zeros(frames, 2, CELLS * CELLS, dtype=centers.dtype, device=centers.device)
+    mass = centers.new_zeros(len(posed), 2, CELLS * CELLS)
     corners = ((0, (1 - fx) * (1 - fz)), (1, fx * (1 - fz)), (CELLS, (1 - fx) * fz), (CELLS + 1, fx * fz))
     for offset, part in corners:
         mass = mass.scatter_add(2, (base + offset)[:, None].expand_as(deposit), deposit * part[:, None])
-    mass = _blur(mass.unflatten(-1, (CELLS, CELLS)))
-    s0, s1 = mass.unbind(1)
-    tiny = 1e-8
-    nearness = ((s1 + tiny) / (s0 + tiny)) ** (1 / SHARPNESS)
+    s0, s1 = _blur(mass.unflatten(-1, (CELLS, CELLS))).unbind(1)
+    nearness = ((s1 + TINY) / (s0 + TINY)) ** (1 / SHARPNESS)
     return ShadowMap(1 - shadow.strength * (1 - torch.exp(-s0)) * nearness, origin, cell)
+
+
+def bounding_boxes(centers: Float[Tensor, "frames n 3"], *, step: int = 1) -> Float[Tensor, "frames 2 3"]:
+    """Smallest and largest coordinates of every `step`-th point, per frame; no gradient passes."""
+    centers = centers.detach()
+    if native_scene() is None or centers.dtype != torch.float32 or centers.device.type != "cpu":
+        some = centers[:, ::step]
+        return torch.stack((some.amin(1), some.amax(1)), 1)
+    boxes = centers.new_empty(len(centers), 2, 3)
+    native_scene().bounds(centers.contiguous(), step, boxes, torch.get_num_threads())
+    return boxes
+
+
+def _step(posed: PosedSplats, shadow: Shadow) -> int:
+    return max(1, -(-posed.centers.shape[1] // shadow.most))
+
+
+def _grid(boxes: Float[Tensor, "frames 2 3"]) -> tuple[Float[Tensor, "frames 2"], float]:
+    """Origin per frame and edge of a cell: square, one size for all frames, with four cells of margin for the blur."""
+    low, high = boxes[..., ::2].unbind(1)
+    cell = float((high - low).amax().clamp(min=1e-6)) / (CELLS - 9)
+    return ((low + high) / 2 - cell * (CELLS - 1) / 2).contiguous(), cell
+
+
+class _Cast(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, centers: Tensor, covariances: Tensor, opacities: Tensor, origin: Tensor, options: tuple
+    ) -> Tensor:
+        mass = centers.new_empty(len(centers), 2, CELLS, CELLS)
+        factor = centers.new_empty(len(centers), CELLS, CELLS)
+        operands = (centers.detach(), covariances, opacities, origin)
+        native_scene().shadow_forward(*operands, mass, *options, factor, torch.get_num_threads())
+        ctx.save_for_backward(*operands, mass)
+        ctx.options = options
+        return factor
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
+        *operands, mass = ctx.saved_tensors
+        grad_centers = torch.zeros_like(operands[0])
+        # The kernel works in place, on copies so that a second backward pass sees the same.
+        native_scene().shadow_backward(
+            *operands, mass.clone(), *ctx.options, grads[0].clone(), grad_centers, torch.get_num_threads()
+        )
+        return grad_centers, None, None, None, None
 
 
 def _blur(mass: Float[Tensor, "frames 2 cells cells"]) -> Float[Tensor, "frames 2 cells cells"]:

@@ -1,5 +1,4 @@
-// Posing of Gaussians and painting of ground, shadow and sky, forwards and backwards. Included once per instruction
-// set with KINEMA_ISA naming the namespace; the loops are plain so that the compiler vectorises them at any width.
+// Ground, shadow and sky behind a premultiplied image, forwards and backwards.
 #pragma once
 
 #include <cmath>
@@ -10,91 +9,6 @@
 
 namespace kinema {
 namespace KINEMA_ISA {
-
-typedef float v4 __attribute__((vector_size(16)));
-
-static inline v4 load4(const float *from) {
-    v4 value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-}
-
-static inline void store4(float *to, v4 value) { std::memcpy(to, &value, sizeof value); }
-
-// Rows of the blended map M = sum of w T, and of A = M [H x; 0 1] = [half of the posed covariance | posed centre].
-struct Posed {
-    v4 m[3], a[3];
-};
-
-static inline Posed pose_one(const PoseArguments &p, const float *T, int64_t n) {
-    Posed r;
-    const int32_t *joints = p.joints + n * p.influences;
-    const float *weights = p.weights + n * p.influences;
-    for (int i = 0; i < 3; ++i) r.m[i] = v4{0, 0, 0, 0};
-    for (int64_t k = 0; k < p.influences; ++k) {
-        const float *t = T + 12 * int64_t(joints[k]);
-        const v4 w = {weights[k], weights[k], weights[k], weights[k]};
-        for (int i = 0; i < 3; ++i) r.m[i] += w * load4(t + 4 * i);
-    }
-    const float *rest = p.rest + 12 * n;
-    const v4 h0 = load4(rest), h1 = load4(rest + 4), h2 = load4(rest + 8);
-    for (int i = 0; i < 3; ++i) {
-        const v4 m = r.m[i];
-        r.a[i] = m[0] * h0 + m[1] * h1 + m[2] * h2 + v4{0, 0, 0, m[3]};
-    }
-    return r;
-}
-
-void pose_forward(const PoseArguments &p, int64_t frame) {
-    const float *T = p.transforms + frame * p.joint_count * 12;
-    float *center = p.centers + frame * p.count * 3;
-    float *covariance = p.covariances + frame * p.count * 9;
-    for (int64_t n = 0; n < p.count; ++n, center += 3, covariance += 9) {
-        const Posed r = pose_one(p, T, n);
-        v4 column[3];
-        for (int j = 0; j < 3; ++j) column[j] = v4{r.a[0][j], r.a[1][j], r.a[2][j], 0};
-        for (int i = 0; i < 3; ++i) {
-            center[i] = r.a[i][3];
-            const v4 row = r.a[i][0] * column[0] + r.a[i][1] * column[1] + r.a[i][2] * column[2];
-            for (int j = 0; j < 3; ++j) covariance[3 * i + j] = row[j];
-        }
-    }
-}
-
-void pose_backward(const PoseArguments &p, int64_t frame) {
-    const float *T = p.transforms + frame * p.joint_count * 12;
-    const float *g_center = p.grad_centers + frame * p.count * 3;
-    const float *g_covariance = p.grad_covariances + frame * p.count * 9;
-    float *g_T = p.grad_transforms + frame * p.joint_count * 12;
-    std::memset(g_T, 0, sizeof(float) * 12 * size_t(p.joint_count));
-    for (int64_t n = 0; n < p.count; ++n, g_center += 3, g_covariance += 9) {
-        const Posed r = pose_one(p, T, n);
-        const float *rest = p.rest + 12 * n;
-        const float *g = g_covariance;
-        // d(A Aᵀ) pulls back to (G + Gᵀ) A; the fourth column is the centre's.
-        const float s[3][3] = {{2 * g[0], g[1] + g[3], g[2] + g[6]},
-                               {g[1] + g[3], 2 * g[4], g[5] + g[7]},
-                               {g[2] + g[6], g[5] + g[7], 2 * g[8]}};
-        v4 g_m[3];
-        for (int i = 0; i < 3; ++i) {
-            v4 g_a = s[i][0] * r.a[0] + s[i][1] * r.a[1] + s[i][2] * r.a[2];
-            g_a[3] = g_center[i];
-            v4 dot = {0, 0, 0, g_center[i]};
-            for (int k = 0; k < 3; ++k) {
-                const v4 product = g_a * load4(rest + 4 * k);
-                dot[k] = (product[0] + product[1]) + (product[2] + product[3]);
-            }
-            g_m[i] = dot;
-        }
-        const int32_t *joints = p.joints + n * p.influences;
-        const float *weights = p.weights + n * p.influences;
-        for (int64_t k = 0; k < p.influences; ++k) {
-            float *t = g_T + 12 * int64_t(joints[k]);
-            const v4 w = {weights[k], weights[k], weights[k], weights[k]};
-            for (int i = 0; i < 3; ++i) store4(t + 4 * i, load4(t + 4 * i) + w * g_m[i]);
-        }
-    }
-}
 
 // One row of the backdrop: share of the light colour, share of the ground, and the shadow's factor with its place.
 struct Row {
@@ -114,11 +28,15 @@ static inline float square_mean(float x, float width) {
 }
 
 static void trace_row(const PaintArguments &p, int64_t frame, int64_t y, Row &row) {
-    const float *R = p.cameras + frame * 16, *eye = R + 9;
-    const float fx = R[12], fy = R[13], cx = R[14], cy = R[15];
+    // Copied, or the compiler would have to assume that the stores below change them.
+    float R[16];
+    std::memcpy(R, p.cameras + frame * 16, sizeof R);
+    const float eye_x = R[9], eye_y = R[10], eye_z = R[11];
+    const float fx = R[12], fy = R[13], cx = R[14], cy = R[15], per_fx = 1 / fx;
+    const float right_x = R[0], right_y = R[1], right_z = R[2];
     const float v = (y + 0.5f - cy) / fy;
     const float bx = v * R[3] + R[6], by = v * R[4] + R[7], bz = v * R[5] + R[8];
-    const float drop = p.height - eye[1], sign = drop < 0 ? -1.0f : 1.0f;
+    const float drop = p.height - eye_y, sign = drop < 0 ? -1.0f : 1.0f;
     const float rx = R[0] / fx, ry = R[1] / fx, rz = R[2] / fx;
     const float qx = R[3] / fy, qy = R[4] / fy, qz = R[5] / fy;
     const float spread = std::fabs(ry) + std::fabs(qy);
@@ -133,12 +51,12 @@ static void trace_row(const PaintArguments &p, int64_t frame, int64_t y, Row &ro
     const float *grid = p.shadow ? p.origin + 2 * frame : nullptr;
     const float ox = grid ? grid[0] : 0, oz = grid ? grid[1] : 0, per_cell = grid ? 1 / p.cell : 0;
     const float edge = float(p.cells - 1);
-    for (int64_t i = 0; i < width; ++i) {
-        const float u = (float(i) + 0.5f - cx) / fx;
-        const float dx = u * R[0] + bx, dy = u * R[1] + by, dz = u * R[2] + bz;
+    for (int32_t i = 0; i < int32_t(width); ++i) {
+        const float u = (float(i) + 0.5f - cx) * per_fx;
+        const float dx = u * right_x + bx, dy = u * right_y + by, dz = u * right_z + bz;
         const float steep = sign * dy < level ? level : sign * dy;
         const float inverse = sign / steep, t = drop * inverse;
-        const float x = eye[0] + t * dx, z = eye[2] + t * dz;
+        const float x = eye_x + t * dx, z = eye_z + t * dz;
         const float kx = dx * inverse, kz = dz * inverse;
         const float ax = std::fabs(rx - kx * ry), bx2 = std::fabs(qx - kx * qy);
         const float az = std::fabs(rz - kz * ry), bz2 = std::fabs(qz - kz * qy);
@@ -150,10 +68,11 @@ static void trace_row(const PaintArguments &p, int64_t frame, int64_t y, Row &ro
         const float ix = (x - ox) * per_cell, iz = (z - oz) * per_cell;
         row.ix[i] = ix;
         row.iz[i] = iz;
-        row.inside[i] = (ix >= 0) & (ix < edge) & (iz >= 0) & (iz < edge);
         row.shade[i] = 1;
     }
     if (!grid) return;
+    for (int32_t i = 0; i < int32_t(width); ++i)
+        row.inside[i] = (row.ix[i] >= 0) & (row.ix[i] < edge) & (row.iz[i] >= 0) & (row.iz[i] < edge);
     // A row of pixels is a straight line on the ground and the grid is convex, so what lies inside is one interval.
     const void *begin = std::memchr(row.inside, 1, size_t(width));
     if (!begin) return;
