@@ -3,6 +3,7 @@ import pytest
 import torch
 from gait_bodies import BODIES
 
+from kinema.gait.actions import ACTIONS
 from kinema.gait.cycle import Style, cycle_plan
 from kinema.gait.make import make_motion
 from kinema.gait.pattern import PERIODIC, default_period, default_speed, gait
@@ -70,3 +71,17 @@ def test_standing_keeps_all_feet():
         motion, _ = make_motion(rig, limbs, "stand", frames=24, fps=12.0, rng=np.random.default_rng(1))
         points = contact_points(rig, limbs, motion)
         assert np.ptp(points, axis=1).max() < 1e-9
+
+
+@pytest.mark.parametrize("kind", list(BODIES))
+@pytest.mark.parametrize("name", ACTIONS)
+def test_actions_move_without_sinking_in(kind, name):
+    _, rig, limbs = prepared(kind)
+    for seed in range(3):
+        motion, label = make_motion(rig, limbs, name, frames=36, fps=12.0, rng=np.random.default_rng(seed), event=1.4)
+        points = contact_points(rig, limbs, motion)
+        assert points[..., 1].min() > -1e-9
+        assert torch.isfinite(motion.angles).all()
+        assert label.event == 1.4
+        moved = motion.angles.diff(dim=0).abs().max()
+        assert (moved > 0.05) == (name != "stand")

@@ -69,12 +69,11 @@ def point_arm(
 
 def _bones(body: Body, arm: Arm) -> tuple[int, int]:
     """Upper arm and forearm: a clavicle before them carries but does not swing."""
-    joints = arm.joints
+    joints, start = arm.joints, 0
     if len(joints) >= 4:
-        lengths = [np.linalg.norm(body.heads[b] - body.heads[a]) for a, b in pairwise(joints)]
-        start = 1 if lengths[0] < 0.8 * lengths[1] else 0
-        return joints[start], joints[start + 1]
-    return joints[0], joints[1]
+        first, second = (np.linalg.norm(body.heads[b] - body.heads[a]) for a, b in pairwise(joints[:3]))
+        start = 1 if first < 0.8 * second else 0
+    return joints[start], joints[start + 1]
 
 
 def _unit(v: np.ndarray) -> np.ndarray:
