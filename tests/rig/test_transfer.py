@@ -3,7 +3,7 @@ import pytest
 
 from kinema.asset.character import Mesh
 from kinema.errors import KinemaError
-from kinema.rig.transfer import _nearest_in_triangle, nearest_on_surface, transfer_weights
+from kinema.rig.transfer import SurfaceTree, _nearest_in_triangle, nearest_on_surface, transfer_weights
 
 
 def blob(seed: int = 0, *, subdivisions: int = 2) -> Mesh:
@@ -22,7 +22,7 @@ def blob(seed: int = 0, *, subdivisions: int = 2) -> Mesh:
 def test_nearest_is_the_least_distance_over_all_faces() -> None:
     mesh, rng = blob(), np.random.default_rng(0)
     points = rng.normal(size=(400, 3)) * [3.0, 3.0, 2.0]
-    got = nearest_on_surface(mesh, points, chunk=64)
+    got = SurfaceTree.from_mesh(mesh).nearest(points, chunk=64)
     triangles = mesh.vertices[mesh.faces]
     for point, distance in zip(points, got.distances, strict=True):
         _, squared = _nearest_in_triangle(np.broadcast_to(point, (len(triangles), 3)), triangles)

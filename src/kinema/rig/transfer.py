@@ -1,6 +1,7 @@
 """Nearest points on a surface, and weights carried over from there to arbitrary points."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -16,6 +17,8 @@ class SurfacePoints:
     faces: Int[np.ndarray, "points"]
     barycentric: Float[np.ndarray, "points 3"]
     """Non-negative, rows sum to one."""
+    positions: Float[np.ndarray, "points 3"]
+    """In the world [m]."""
     distances: Float[np.ndarray, "points"]
     """To the points that were asked for [m]."""
 
@@ -38,37 +41,57 @@ def transfer_weights(
     return moved / np.maximum(moved.sum(axis=1, keepdims=True), 1e-30)
 
 
-def nearest_on_surface(mesh: Mesh, points: Float[np.ndarray, "points 3"], *, chunk: int = 4096) -> SurfacePoints:
-    """The nearest surface point of each point, exactly.
+def nearest_on_surface(mesh: Mesh, points: Float[np.ndarray, "points 3"]) -> SurfacePoints:
+    """The nearest surface point of each point, exactly."""
+    return SurfaceTree.from_mesh(mesh).nearest(points)
+
+
+@dataclass(frozen=True)
+class SurfaceTree:
+    """A mesh made ready for many queries.
 
     Large faces are cut until all pieces have a radius of at most R. If some piece is at distance d of a point then the
     nearest one has its centre within d + R, which a tree of centres answers quickly.
     """
-    from scipy.spatial import KDTree
 
-    if len(mesh.faces) == 0:
-        raise KinemaError("the mesh has no faces, so nothing is nearest")
-    triangles, parent = _small_pieces(mesh)
-    centers = triangles.mean(axis=1)
-    radius = float(np.linalg.norm(triangles - centers[:, None], axis=2).max())
-    tree = KDTree(centers)
-    some = min(4, len(centers))
-    face, near, distance = np.zeros(len(points), dtype=int), np.zeros((len(points), 3)), np.zeros(len(points))
-    for start in range(0, len(points), chunk):
-        these = points[start : start + chunk].astype(np.float64)
-        guess = tree.query(these, k=some)[1].reshape(len(these), some)
-        _, squared = _nearest_in_triangle(np.repeat(these, some, axis=0), triangles[guess.ravel()])
-        bound = np.sqrt(squared.reshape(-1, some).min(axis=1))
-        found = tree.query_ball_point(these, bound * (1 + 1e-9) + radius * (1 + 1e-9) + 1e-30)
-        counts = np.fromiter((len(f) for f in found), dtype=int, count=len(these))
-        pieces = np.fromiter((i for f in found for i in f), dtype=int, count=int(counts.sum()))
-        place, squared = _nearest_in_triangle(np.repeat(these, counts, axis=0), triangles[pieces])
-        # The first of each group after sorting by (point, distance).
-        order = np.lexsort((squared, np.repeat(np.arange(len(these)), counts)))
-        best = order[np.cumsum(counts) - counts]
-        at = slice(start, start + len(these))
-        face[at], near[at], distance[at] = parent[pieces[best]], place[best], np.sqrt(squared[best])
-    return SurfacePoints(face, _barycentric(near, mesh.vertices[mesh.faces[face]].astype(np.float64)), distance)
+    mesh: Mesh
+    pieces: Float[np.ndarray, "pieces 3 3"]
+    face_of_piece: Int[np.ndarray, "pieces"]
+    centers: Any
+    """A scipy KDTree of the pieces' centres."""
+    radius: float
+
+    @staticmethod
+    def from_mesh(mesh: Mesh) -> "SurfaceTree":
+        from scipy.spatial import KDTree
+
+        if len(mesh.faces) == 0:
+            raise KinemaError("the mesh has no faces, so nothing is nearest")
+        pieces, face_of_piece = _small_pieces(mesh)
+        centers = pieces.mean(axis=1)
+        radius = float(np.linalg.norm(pieces - centers[:, None], axis=2).max())
+        return SurfaceTree(mesh, pieces, face_of_piece, KDTree(centers), radius)
+
+    def nearest(self, points: Float[np.ndarray, "points 3"], *, chunk: int = 4096) -> SurfacePoints:
+        """The nearest surface point of each point."""
+        some = min(4, len(self.pieces))
+        face, near, distance = np.zeros(len(points), dtype=int), np.zeros((len(points), 3)), np.zeros(len(points))
+        for start in range(0, len(points), chunk):
+            these = points[start : start + chunk].astype(np.float64)
+            guess = self.centers.query(these, k=some)[1].reshape(len(these), some)
+            _, squared = _nearest_in_triangle(np.repeat(these, some, axis=0), self.pieces[guess.ravel()])
+            bound = np.sqrt(squared.reshape(-1, some).min(axis=1))
+            found = self.centers.query_ball_point(these, (bound + self.radius) * (1 + 1e-9))
+            counts = np.fromiter((len(f) for f in found), dtype=int, count=len(these))
+            pieces = np.fromiter((i for f in found for i in f), dtype=int, count=int(counts.sum()))
+            place, squared = _nearest_in_triangle(np.repeat(these, counts, axis=0), self.pieces[pieces])
+            # The first of each group after sorting by (point, distance).
+            order = np.lexsort((squared, np.repeat(np.arange(len(these)), counts)))
+            best = order[np.cumsum(counts) - counts]
+            at = slice(start, start + len(these))
+            face[at], near[at], distance[at] = self.face_of_piece[pieces[best]], place[best], np.sqrt(squared[best])
+        share = _barycentric(near, self.mesh.vertices[self.mesh.faces[face]].astype(np.float64))
+        return SurfacePoints(face, share, near, distance)
 
 
 def _small_pieces(mesh: Mesh) -> tuple[Float[np.ndarray, "pieces 3 3"], Int[np.ndarray, "pieces"]]:
