@@ -2,9 +2,12 @@
 
 import functools
 import warnings
+from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from kinema.camera import Cameras
 from kinema.errors import KinemaError
@@ -27,10 +30,66 @@ def rasterize_native(
     opacities: Float[Tensor, "points"] | Float[Tensor, "frames points"],
     features: Float[Tensor, "points channels"] | Float[Tensor, "frames points channels"],
     cameras: Cameras,
+    *,
+    simd: int = 0,
 ) -> tuple[
     Float[Tensor, "frames channels height width"],
     Float[Tensor, "frames height width"],
     Float[Tensor, "frames height width"],
 ]:
-    """Features, alpha and depth."""
-    raise KinemaError("rasterize: the native kernel was not built; pass backend='torch'")
+    """Features, alpha and depth. `simd` forces a vector width of `kinema._rasterizer.widths()`; 0 takes the widest."""
+    if centers.dtype != torch.float32 or centers.device.type != "cpu":
+        raise KinemaError(f"rasterize: native needs float32 on the CPU, got {centers.dtype} on {centers.device}")
+    operands = (centers, covariances, opacities, features, cameras.T_camera_world, cameras.focal_center_px)
+    # Inside an autograd.Function every tensor looks as if it needed no gradient.
+    keep = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in operands)
+    return _Rasterize.apply(*operands, cameras.width, cameras.height, keep, simd)  # pyright: ignore[reportReturnType]
+
+
+class _Rasterize(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
+        from kinema import _rasterizer
+
+        *operands, width, height, keep, simd = arguments
+        operands = [tensor.detach().contiguous() for tensor in operands]
+        frames, channels = operands[0].shape[0], operands[3].shape[-1]
+        new = functools.partial(torch.empty, dtype=torch.float32)
+        image = new(frames, channels, height, width), new(frames, height, width), new(frames, height, width)
+        try:
+            saved = _rasterizer.forward(*operands, width, height, *image, torch.get_num_threads(), keep, simd)
+        except ValueError as error:
+            raise KinemaError(f"rasterize: {error}") from error
+        if keep:
+            ctx.saved, ctx.size = saved, (width, height)
+            ctx.save_for_backward(*operands, *image)
+            ctx.set_materialize_grads(False)
+        return image
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        from kinema import _rasterizer
+
+        *operands, features, alpha, depth = ctx.saved_tensors
+        incoming = [None if g is None else g.contiguous() for g in gradients]
+        outgoing = [torch.empty_like(tensor) for tensor in operands[:4]]
+        wants_camera = any(ctx.needs_input_grad[4:6])
+        camera = torch.empty(operands[0].shape[0], 16, dtype=torch.float64) if wants_camera else None
+        _rasterizer.backward(
+            ctx.saved,
+            *operands,
+            *ctx.size,
+            features,
+            alpha,
+            depth,
+            *incoming,
+            *outgoing,
+            camera,
+            torch.get_num_threads(),
+        )
+        if camera is None:
+            return *outgoing, None, None, None, None, None, None
+        camera = camera.to(torch.float32)
+        transform = torch.cat((camera[:, :9].unflatten(-1, (3, 3)), camera[:, 9:12, None]), -1)
+        return *outgoing, transform, camera[:, 12:].contiguous(), None, None, None, None

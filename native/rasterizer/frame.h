@@ -1,0 +1,102 @@
+// From tensors to regions and back: what happens around the vector kernels, frame by frame.
+#pragma once
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "kernel.h"
+
+namespace kinema {
+
+// 64-byte aligned memory that only grows and is not initialised.
+template <class T>
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Buffer&& other) noexcept : data_(other.data_), size_(other.size_) { other.data_ = nullptr, other.size_ = 0; }
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(data_, other.data_), std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Buffer() { std::free(data_); }
+  T* need(size_t n) {
+    if (n > size_ || !data_) {
+      std::free(data_);
+      size_ = n;
+      data_ = static_cast<T*>(std::aligned_alloc(64, (n * sizeof(T) + 127) / 64 * 64));
+      if (!data_) throw std::bad_alloc();
+    }
+    return data_;
+  }
+  T* data() const { return data_; }
+
+ private:
+  T* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+struct Inputs {
+  const Kernel* kernel;
+  uint32_t frames, points, channels;
+  int width, height;
+  const float *centers, *covariances, *opacities, *features;
+  bool opacities_per_frame, features_per_frame;
+  std::vector<Camera> cameras;
+
+  size_t pixels() const { return size_t(width) * height; }
+  int passes() const { return channels <= 3 ? 1 : 1 + int(channels) / 4; }
+  const float* centers_of(uint32_t f) const { return centers + size_t(f) * points * 3; }
+  const float* covariances_of(uint32_t f) const { return covariances + size_t(f) * points * 9; }
+  const float* opacities_of(uint32_t f) const { return opacities + (opacities_per_frame ? size_t(f) * points : 0); }
+  const float* features_of(uint32_t f) const {
+    return features + (features_per_frame ? size_t(f) * points * channels : 0);
+  }
+};
+
+// Scratch memory of one thread, kept between calls.
+struct Workspace {
+  Buffer<Record> projected;
+  Buffer<uint64_t> keys, keys_other;
+  Buffer<uint32_t> cursor;
+  Buffer<Moments> moments, by_point;
+  Buffer<uint8_t> seen;
+  Scratch blocks, records;
+  ~Workspace() { std::free(blocks.data), std::free(records.data); }
+};
+
+struct RegionData {
+  Region region{};
+  Buffer<Record> records;
+  Buffer<uint32_t> lists;
+  Buffer<Moments> moments;     // only when regions are worked on in parallel
+  Buffer<float> more_moments;  // gradients of channels beyond the first pass
+};
+
+struct FrameData {
+  std::vector<RegionData> regions;
+};
+
+struct Image {
+  float *features, *alpha, *depth;
+};
+struct ImageGradient {
+  const float *features, *alpha, *depth;                         // gradients that come in, may be null
+  const float *image_features, *image_alpha, *image_depth;       // what the forward pass gave
+};
+struct OperandGradient {
+  float *centers, *covariances, *opacities, *features;  // per frame, all of them
+  double* cameras;                                      // 16 per frame, may be null
+};
+
+// Projects and sorts a frame and deals its Gaussians out to regions; false if an input is not finite.
+bool prepare_frame(const Inputs&, uint32_t frame, Workspace&, FrameData&);
+void draw_region(const Inputs&, uint32_t frame, Workspace&, RegionData&, const Image&);
+void differentiate_region(const Inputs&, uint32_t frame, RegionData&, const ImageGradient&, Moments*);
+void gather_region(const Inputs&, uint32_t frame, Workspace&, const RegionData&, const Moments*, const OperandGradient&);
+void begin_gather(const Inputs&, uint32_t frame, Workspace&, const OperandGradient&);
+void finish_frame(const Inputs&, uint32_t frame, Workspace&, bool depth, const OperandGradient&);
+
+}  // namespace kinema

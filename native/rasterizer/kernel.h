@@ -1,0 +1,92 @@
+// What the vector kernels and the code around them share. Plain data only: this header is compiled once per
+// instruction set, and nothing of it may become a symbol that the linker could merge across them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace kinema {
+
+// A Gaussian as the image plane sees it: one cache line.
+// alpha(d) = 2^(log2_opacity - (a dx + b dy)^2 - (c dy)^2), the Cholesky factor of the conic in units of log2.
+// The factored form keeps its precision for needles, where the expanded quadratic cancels.
+struct alignas(64) Record {
+  float mean_x, mean_y;
+  float a, b, c;
+  float log2_opacity;
+  float feature[4];      // three channels and the depth, or a group of four channels
+  float half_x, half_y;  // half widths of the box around all alpha >= 1/255 [px]
+  float z;
+  uint32_t id;
+  float slope_yx, slope_xy;  // where the ellipse's tangent is vertical and horizontal: dy = slope_yx dx, dx = slope_xy dy
+};
+
+// Sums over pixels of u = alpha dL/dalpha, with d = pixel - mean: {1, dx, dy, dx^2, dx dy, dy^2}, then dL/dfeature.
+struct alignas(64) Moments {
+  float u[6];
+  float feature[4];
+  float pad[6];
+};
+
+struct Camera {
+  double R[9], t[3];
+  double fx, fy, cx, cy;
+  int width, height;
+};
+
+constexpr double near_plane = 0.01, blur_px2 = 0.3, margin = 0.15;
+constexpr float alpha_max = 0.999f, transmittance_min = 1e-4f;
+constexpr float log2_alpha_min = -7.9943534368588578f;  // log2(1/255)
+constexpr double half_log2_e = 0.72134752044448170368;
+
+// Rectangle of pixels that is rasterized at once, with the Gaussians that touch it in depth order.
+struct Region {
+  int x0, y0, x1, y1;
+  uint32_t count;
+  const Record* records;
+  // Filled by bin(): for every block of pixels the records that touch it, start[k]..start[k] + used[k] after raster().
+  uint32_t blocks_x, blocks_y;
+  uint32_t* list;
+  uint32_t* start;
+  uint32_t* used;
+};
+
+// Growing scratch memory of one thread.
+struct Scratch {
+  void* data = nullptr;
+  size_t size = 0;
+};
+
+// Planes of one frame: up to four channels (null where there is none), and alpha.
+struct Planes {
+  float* channel[4];
+  float* alpha;
+  int width;
+};
+struct ConstPlanes {
+  const float* channel[4];
+  const float* alpha;
+  int width;
+};
+
+struct Kernel {
+  int width;
+  int block_w, block_h;
+  // Returns the number of visible Gaussians; sets *bad if an input is not finite.
+  uint32_t (*project)(const Camera&, const float* centers, const float* covariances, const float* opacities,
+                      uint32_t points, Record* out, int* bad);
+  // Writes the pairs (block, record) that touch, in the order of the records; counts per block are added up.
+  size_t (*pairs)(const Region&, uint32_t* counts, Scratch* blocks, Scratch* records);
+  void (*raster)(const Region&, const Planes& out, int first_pass);
+  void (*raster_backward)(const Region&, const ConstPlanes& image, const ConstPlanes& grad, Moments* out);
+  // Gradients of one frame from the moments by point; camera (16 doubles: R, t, fx, fy, cx, cy) may be null.
+  void (*project_backward)(const Camera&, const float* centers, const float* covariances, const float* opacities,
+                           const Moments* moments, const uint8_t* seen, int depth_slot, uint32_t points,
+                           float* grad_centers, float* grad_covariances, float* grad_opacities, double* grad_camera);
+};
+
+extern const Kernel kernel_base;
+#if defined(__x86_64__) || defined(_M_X64)
+extern const Kernel kernel_avx2, kernel_avx512;
+#endif
+
+}  // namespace kinema

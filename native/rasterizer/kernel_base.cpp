@@ -1,0 +1,3 @@
+#define KINEMA_WIDTH 4
+#define KINEMA_KERNEL kernel_base
+#include "kernel.inl"

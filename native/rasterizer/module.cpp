@@ -1,0 +1,289 @@
+// kinema._rasterizer: threads, checks and the Python binding.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include "frame.h"
+
+namespace nb = nanobind;
+
+namespace kinema {
+namespace {
+
+using Array = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
+using Output = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
+
+std::vector<const Kernel*> kernels() {
+  std::vector<const Kernel*> r;
+#if defined(__x86_64__) || defined(_M_X64)
+  if (__builtin_cpu_supports("sse4.1")) r.push_back(&kernel_base);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) r.push_back(&kernel_avx2);
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw"))
+    r.push_back(&kernel_avx512);
+#else
+  r.push_back(&kernel_base);
+#endif
+  return r;
+}
+
+const Kernel* choose(int width) {
+  const std::vector<const Kernel*> all = kernels();
+  for (const Kernel* k : all)
+    if (k->width == width) return k;
+  if (width || all.empty()) throw std::invalid_argument("this CPU has no vectors of that width");
+  return all.back();
+}
+
+// Scratch memory lives on between calls: page faults would otherwise cost as much as the work on small images.
+std::mutex pool_mutex;
+std::vector<std::unique_ptr<Workspace>> pool;
+
+class Borrowed {
+ public:
+  Borrowed() {
+    const std::lock_guard<std::mutex> lock(pool_mutex);
+    if (pool.empty()) {
+      workspace_ = std::make_unique<Workspace>();
+    } else {
+      workspace_ = std::move(pool.back());
+      pool.pop_back();
+    }
+  }
+  ~Borrowed() {
+    const std::lock_guard<std::mutex> lock(pool_mutex);
+    if (pool.size() < 16) pool.push_back(std::move(workspace_));
+  }
+  Workspace& operator*() { return *workspace_; }
+
+ private:
+  std::unique_ptr<Workspace> workspace_;
+};
+
+// body(unit, workspace) for all units, on up to `threads` threads of which the caller is one. The caller looks for
+// Ctrl-C between its units. Which thread takes which unit does not matter to the result.
+template <class Body>
+void for_all(uint32_t units, int threads, const Body& body) {
+  std::atomic<uint32_t> next{0};
+  std::atomic<bool> stop{false};
+  std::exception_ptr error;
+  std::mutex error_mutex;
+  const auto work = [&](bool main) {
+    try {
+      Borrowed workspace;
+      auto last = std::chrono::steady_clock::now();
+      for (uint32_t unit; !stop && (unit = next++) < units;) {
+        body(unit, *workspace);
+        if (!main) continue;
+        const auto now = std::chrono::steady_clock::now();
+        if (now - last < std::chrono::milliseconds(50)) continue;
+        last = now;
+        const nb::gil_scoped_acquire gil;
+        if (PyErr_CheckSignals()) {
+          stop = true;
+          throw nb::python_error();
+        }
+      }
+    } catch (...) {
+      stop = true;
+      const std::lock_guard<std::mutex> lock(error_mutex);
+      if (!error) error = std::current_exception();
+    }
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < std::min<int>(threads, units); ++i) {
+    try {
+      others.emplace_back(work, false);
+    } catch (const std::system_error&) {  // no more threads to be had: the ones there are do the work
+      break;
+    }
+  }
+  work(true);
+  for (std::thread& t : others) t.join();
+  if (error) std::rethrow_exception(error);
+}
+
+struct Saved {
+  Saved() = default;
+  Saved(const Saved&) = delete;
+  std::vector<FrameData> frames;
+  int width;
+};
+
+void require(bool ok, const char* what) {
+  if (!ok) throw std::invalid_argument(what);
+}
+
+Inputs inputs(const Array& centers, const Array& covariances, const Array& opacities, const Array& features,
+              const Array& T_camera_world, const Array& focal_center, int width, int height, int simd) {
+  Inputs in;
+  in.kernel = choose(simd);
+  require(centers.ndim() == 3 && centers.shape(2) == 3, "centers");
+  in.frames = uint32_t(centers.shape(0)), in.points = uint32_t(centers.shape(1));
+  require(centers.shape(0) < (1u << 30) && centers.shape(1) < (1u << 30), "too many points or frames");
+  require(covariances.ndim() == 4 && covariances.size() == size_t(in.frames) * in.points * 9, "covariances");
+  in.opacities_per_frame = opacities.ndim() == 2;
+  require(opacities.size() == (in.opacities_per_frame ? size_t(in.frames) : 1) * in.points, "opacities");
+  in.features_per_frame = features.ndim() == 3;
+  require(features.ndim() >= 2, "features");
+  in.channels = uint32_t(features.shape(features.ndim() - 1));
+  require(features.size() == (in.features_per_frame ? size_t(in.frames) : 1) * in.points * in.channels, "features");
+  require(T_camera_world.size() == size_t(in.frames) * 12, "T_camera_world");
+  require(focal_center.size() == size_t(in.frames) * 4, "focal_center");
+  require(width > 0 && height > 0 && width <= 1 << 16 && height <= 1 << 16, "image size");
+  in.width = width, in.height = height;
+  in.centers = centers.data(), in.covariances = covariances.data();
+  in.opacities = opacities.data(), in.features = features.data();
+  in.cameras.resize(in.frames);
+  for (uint32_t f = 0; f < in.frames; ++f) {
+    Camera& c = in.cameras[f];
+    const float *T = T_camera_world.data() + 12 * f, *k = focal_center.data() + 4 * f;
+    for (int i = 0; i < 3; ++i) {
+      for (int j = 0; j < 3; ++j) c.R[3 * i + j] = T[4 * i + j];
+      c.t[i] = T[4 * i + 3];
+    }
+    c.fx = k[0], c.fy = k[1], c.cx = k[2], c.cy = k[3];
+    c.width = width, c.height = height;
+    double sum = c.fx + c.fy + c.cx + c.cy;
+    for (int i = 0; i < 12; ++i) sum += T[i];
+    require(sum * 0.0 == 0.0, "cameras hold NaN or infinity");
+    require(c.fx > 0 && c.fy > 0, "focal lengths must be positive");
+  }
+  return in;
+}
+
+Saved* forward(const Array& centers, const Array& covariances, const Array& opacities, const Array& features,
+               const Array& T_camera_world, const Array& focal_center, int width, int height, const Output& out_features,
+               const Output& out_alpha, const Output& out_depth, int threads, bool keep, int simd) {
+  const Inputs in =
+      inputs(centers, covariances, opacities, features, T_camera_world, focal_center, width, height, simd);
+  require(out_features.size() == in.frames * in.channels * in.pixels(), "out_features");
+  require(out_alpha.size() == in.frames * in.pixels() && out_depth.size() == out_alpha.size(), "out_alpha, out_depth");
+  const Image image{out_features.data(), out_alpha.data(), out_depth.data()};
+  auto saved = std::make_unique<Saved>();
+  saved->frames.resize(in.frames);
+  saved->width = in.kernel->width;
+  std::atomic<bool> finite{true};
+  {
+    const nb::gil_scoped_release release;
+    if (in.frames >= 2 * uint32_t(threads)) {
+      for_all(in.frames, threads, [&](uint32_t f, Workspace& ws) {
+        FrameData& frame = saved->frames[f];
+        if (!prepare_frame(in, f, ws, frame)) {
+          finite = false;
+          return;
+        }
+        for (RegionData& region : frame.regions) draw_region(in, f, ws, region, image);
+        if (!keep) frame = FrameData();
+      });
+    } else {
+      for_all(in.frames, threads, [&](uint32_t f, Workspace& ws) {
+        if (!prepare_frame(in, f, ws, saved->frames[f])) finite = false;
+      });
+      const uint32_t regions = in.frames && finite ? uint32_t(saved->frames[0].regions.size()) : 0;
+      for_all(in.frames * regions, threads, [&](uint32_t unit, Workspace& ws) {
+        const uint32_t f = unit / regions;
+        draw_region(in, f, ws, saved->frames[f].regions[unit % regions], image);
+      });
+    }
+  }
+  if (!finite) throw std::invalid_argument("centers, covariances or opacities hold NaN or infinity");
+  return keep ? saved.release() : nullptr;
+}
+
+const float* data_or_null(const std::optional<Array>& a, size_t size, const char* what) {
+  if (!a) return nullptr;
+  require(a->size() == size, what);
+  return a->data();
+}
+
+void backward(Saved& saved, const Array& centers, const Array& covariances, const Array& opacities,
+              const Array& features, const Array& T_camera_world, const Array& focal_center, int width, int height,
+              const Array& image_features, const Array& image_alpha, const Array& image_depth,
+              const std::optional<Array>& g_features, const std::optional<Array>& g_alpha,
+              const std::optional<Array>& g_depth, const Output& out_centers, const Output& out_covariances,
+              const Output& out_opacities, const Output& out_features,
+              const std::optional<nb::ndarray<double, nb::c_contig, nb::device::cpu>>& out_cameras, int threads) {
+  const Inputs in =
+      inputs(centers, covariances, opacities, features, T_camera_world, focal_center, width, height, saved.width);
+  require(saved.frames.size() == in.frames, "saved frames");
+  const size_t pixels = in.frames * in.pixels();
+  require(image_features.size() == pixels * in.channels && image_alpha.size() == pixels &&
+              image_depth.size() == pixels, "image");
+  const ImageGradient grad{data_or_null(g_features, pixels * in.channels, "grad features"),
+                           data_or_null(g_alpha, pixels, "grad alpha"),
+                           data_or_null(g_depth, pixels, "grad depth"),
+                           image_features.data(), image_alpha.data(), image_depth.data()};
+  require(out_centers.size() == centers.size() && out_covariances.size() == covariances.size() &&
+              out_opacities.size() == opacities.size() && out_features.size() == features.size(), "outputs");
+  OperandGradient out{out_centers.data(), out_covariances.data(), out_opacities.data(), out_features.data(),
+                      out_cameras ? out_cameras->data() : nullptr};
+  // Operands that the frames share get a gradient per frame first, summed in the order of the frames at the end.
+  Buffer<float> opacities_by_frame, features_by_frame;
+  const size_t n = in.points, m = n * in.channels;
+  if (!in.opacities_per_frame && in.frames > 1) out.opacities = opacities_by_frame.need(in.frames * n);
+  if (!in.features_per_frame && in.frames > 1) out.features = features_by_frame.need(in.frames * m);
+  const nb::gil_scoped_release release;
+  if (in.frames >= 2 * uint32_t(threads)) {
+    for_all(in.frames, threads, [&](uint32_t f, Workspace& ws) {
+      begin_gather(in, f, ws, out);
+      for (RegionData& region : saved.frames[f].regions) {
+        Moments* moments = ws.moments.need(region.region.count);
+        differentiate_region(in, f, region, grad, moments);
+        gather_region(in, f, ws, region, moments, out);
+      }
+      finish_frame(in, f, ws, grad.depth, out);
+    });
+  } else {
+    const uint32_t regions = in.frames ? uint32_t(saved.frames[0].regions.size()) : 0;
+    for_all(in.frames * regions, threads, [&](uint32_t unit, Workspace&) {
+      RegionData& region = saved.frames[unit / regions].regions[unit % regions];
+      differentiate_region(in, unit / regions, region, grad, region.moments.need(region.region.count));
+    });
+    for_all(in.frames, threads, [&](uint32_t f, Workspace& ws) {
+      begin_gather(in, f, ws, out);
+      for (RegionData& region : saved.frames[f].regions)
+        gather_region(in, f, ws, region, region.moments.data(), out);
+      finish_frame(in, f, ws, grad.depth, out);
+    });
+  }
+  const auto add_frames = [&](const float* by_frame, size_t size, float* to) {
+    constexpr size_t piece = 4096;
+    for_all(uint32_t((size + piece - 1) / piece), threads, [&](uint32_t unit, Workspace&) {
+      const size_t low = unit * piece, high = std::min(size, low + piece);
+      std::copy(by_frame + low, by_frame + high, to + low);
+      for (uint32_t f = 1; f < in.frames; ++f)
+        for (size_t i = low; i < high; ++i) to[i] += by_frame[f * size + i];
+    });
+  };
+  if (opacities_by_frame.data()) add_frames(opacities_by_frame.data(), n, out_opacities.data());
+  if (features_by_frame.data()) add_frames(features_by_frame.data(), m, out_features.data());
+}
+
+}  // namespace
+}  // namespace kinema
+
+NB_MODULE(_rasterizer, m) {
+  using namespace kinema;
+  nb::set_leak_warnings(false);  // a graph that is alive at exit holds one
+  nb::class_<Saved>(m, "Saved");
+  m.def("widths", [] {
+    std::vector<int> r;
+    for (const Kernel* k : kernels()) r.push_back(k->width);
+    return r;
+  });
+  m.def("forward", &forward, nb::rv_policy::take_ownership);
+  m.def("backward", &backward, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+        nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(),
+        nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg());
+}
