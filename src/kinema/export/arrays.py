@@ -1,0 +1,70 @@
+"""NPZ and JSON for those who read a motion with their own code, in our world (docs/conventions.md).
+
+The NPZ is also what `motion.load_motion` reads; the JSON is also what `--skeleton` reads.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from kinema.asset.character import Character, Clip
+from kinema.export.timing import world_transforms
+from kinema.motion import Motion
+from kinema.rig.kinematics import Rig
+
+
+def write_npz(path: Path, character: Character, clip: Clip) -> None:
+    """Parameters (root_position, angles), rotations, T_world_joint and the skeleton at rest."""
+    import torch
+
+    skeleton = character.skeleton
+    assert skeleton is not None
+    motion = Motion.from_clip(Rig.from_skeleton(skeleton, dtype=torch.float64), clip)
+    partial = path.with_name(path.name + ".part")
+    with partial.open("wb") as file:
+        np.savez_compressed(
+            file,
+            root_position=motion.root_position.numpy(),
+            angles=motion.angles.numpy(),
+            fps=np.float64(clip.fps),
+            names=np.array(skeleton.names),
+            parents=np.array(skeleton.parents),
+            heads=skeleton.heads,
+            tails=skeleton.tails,
+            wxyz_parent_joint=clip.wxyz_parent_joint,
+            T_world_joint=world_transforms(skeleton, clip)[..., :3, :],
+        )
+    partial.replace(path)
+
+
+def write_json(path: Path, character: Character, clip: Clip | None) -> None:
+    """Joints (name, parent, head, tail) and, if there is a clip, root positions and local rotations."""
+    skeleton = character.skeleton
+    assert skeleton is not None
+    content: dict[str, object] = {
+        "joints": [
+            {
+                "name": name,
+                "parent": skeleton.names[parent] if parent >= 0 else None,
+                "head": _short(skeleton.heads[joint]),
+                "tail": _short(skeleton.tails[joint]),
+            }
+            for joint, (name, parent) in enumerate(zip(skeleton.names, skeleton.parents))
+        ]
+    }
+    if clip is not None:
+        content["motion"] = {
+            "name": clip.name,
+            "fps": clip.fps,
+            "root_position": _short(clip.root_position),
+            "wxyz_parent_joint": _short(clip.wxyz_parent_joint),
+        }
+    partial = path.with_name(path.name + ".part")
+    partial.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def _short(values: np.ndarray) -> list:
+    # A hundredth of a micrometre is enough and halves the file.
+    return np.round(values, 8).tolist()

@@ -1,0 +1,234 @@
+"""USD with UsdSkel: mesh, colours, textures, skeleton and clip, in the character's own units (extra `usd`).
+
+The stage says which axis is up and how many metres a unit is, so the file's numbers stay as they were.
+"""
+
+# pxr fills its modules when it is loaded, which a type checker cannot see.
+# pyright: reportAttributeAccessIssue=false
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from kinema.asset.character import Character, Clip, Mesh, Skeleton
+from kinema.errors import KinemaError
+from kinema.export.gltf_rig import encode_png, joint_axes_file, linear_from_srgb, matrix_to_xyzw, vertex_normals
+from kinema.export.timing import in_file_frame, world_transforms
+
+
+def write_usd(path: Path, character: Character, clips: Sequence[Clip] = ()) -> None:
+    """Write .usda, .usdc, .usd or .usdz; the first clip is the one that plays, the others lie beside it.
+
+    Textures go into the .usdz, or into the folder NAME_textures beside the other kinds.
+    """
+    try:
+        from pxr import Sdf, UsdUtils
+    except ImportError:
+        raise KinemaError(f"{path}: writing USD needs the extra `usd`: pip install 'kinema[usd]'") from None
+
+    path = Path(path)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=path.stem, suffix=".part") as name:
+        folder = Path(name)
+        packed = path.suffix.lower() == ".usdz"
+        layer = folder / (path.stem + ".usdc" if packed else path.name)
+        images = folder / f"{path.stem}_textures"
+        _write_stage(layer, images, character, clips)
+        if packed:
+            package = folder / path.name
+            if not UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(layer)), str(package)):
+                raise KinemaError(f"{path}: cannot be packed as USDZ")
+            package.replace(path)
+            return
+        if images.is_dir():
+            target = path.parent / images.name
+            target.mkdir(exist_ok=True)
+            for image in images.iterdir():
+                image.replace(target / image.name)
+        layer.replace(path)
+
+
+def _write_stage(layer: Path, images: Path, character: Character, clips: Sequence[Clip]) -> None:
+    from pxr import Tf, Usd, UsdGeom, UsdSkel
+
+    frame, mesh = character.frame, character.mesh
+    stage = Usd.Stage.CreateNew(str(layer))
+    up = frame.rotation[1]
+    UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z if abs(up[2]) > abs(up[1]) else UsdGeom.Tokens.y)
+    UsdGeom.SetStageMetersPerUnit(stage, float(frame.scale))
+    root = UsdSkel.Root.Define(stage, "/" + Tf.MakeValidIdentifier(character.name))
+    stage.SetDefaultPrim(root.GetPrim())
+    base = str(root.GetPath())
+    drawn = _add_mesh(stage, f"{base}/mesh", character)
+    _add_materials(stage, base, drawn, mesh, images)
+    if character.skeleton is None:
+        stage.Save()
+        return
+    joints = joint_tokens(character.skeleton)
+    skeleton = _add_skeleton(stage, f"{base}/skeleton", character, joints)
+    if character.weights is not None:
+        _bind(drawn, character.weights, skeleton)
+    for place, clip in enumerate(clips):
+        animation = _add_clip(stage, f"{base}/skeleton", character, clip, joints, place)
+        if place == 0:
+            UsdSkel.BindingAPI.Apply(skeleton.GetPrim()).CreateAnimationSourceRel().SetTargets([animation.GetPath()])
+            stage.SetTimeCodesPerSecond(clip.fps)
+            stage.SetFramesPerSecond(clip.fps)
+            stage.SetStartTimeCode(0)
+            stage.SetEndTimeCode(len(clip.root_position) - 1)
+    stage.Save()
+
+
+def joint_tokens(skeleton: Skeleton) -> list[str]:
+    """Joints as USD names them: paths of identifiers, so `Ear4.L` becomes `Ear4_L`; no two are the same."""
+    from pxr import Tf
+
+    tokens: list[str] = []
+    for name, parent in zip(skeleton.names, skeleton.parents):
+        base = Tf.MakeValidIdentifier(name)
+        last, copy = base, 1
+        taken = {token.rsplit("/", 1)[-1] for token in tokens}
+        while last in taken:
+            copy += 1
+            last = f"{base}_{copy}"
+        tokens.append(last if parent < 0 else f"{tokens[parent]}/{last}")
+    return tokens
+
+
+def _add_mesh(stage: Any, place: str, character: Character) -> Any:
+    from pxr import Sdf, UsdGeom, Vt
+
+    mesh, frame = character.mesh, character.frame
+    points = (mesh.vertices - frame.translation) @ frame.rotation / frame.scale
+    drawn = UsdGeom.Mesh.Define(stage, place)
+    drawn.CreatePointsAttr(Vt.Vec3fArray.FromNumpy(points.astype(np.float32)))
+    drawn.CreateFaceVertexCountsAttr(Vt.IntArray.FromNumpy(np.full(len(mesh.faces), 3, dtype=np.int32)))
+    drawn.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(mesh.faces.astype(np.int32).reshape(-1)))
+    drawn.CreateNormalsAttr(Vt.Vec3fArray.FromNumpy(vertex_normals(points, mesh.faces).astype(np.float32)))
+    drawn.SetNormalsInterpolation(UsdGeom.Tokens.vertex)
+    drawn.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
+    corners = np.stack((points.min(0), points.max(0))) if len(points) else np.zeros((2, 3))
+    drawn.CreateExtentAttr(Vt.Vec3fArray.FromNumpy(corners.astype(np.float32)))
+    colors = drawn.CreateDisplayColorPrimvar(UsdGeom.Tokens.vertex)
+    colors.Set(Vt.Vec3fArray.FromNumpy(linear_from_srgb(mesh.colors).astype(np.float32)))
+    if mesh.uv is not None:
+        st = UsdGeom.PrimvarsAPI(drawn).CreatePrimvar("st", Sdf.ValueTypeNames.TexCoord2fArray, UsdGeom.Tokens.vertex)
+        # USD's texture origin is the bottom left, glTF's the top left.
+        st.Set(Vt.Vec2fArray.FromNumpy((mesh.uv * [1, -1] + [0, 1]).astype(np.float32)))
+    return drawn
+
+
+def _add_materials(stage: Any, base: str, drawn: Any, mesh: Mesh, images: Path) -> None:
+    """One material per texture, and one that shows the vertex colours."""
+    from pxr import Sdf, UsdGeom, UsdShade, Vt
+
+    textured = mesh.face_texture is not None and mesh.uv is not None
+    texture_of = mesh.face_texture if textured and mesh.face_texture is not None else np.full(len(mesh.faces), -1)
+    kinds = np.unique(texture_of).tolist()
+    for texture in kinds:
+        name = "colors" if texture < 0 else f"texture_{texture}"
+        material = UsdShade.Material.Define(stage, f"{base}/materials/{name}")
+        surface = UsdShade.Shader.Define(stage, f"{base}/materials/{name}/surface")
+        surface.CreateIdAttr("UsdPreviewSurface")
+        surface.CreateInput("roughness", Sdf.ValueTypeNames.Float).Set(0.9)
+        reader = UsdShade.Shader.Define(stage, f"{base}/materials/{name}/reader")
+        varname = reader.CreateInput("varname", Sdf.ValueTypeNames.String)
+        color = surface.CreateInput("diffuseColor", Sdf.ValueTypeNames.Color3f)
+        if texture < 0:
+            reader.CreateIdAttr("UsdPrimvarReader_float3")
+            varname.Set("displayColor")
+            color.ConnectToSource(reader.CreateOutput("result", Sdf.ValueTypeNames.Float3))
+        else:
+            reader.CreateIdAttr("UsdPrimvarReader_float2")
+            varname.Set("st")
+            images.mkdir(exist_ok=True)
+            (images / f"{texture}.png").write_bytes(encode_png(mesh.textures[texture]))
+            sampler = UsdShade.Shader.Define(stage, f"{base}/materials/{name}/image")
+            sampler.CreateIdAttr("UsdUVTexture")
+            file = sampler.CreateInput("file", Sdf.ValueTypeNames.Asset)
+            file.Set(Sdf.AssetPath(f"./{images.name}/{texture}.png"))
+            sampler.CreateInput("sourceColorSpace", Sdf.ValueTypeNames.Token).Set("sRGB")
+            for side in ("wrapS", "wrapT"):
+                sampler.CreateInput(side, Sdf.ValueTypeNames.Token).Set("repeat")
+            coordinates = sampler.CreateInput("st", Sdf.ValueTypeNames.Float2)
+            coordinates.ConnectToSource(reader.CreateOutput("result", Sdf.ValueTypeNames.Float2))
+            color.ConnectToSource(sampler.CreateOutput("rgb", Sdf.ValueTypeNames.Float3))
+        material.CreateSurfaceOutput().ConnectToSource(surface.CreateOutput("surface", Sdf.ValueTypeNames.Token))
+        part = drawn.GetPrim()
+        if len(kinds) > 1:
+            chosen = Vt.IntArray.FromNumpy(np.flatnonzero(texture_of == texture).astype(np.int32))
+            part = UsdGeom.Subset.CreateGeomSubset(
+                drawn, name, UsdGeom.Tokens.face, chosen, UsdShade.Tokens.materialBind
+            ).GetPrim()
+        UsdShade.MaterialBindingAPI.Apply(part).Bind(material)
+
+
+def _add_skeleton(stage: Any, place: str, character: Character, joints: list[str]) -> Any:
+    from pxr import UsdSkel, Vt
+
+    assert character.skeleton is not None
+    skeleton = UsdSkel.Skeleton.Define(stage, place)
+    frame = character.frame
+    bind = np.tile(np.eye(4), (len(joints), 1, 1))
+    bind[:, :3, :3] = joint_axes_file(frame, character.skeleton)
+    bind[:, :3, 3] = (character.skeleton.heads - frame.translation) @ frame.rotation / frame.scale
+    skeleton.CreateJointsAttr(Vt.TokenArray(joints))
+    skeleton.CreateJointNamesAttr(Vt.TokenArray(list(character.skeleton.names)))
+    # USD multiplies row vectors: its matrices are ours transposed.
+    skeleton.CreateBindTransformsAttr(_matrices(bind))
+    skeleton.CreateRestTransformsAttr(_matrices(_local(bind, character.skeleton.parents)))
+    return skeleton
+
+
+def _local(
+    T_file_joint: Float[np.ndarray, "*f joints 4 4"], parents: tuple[int, ...]
+) -> Float[np.ndarray, "*f joints 4 4"]:
+    above = T_file_joint[..., [max(parent, 0) for parent in parents], :, :].copy()
+    above[..., 0, :, :] = np.eye(4)
+    return np.linalg.solve(above, T_file_joint)
+
+
+def _matrices(matrix: Float[np.ndarray, "joints 4 4"]) -> Any:
+    from pxr import Gf, Vt
+
+    return Vt.Matrix4dArray([Gf.Matrix4d(*one.T.reshape(-1).tolist()) for one in matrix])
+
+
+def _bind(drawn: Any, weights: Float[np.ndarray, "vertices joints"], skeleton: Any) -> None:
+    from pxr import UsdSkel, Vt
+
+    most = max(1, int((weights > 0).sum(-1).max(initial=1)))
+    order = np.argsort(-weights, axis=-1, kind="stable")[:, :most]
+    values = np.take_along_axis(weights, order, -1)
+    binding = UsdSkel.BindingAPI.Apply(drawn.GetPrim())
+    binding.CreateSkeletonRel().SetTargets([skeleton.GetPath()])
+    flat = np.where(values > 0, order, 0).astype(np.int32).reshape(-1)
+    binding.CreateJointIndicesPrimvar(False, most).Set(Vt.IntArray.FromNumpy(flat))
+    normal = (values / values.sum(-1, keepdims=True)).astype(np.float32).reshape(-1)
+    binding.CreateJointWeightsPrimvar(False, most).Set(Vt.FloatArray.FromNumpy(normal))
+
+
+def _add_clip(stage: Any, place: str, character: Character, clip: Clip, joints: list[str], index: int) -> Any:
+    from pxr import Gf, Tf, UsdSkel, Vt
+
+    assert character.skeleton is not None
+    name = Tf.MakeValidIdentifier(clip.name)
+    if stage.GetPrimAtPath(f"{place}/{name}"):
+        name = f"{name}_{index}"
+    skeleton, moved = in_file_frame(character.frame, character.skeleton, clip)
+    placed = world_transforms(skeleton, moved)
+    placed[..., :3, :3] = placed[..., :3, :3] @ joint_axes_file(character.frame, character.skeleton)
+    local = _local(placed, skeleton.parents)
+    xyzw = matrix_to_xyzw(local[..., :3, :3])
+    xyzw[1:] *= np.cumprod(np.where((xyzw[1:] * xyzw[:-1]).sum(-1) < 0, -1.0, 1.0), axis=0)[..., None]
+    animation = UsdSkel.Animation.Define(stage, f"{place}/{name}")
+    animation.CreateJointsAttr(Vt.TokenArray(joints))
+    translations, rotations = animation.CreateTranslationsAttr(), animation.CreateRotationsAttr()
+    animation.CreateScalesAttr(Vt.Vec3hArray([Gf.Vec3h(1, 1, 1)] * len(joints)))
+    for frame in range(len(local)):
+        translations.Set(Vt.Vec3fArray.FromNumpy(local[frame, :, :3, 3].astype(np.float32)), frame)
+        rotations.Set(Vt.QuatfArray([Gf.Quatf(q[3], q[0], q[1], q[2]) for q in xyzw[frame].tolist()]), frame)
+    return animation
