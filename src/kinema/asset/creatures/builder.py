@@ -59,11 +59,22 @@ class Builder:
         self.blobs.append(Blob(*ends, float(radius_a), float(radius_b), color_array, limb, float(blend), scale, sharp))
 
     def mark(
-        self, a: np.ndarray, b: np.ndarray, radius_a: float, radius_b: float, color: Rgb, *, soft: float, limb: int = -2
+        self,
+        a: np.ndarray,
+        b: np.ndarray,
+        radius_a: float,
+        radius_b: float,
+        color: Rgb,
+        *,
+        soft: float,
+        limb: int = -2,
+        scale: tuple[float, float, float] = (1.0, 1.0, 1.0),
     ) -> None:
         """Paint; `limb` restricts it to one part (CORE or a limb), -2 to none."""
         ends = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-        self.marks.append(Blob(*ends, float(radius_a), float(radius_b), np.asarray(color, dtype=float), limb, soft))
+        self.marks.append(
+            Blob(*ends, float(radius_a), float(radius_b), np.asarray(color, dtype=float), limb, soft, scale)
+        )
 
     def build(self) -> Body:
         return Body(

@@ -1,5 +1,7 @@
 """What makes a species unmistakable: horns, trunks, beaks, manes, helmets."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from kinema.asset.creatures.builder import Builder, forward, side
@@ -39,13 +41,13 @@ def _horns(build: Builder, p: Vertebrate, head: int, middle: np.ndarray) -> None
 def _antlers(build: Builder, p: Vertebrate, head: int, middle: np.ndarray) -> None:
     r = p.head.radius * p.trunk
     color = (0.62, 0.50, 0.36)
-    beam = np.array([[0.2, 0.6, -0.1], [0.4, 1.0, -0.25], [0.9, 1.9, -0.7], [1.5, 2.9, -0.8], [1.7, 3.9, -0.3],
-                     [1.5, 4.5, 0.1]])  # fmt: skip
-    _shell(build, middle + beam * r, [0, 0.17 * r, 0.15 * r, 0.13 * r, 0.10 * r, 0], color, head, BONE)
-    for at, tip in ((1, [0.5, 1.6, 0.9]), (2, [1.1, 2.7, 0.5]), (3, [1.7, 3.7, 0.3]), (4, [2.3, 4.7, -0.3])):
+    beam = np.array([[0.2, 0.6, -0.1], [0.5, 1.0, -0.25], [1.3, 1.8, -0.7], [2.1, 2.7, -0.7], [2.3, 3.7, -0.1],
+                     [2.0, 4.4, 0.4]])  # fmt: skip
+    _shell(build, middle + beam * r, [0, 0.24 * r, 0.21 * r, 0.18 * r, 0.14 * r, 0], color, head, BONE)
+    for at, tip in ((1, [0.7, 1.6, 0.9]), (2, [1.5, 2.6, 0.7]), (3, [2.3, 3.5, 0.9]), (4, [3.0, 4.5, -0.5])):
         start, end = beam[at] * 0.92, np.array(tip)
         path = np.stack((start, start + 0.25 * (end - start), start + 0.65 * (end - start), end))
-        _shell(build, middle + path * r, [0, 0.12 * r, 0.09 * r, 0], color, head, BONE)
+        _shell(build, middle + path * r, [0, 0.17 * r, 0.12 * r, 0], color, head, BONE)
 
 
 def _ossicones(build: Builder, p: Vertebrate, head: int, middle: np.ndarray) -> None:
@@ -141,11 +143,11 @@ def _mane(build: Builder, p: Vertebrate, head: int, middle: np.ndarray) -> None:
     nodes = [build.heads[joint] for joint in joints] + [build.tails[joints[-1]]]
     radii = np.linspace(p.neck.base, p.neck.top, len(nodes)) * unit
     back = forward(p.neck.angle + 90)
-    crest = [node + 0.88 * radius * back for node, radius in zip(nodes, radii, strict=True)]
+    crest = [node + 0.98 * radius * back for node, radius in zip(nodes, radii, strict=True)]
     crest[-1] = crest[-1] + 0.5 * p.head.radius * unit * forward(90)
-    thick = 0.38 * p.neck.top * unit
-    for a, b in zip(crest[:-1], crest[1:], strict=True):
-        build.blob(a, b, 1.1 * thick, thick, color, blend=0.3 * thick, scale=(0.6, 1, 1))
+    thick = 0.45 * p.neck.top * unit
+    for a, b in pairwise(crest):
+        build.blob(a, b, 1.2 * thick, thick, color, blend=0.3 * thick, scale=(0.6, 1, 1))
     build.blob(crest[-1], middle + p.head.radius * unit * (0.9 * forward(40)), thick, 0.7 * thick, color,
                blend=0.3 * thick, scale=(0.8, 1, 1))  # fmt: skip
 
@@ -188,9 +190,16 @@ def _teeth(build: Builder, p: Vertebrate, head: int, middle: np.ndarray) -> None
 def _hair(build: Builder, p: Vertebrate, head: int, middle: np.ndarray) -> None:
     r = p.head.radius * p.trunk
     color = p.coat.mane or (0.25, 0.16, 0.10)
-    top = middle + r * np.array([0, 0.35 * p.head.height, -0.22])
-    low = middle + r * np.array([0, -0.25 * p.head.height, -0.38])
-    build.blob(top, low, 0.92 * r, 0.74 * r, color, blend=0.04 * r, scale=(1.06, 1.0, 1.0))
+    top = middle + r * np.array([0, 0.48 * p.head.height, -0.10])
+    low = middle + r * np.array([0, -0.25 * p.head.height, -0.42])
+    build.blob(top, low, 0.86 * r, 0.74 * r, color, blend=0.03 * r, scale=(1.16, 1.0, 1.0))
+    # A nose, and lips as paint.
+    tip = middle + r * np.array([0, -0.12 * p.head.height, 1.12])
+    build.blob(tip + [0, 0.16 * r, -0.12 * r], tip, 0.07 * r, 0.12 * r, p.coat.head or p.coat.base, blend=0.08 * r)
+    mouth = middle + r * np.array([0, -0.56 * p.head.height, 0.86])
+    build.mark(
+        mouth + [0.14 * r, 0, 0], mouth - [0.14 * r, 0, 0], 0.12 * r, 0.12 * r, (0.72, 0.36, 0.33), soft=0.06 * r
+    )
 
 
 def _helmet(build: Builder, p: Vertebrate, head: int, middle: np.ndarray) -> None:

@@ -20,9 +20,16 @@ def add_face(build: Builder, p: Vertebrate, head: int, skull: np.ndarray) -> Non
     build.blob(middle, middle + 0.15 * radius * ahead, radius, 0.95 * radius, color, blend=0.5 * radius, scale=scale,
                sharp=boxy)  # fmt: skip
     if h.snout > h.radius and not beaked:
-        muzzle = coat.muzzle or color
-        build.blob(middle + 0.3 * radius * ahead - 0.12 * radius * forward(90), tip - 0.8 * h.snout_tip * unit * ahead,
-                   h.snout_base * unit, h.snout_tip * unit, muzzle, blend=0.6 * radius)  # fmt: skip
+        base = middle + 0.3 * radius * ahead - 0.12 * radius * forward(90)
+        end = tip - 0.8 * h.snout_tip * unit * ahead
+        build.blob(base, end, h.snout_base * unit, h.snout_tip * unit, color, blend=0.6 * radius)
+        if coat.muzzle:
+            share = coat.muzzle_from
+            wide = ((1 - share) * h.snout_base + share * h.snout_tip) * unit
+            drop = (0.55 * wide if share < 0.5 else 0.0) * forward(h.pitch - 90)
+            start = base + share * (end - base)
+            build.mark(start + drop, end + 0.5 * h.snout_tip * unit * ahead + 0.6 * drop, 1.15 * wide,
+                       1.25 * h.snout_tip * unit, coat.muzzle, soft=0.25 * wide)  # fmt: skip
         if "nose" in p.extras:
             r = 0.55 * h.snout_tip * unit
             at = tip - 0.45 * h.snout_tip * unit * ahead + 0.55 * h.snout_tip * unit * forward(h.pitch + 90)
@@ -55,7 +62,7 @@ def _ear(build: Builder, p: Vertebrate, ears: Ears, head: int, middle: np.ndarra
     tip = root + length * direction
     thin = (1.0, 1.0, 0.42)
     radii = {
-        "pointed": (width, 0.25 * width),
+        "pointed": (width, 0.3 * width),
         "round": (0.9 * width, 0.9 * width),
         "long": (0.75 * width, 0.6 * width),
         "floppy": (0.7 * width, 0.95 * width),
@@ -69,8 +76,8 @@ def _ear(build: Builder, p: Vertebrate, ears: Ears, head: int, middle: np.ndarra
     if ears.kind == "fan":
         root = middle + radius * np.array([0.8, 0.1, -0.35])
         inner = root - [0.15 * radius, 0, 0]
-        tip = root + length * np.array([0.80, -0.10, -0.45])
-        thin = (1.0, 1.15, 0.22)
+        tip = root + length * np.array([0.80, -0.12, -0.50])
+        thin = (0.8, 1.25, 0.30)
     joint = build.joint(f"{name}_ear", head, side(inner, sign), side(tip, sign))
     limb = build.limb([joint], 0.35 * width)
     build.blob(side(inner, sign), side(tip, sign), *radii, color, limb=limb, blend=0.01 * unit, scale=thin)

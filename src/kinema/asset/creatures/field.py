@@ -154,7 +154,7 @@ def blob_box(blob: Blob, *, thicken: float = 0.0) -> tuple[np.ndarray, np.ndarra
 def _thickened(blob: Blob, thicken: float) -> tuple[float, float, tuple[float, float, float]]:
     """Radii and stretch with which no axis of the blob is thinner than `thicken`."""
     ra, rb = max(blob.radius_a, thicken), max(blob.radius_b, thicken)
-    least = thicken / max(ra, rb)
+    least = min(1.0, thicken / min(ra, rb))
     sx, sy, sz = blob.scale
     return ra, rb, (max(sx, least), max(sy, least), max(sz, least))
 

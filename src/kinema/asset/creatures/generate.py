@@ -19,7 +19,7 @@ Detail = Literal["low", "full"]
 def generate(name: str, proportions: Proportions, *, seed: int = 0, detail: Detail = "full") -> Character:
     """Build the body, mesh it, bind it and paint it; `seed` places spots and patches."""
     body = vertebrate(proportions) if isinstance(proportions, Vertebrate) else arthropod(proportions)
-    surface = triangulate(body, count=4200 if detail == "full" else 1100, relax=3 if detail == "full" else 1)
+    surface = triangulate(body, count=5200 if detail == "full" else 1100, relax=3 if detail == "full" else 1)
     vertices, faces = [surface.vertices], [surface.faces]
     weights = [skin_weights(body, surface.vertices)]
     colors = [paint(body, proportions.coat, surface.vertices, surface.normals, seed=seed)]

@@ -40,24 +40,24 @@ def _pattern(coat: Coat, points: Float[np.ndarray, "n 3"], seed: int) -> Float[n
     """How much of the accent colour shows, 0..1; points in body sizes."""
     rng = np.random.default_rng(seed + 7)
     if coat.pattern in ("spots", "net"):
-        density = 0.085 if coat.pattern == "net" else 0.055
+        density = 0.062 if coat.pattern == "net" else 0.055
         cells = _scatter(points, density, rng)
         near = np.sort(np.linalg.norm(points[:, None] - cells[None], axis=-1), axis=1)[:, :2]
         if coat.pattern == "net":
             # Giraffe: dark plates, light seams where two cells are equally near.
-            return smoothstep(0.006, 0.016, near[:, 1] - near[:, 0])
+            return smoothstep(0.003, 0.014, near[:, 1] - near[:, 0])
         return smoothstep(0.018, 0.010, near[:, 0])
     noise = _noise(points, rng, frequency=5.0 if coat.pattern == "patches" else 3.0)
     if coat.pattern == "stripes":
-        return smoothstep(0.1, 0.35, np.sin(60 * points[:, 2] + 4 * noise + 6 * np.abs(points[:, 0])))
-    return smoothstep(0.02, 0.10, noise)
+        return smoothstep(-0.05, 0.5, np.sin(60 * points[:, 2] + 4 * noise + 6 * np.abs(points[:, 0])))
+    return smoothstep(-0.02, 0.14, noise)
 
 
 def _scatter(points: np.ndarray, spacing: float, rng: np.random.Generator) -> np.ndarray:
     """Some of the points, no two of them nearer than `spacing`."""
     order = rng.permutation(len(points))
     chosen: list[np.ndarray] = []
-    for index in order[: 40 * int(1 / spacing)]:
+    for index in order[: 60 * int(1 / spacing)]:
         point = points[index]
         if not chosen or np.linalg.norm(np.array(chosen) - point, axis=1).min() > spacing:
             chosen.append(point)

@@ -40,6 +40,8 @@ class Coat:
     """Lower half of the limbs ("socks")."""
     feet: Rgb | None = None
     muzzle: Rgb | None = None
+    muzzle_from: float = 0.1
+    """Where the muzzle's colour begins between skull and nose; from below 0.5 on the upper side stays as it is."""
     head: Rgb | None = None
     ear: Rgb | None = None
     nose: Rgb = (0.10, 0.08, 0.08)
@@ -94,7 +96,9 @@ class Tail:
     base: float = 0.05
     tip: float = 0.02
     bush: float = 0
-    """Radius of a brush in its outer half."""
+    """Radius of a brush along its outer bones."""
+    flat: float = 1.0
+    """Width relative to height: a fan of feathers is thin."""
     bones: int = 3
 
 

@@ -47,12 +47,19 @@ def vertebrate(p: Vertebrate) -> Body:
         color = coat.base if k < 2 else coat.head or coat.base
         build.blob(start, neck_nodes[k + 1], radii[k], radii[k + 1], color, blend=melt)
     if "clothes" in p.extras:
-        build.mark(hips - 0.1 * unit * up, hips, 2 * p.rump * unit, 1.15 * p.rump * unit, coat.accent,
-                   soft=0.02 * unit, limb=CORE)  # fmt: skip
+        # Trousers end in a level waistband above the thighs.
+        seat = hips - 0.25 * unit * up
+        build.mark(seat, seat, 0.46 * unit, 0.46 * unit, coat.accent, soft=0.02 * unit, scale=(1.6, 1.0, 1.6))
     if belly_color != coat.base:
-        down = -(0.75 * p.belly + 0.30 * p.chest) * unit * (back if p.pitch < 60 else -forward(0))
-        build.mark(hips + 0.9 * down, ribs + down, 0.62 * p.rump * unit, 0.75 * p.chest * unit, belly_color,
-                   soft=0.08 * unit, limb=CORE)  # fmt: skip
+        under = -back if p.pitch < 75 else forward(0)
+        low, high = hips + 0.95 * p.rump * unit * under, ribs + 0.95 * p.chest * unit * under
+        build.mark(low, high, 0.92 * p.rump * unit, 0.92 * p.chest * unit, belly_color, soft=0.35 * p.belly * unit,
+                   limb=CORE, scale=flat)  # fmt: skip
+        # The bib runs on along the throat to the chin.
+        throat = neck_nodes[-1] + p.neck.top * unit * forward(p.neck.angle - 90)
+        build.mark(
+            high, throat, 0.85 * p.chest * unit, 0.8 * p.neck.top * unit, belly_color, soft=0.1 * unit, limb=CORE
+        )
 
     _legs(build, p, "hind", p.hind, build.core[0], hips)
     if isinstance(p.front, Arms):
@@ -82,10 +89,10 @@ def _legs(build: Builder, p: Vertebrate, which: str, bones: Bones, parent: int, 
     knee = 0.42 * thigh + 0.58 * shank
     radii = {3: [thigh, knee, shank, paw], 4: [thigh, knee, shank, 0.95 * shank, paw]}[count - 1]
     sock = coat.legs or coat.base
-    top = coat.thighs or coat.base
+    high = coat.thighs or coat.base
     if "clothes" in p.extras:
-        top = sock = coat.accent
-    colors = {3: [top, sock, coat.feet or sock], 4: [top, top, sock, coat.feet or sock]}[count - 1]
+        high = sock = coat.accent
+    colors = {3: [high, sock, coat.feet or sock], 4: [high, high, sock, coat.feet or sock]}[count - 1]
     for name, sign in (("left", 1.0), ("right", -1.0)):
         here = [side(node, sign) for node in nodes]
         joints = build.chain([f"{prefix}{name}_{part}{n}" for n in names], parent, here)
@@ -154,6 +161,10 @@ def _arms(build: Builder, p: Vertebrate, arms: Arms, parent: int, shoulders: np.
     tip = wrist + 0.16 * length * fore
     names = ("upper", "lower", "hand")
     part = "wing" if arms.wing else "arm"
+    if p.pitch > 70:
+        # Shoulders: without them the arms grow out of a sausage.
+        yoke = start * [0.85, 1, 1] - [0, 0.02 * unit, 0]
+        build.blob(yoke, side(yoke, -1.0), 1.15 * radius, 1.15 * radius, coat.base, blend=0.12 * unit, sharp=boxy)
     for name, sign in (("left", 1.0), ("right", -1.0)):
         here = [side(node, sign) for node in (start, elbow, wrist, tip)]
         joints = build.chain([f"{name}_{part}_{n}" if n != "hand" or arms.wing else f"{name}_hand" for n in names],
@@ -189,13 +200,17 @@ def _tail(build: Builder, p: Vertebrate, hips: np.ndarray, up: np.ndarray, back:
     joints = build.chain([f"tail_{k + 1}" for k in range(tail.bones)], build.core[0], nodes)
     limb = build.limb(joints, (0.6 * tail.base + 0.03) * unit)
     radii = np.linspace(tail.base, tail.tip, tail.bones + 1) * unit
-    for k in range(tail.bones):
-        last = k == tail.bones - 1
-        color = coat.tail_tip if last and coat.tail_tip else coat.tail or coat.base
-        build.blob(nodes[k], nodes[k + 1], radii[k], radii[k + 1], color, limb=limb, blend=0.02 * unit)
     if tail.bush:
-        tip = coat.tail_tip or coat.base
-        middle = nodes[-2] + 0.35 * (nodes[-1] - nodes[-2])
-        color = coat.base if tail.bones > 2 else tip
-        build.blob(nodes[-2], middle, 0.9 * tail.bush * unit, tail.bush * unit, color, limb=limb, blend=0.05 * unit)
-        build.blob(middle, nodes[-1], tail.bush * unit, 0.35 * tail.bush * unit, tip, limb=limb, blend=0.03 * unit)
+        brush = tail.bush * unit
+        radii[2:-1] = brush
+        radii[1] = max(radii[1], 0.55 * brush if tail.bones > 3 else radii[1])
+        radii[-1] = 0.3 * brush
+    color = coat.tail or coat.base
+    flat = (tail.flat, 1.0, 1.0)
+    for k in range(tail.bones):
+        build.blob(nodes[k], nodes[k + 1], radii[k], radii[k + 1], color, limb=limb, blend=0.02 * unit, scale=flat)
+    if coat.tail_tip:
+        start = nodes[-2] + (0.3 if tail.bones > 2 else 0.0) * (nodes[-1] - nodes[-2])
+        reach = max(radii[-2], radii[-1])
+        build.mark(start + 0.5 * (nodes[-1] - start), nodes[-1] + 0.5 * reach * forward(angle), 1.5 * reach, 1.5 * reach,
+                   coat.tail_tip, soft=0.02 * unit, limb=limb)  # fmt: skip
