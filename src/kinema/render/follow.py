@@ -108,12 +108,26 @@ def turntable(target: Float[Tensor, "3"], view: View, *, frames: int, size: floa
 
 
 def framing_distance(
-    extent: Float[np.ndarray, "3"], *, fovy_deg: float, width: int, height: int, margin: float = 1.15
+    extent: Float[np.ndarray, "3"],
+    *,
+    fovy_deg: float,
+    width: int,
+    height: int,
+    yaw_deg: float | None = None,
+    elevation_deg: float = 0.0,
+    margin: float = 1.1,
 ) -> float:
-    """Distance from which a box fits into the image from every yaw, in lengths of its longest edge."""
+    """Distance from which a box fits into the image, in lengths of its longest edge; yaw None: from every yaw."""
+    yaws = np.radians(np.arange(0.0, 360.0, 5.0) if yaw_deg is None else [yaw_deg])[:, None]
+    up = math.radians(elevation_deg)
+    corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]) * extent
+    x, y, z = corners.T
+    # In camera axes, relative to the box's centre: to the right, upwards, and towards the camera.
+    right = x * np.cos(yaws) - z * np.sin(yaws)
+    level = x * np.sin(yaws) + z * np.cos(yaws)
+    above, near = y * math.cos(up) - level * math.sin(up), y * math.sin(up) + level * math.cos(up)
     tan_y = math.tan(math.radians(fovy_deg) / 2)
     tan_x = tan_y * width / height
-    across = math.hypot(extent[0], extent[2]) / 2
-    # The nearest corner is `across` nearer to the camera than the centre.
-    distance = across + margin * max(across / tan_x, extent[1] / 2 / tan_y)
-    return distance / max(float(np.max(extent)), 1e-9)
+    # |right| / (distance - near) <= tan_x / margin, and the same upwards.
+    distance = near + margin * np.maximum(np.abs(right) / tan_x, np.abs(above) / tan_y)
+    return float(distance.max()) / max(float(np.max(extent)), 1e-9)

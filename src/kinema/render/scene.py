@@ -76,6 +76,19 @@ def render_video(
     return composite(image.features, image.alpha, cameras, scene=scene, shadows=shadows)
 
 
+def render_rgba(
+    posed: PosedSplats,
+    opacities: Float[Tensor, "n"],
+    colors: Float[Tensor, "n 3"] | Float[Tensor, "frames n 3"],
+    cameras: Cameras,
+) -> Float[Tensor, "frames 4 h w"]:
+    """The character alone: colours that are not multiplied by alpha, as PNG has them, and alpha. No gradient."""
+    with torch.no_grad():
+        image = rasterize(posed.centers, posed.covariances, opacities, colors, cameras)
+        straight = image.features / image.alpha[:, None].clamp(min=1e-6)
+        return torch.cat((straight, image.alpha[:, None]), 1).clamp(0, 1)
+
+
 def composite(
     features: Float[Tensor, "frames 3 h w"],
     alpha: Float[Tensor, "frames h w"],
