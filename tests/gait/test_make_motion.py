@@ -27,11 +27,11 @@ def contact_points(rig, limbs, motion) -> np.ndarray:
 @pytest.mark.parametrize("name", PERIODIC)
 def test_stance_feet_stand_still_and_the_body_moves_at_its_speed(kind, name):
     _, rig, limbs = prepared(kind)
-    period, speed = default_period(name, limbs.leg_length), default_speed(name, limbs.leg_length)
+    body = Body.of(rig, limbs)
+    period, speed = default_period(name, body.leg), body.stride * default_speed(name, body.leg)
     rng = np.random.default_rng(3)
     style, phase, fps = Style.random(rng), 0.37, 30 / period
     motion, label = make_motion(rig, limbs, name, frames=45, fps=fps, phase=phase, style=style)
-    body = Body.of(rig, limbs)
     plan = cycle_plan(body, gait(name), frames=45, fps=fps, phase=phase, period=period, speed=speed, style=style)
     points = contact_points(rig, limbs, motion)
     both = plan.stance[:, 1:] & plan.stance[:, :-1]

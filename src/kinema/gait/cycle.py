@@ -87,7 +87,7 @@ def cycle_plan(
     turn = {"turn_left": 1.0, "turn_right": -1.0}.get(gait.name, 0.0) * 0.75 / period
     path = Path(speed * body.leg, turn)
     plan.path, plan.heading = path.at(time)
-    duty = min(gait.duty * style.duty, LONGEST_STANCE / max(speed * period, 1e-9))
+    duty = min(gait.duty * style.duty, LONGEST_STANCE * body.stride / max(speed * period, 1e-9))
     phases = touchdowns(gait.name, legs)
     for i, leg in enumerate(legs):
         late = style.lag if leg.rank > 0 and gait.name not in ("hop",) else 0.0
@@ -168,7 +168,9 @@ def _trunk(
         # Lowest between the fore and hind stances' middles of one support, nose up over the hind legs.
         gather = fore + 0.5 * ((hind - fore) % 1.0)
         plan.shift[:, 1] = bob * np.cos(TAU * (cycles - gather - 0.5)) * 0.8
-        plan.tilt[:, 0] = -0.10 * style.bob * np.cos(TAU * (cycles - hind))
+        homes = [body.home[i][2] for i in range(4)]
+        rock = 0.10 * min(1.0, 1.2 * leg / max(max(homes) - min(homes), 1e-9)) ** 1.5
+        plan.tilt[:, 0] = -rock * style.bob * np.cos(TAU * (cycles - hind))
         angles[:, 0] = 0.22 * style.bob * np.cos(TAU * (cycles - gather))
     elif gait.name == "hop":
         plan.shift[:, 1] = bob * np.cos(TAU * (cycles - duty / 2))

@@ -53,7 +53,7 @@ def leg_chains(limbs: Limbs, heads: Float[np.ndarray, "joints 3"]) -> LegChains:
         points = chain_points(leg, heads)
         bones[i, : len(points) - 1] = np.diff(points, axis=0)
         reach = points[-1] - points[0]
-        spread[i] = abs(reach[0]) > 0.8 * abs(reach[1])
+        spread[i] = np.hypot(reach[0], reach[2]) > 0.9 * abs(reach[1])
         hinge_axes, angles = hinge_frames(leg, points, spread=bool(spread[i]), front=leg.rank == 0 and ranks > 1)
         for k in range(len(hinge_axes)):
             axes[i, k], bend[i, k] = hinge_axes[k], max(angles[k], 0.05)

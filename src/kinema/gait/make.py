@@ -68,7 +68,7 @@ def make_motion(
         label = Label(name, 0.0, 0.0, 0.0, float(event), limbs.body, style.side)
         return solve(body, plan, fps=fps, crouch=crouch), label
     period = default_period(name, body.leg) if period is None else period
-    speed = default_speed(name, body.leg) if speed is None else speed
+    speed = body.stride * default_speed(name, body.leg) if speed is None else speed
     plan = cycle_plan(body, gait(name), frames=frames, fps=fps, phase=phase, period=period, speed=speed, style=style)
     crouch = style.crouch + {"sneak": 0.14, "run": 0.02, "gallop": 0.03}.get(name, 0.0)
     label = Label(name, phase % 1.0, period, speed, 0.0, limbs.body, style.side)

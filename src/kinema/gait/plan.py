@@ -37,6 +37,15 @@ class Body:
         """Leg length, the unit of strides [m]."""
         return self.limbs.leg_length
 
+    @property
+    def stride(self) -> float:
+        """Share of an upright leg's stride that these legs can make: sprawling and spread legs step shorter."""
+        if self.chains is None:
+            return 1.0
+        ends = self.chains.bones.sum(1)
+        sprawl = np.hypot(ends[:, 0], ends[:, 2]) / np.maximum(np.linalg.norm(ends, axis=-1), 1e-9)
+        return float(np.clip(1.25 - 0.9 * sprawl.mean(), 0.35, 1.0))
+
     @staticmethod
     def of(rig: Rig, limbs: Limbs) -> "Body":
         heads = rig.heads.detach().double().cpu().numpy()

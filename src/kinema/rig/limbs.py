@@ -62,7 +62,7 @@ class Limbs:
     head: int | None
     tail: tuple[int, ...]
     leg_length: float
-    """Mean height of the hips over the ground [m]; height/2 without legs."""
+    """Mean distance from hip to contact point at rest [m]; height/2 without legs."""
     height: float
 
     @property
@@ -96,7 +96,8 @@ def find_limbs(character: Character) -> Limbs:
     head, neck, spine = _front_line(tree, legs, arms)
     tail = _tail(tree, legs, head)
     if legs:
-        length = float(np.mean([tree.heads[leg.joints[0]][1] for leg in legs]))
+        reach = [tree.heads[leg.joints[-1]] + leg.contact - tree.heads[leg.joints[0]] for leg in legs]
+        length = float(np.mean(np.linalg.norm(reach, axis=-1)))
     else:
         length = tree.height / 2
     return Limbs(tuple(legs), tuple(arms), spine, neck, head, tail, length, tree.height)
@@ -216,7 +217,8 @@ def _leg(tree: _Tree, chain: tuple[int, ...]) -> Leg:
     head = tree.heads[chain[-1]]
     soles = np.array([[x, y, z[1]], [x, y, z[0]]]) - head
     ankle = float(head[1]) - tree.floor
-    spread = abs(low.mean(0)[0] - tree.heads[chain[0]][0]) > 0.8 * length
+    reach = low.mean(0) - tree.heads[chain[0]]
+    spread = np.hypot(reach[0], reach[2]) > 0.8 * length
     # The last joint is a foot if it sits low over its sole; else the sole is the tip of the last bone.
     is_foot = len(chain) >= 3 and ankle < 0.45 * length and not (spread and z[1] - z[0] < 0.15 * length)
     foot = len(chain) - 1 if is_foot else len(chain)
