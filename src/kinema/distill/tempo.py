@@ -49,6 +49,6 @@ def choose_tempo(
         return Tempo(motion, 0.0, fps, (speed or 0.0) / fps, limbs.leg_length)
     # Speed grows faster than cadence: half of the haste goes into the stride.
     seconds = period or default_period(motion, limbs.leg_length) / math.sqrt(haste)
-    meters = speed if speed is not None else default_speed(motion, limbs.leg_length) * haste
+    meters = speed if speed is not None else default_speed(motion, limbs.leg_length) * limbs.leg_length * haste
     fps = CYCLE_FRAMES / seconds
     return Tempo(motion, CYCLE_FRAMES, fps, meters / fps, limbs.leg_length)

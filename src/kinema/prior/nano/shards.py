@@ -1,7 +1,7 @@
 """Training clips on disk: shards of fixed size, each written whole, so that makers and readers need no lock."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int8, UInt8
 from torch import Tensor
 
+from kinema.gait.make import Label
 from kinema.prior.nano.codec import still_tokens
 
 SHARD = 256
@@ -26,17 +27,17 @@ class Clips:
     motion: Float[np.ndarray, "clips 3"]
     """phase, period, speed (see `Conditions`)."""
     camera: Float[np.ndarray, "clips 2"]
-    label: list[str]
-    caption: list[str]
+    label: list[Label]
+    """What is to be seen; captions are worded anew whenever a clip is shown."""
 
     def __len__(self) -> int:
         return len(self.residual)
 
     def residuals(self, index: list[int] | slice = slice(None)) -> Float[Tensor, "clips 16 3 48 64"]:
-        return torch.from_numpy(np.ascontiguousarray(self.residual[index])).float() / 127
+        return torch.from_numpy(np.array(self.residual[index])).float() / 127
 
     def stills(self, index: list[int] | slice = slice(None)) -> Float[Tensor, "clips 48 192"]:
-        return still_tokens(torch.from_numpy(np.ascontiguousarray(self.still[index])).float() / 127.5 - 1)
+        return still_tokens(torch.from_numpy(np.array(self.still[index])).float() / 127.5 - 1)
 
 
 def shard_path(folder: Path, index: int) -> Path:
@@ -53,7 +54,7 @@ def write_shard(folder: Path, index: int, clips: Clips) -> None:
     partial.mkdir(parents=True)
     for key in ("residual", "still", "motion", "camera"):
         np.save(partial / f"{key}.npy", getattr(clips, key))
-    (partial / "text.json").write_text(json.dumps({"label": clips.label, "caption": clips.caption}))
+    (partial / "labels.json").write_text(json.dumps([asdict(label) for label in clips.label]))
     partial.rename(final)
 
 
@@ -61,9 +62,7 @@ def write_shard(folder: Path, index: int, clips: Clips) -> None:
 def read_shard(folder: Path, index: int) -> Clips:
     """Videos stay on disk (memory-mapped)."""
     path = shard_path(folder, index)
-    text = json.loads((path / "text.json").read_text())
+    labels = [Label(**entry) for entry in json.loads((path / "labels.json").read_text())]
     arrays = {key: np.load(path / f"{key}.npy") for key in ("motion", "camera")}
     videos = {key: np.load(path / f"{key}.npy", mmap_mode="r") for key in ("residual", "still")}
-    return Clips(
-        videos["residual"], videos["still"], arrays["motion"], arrays["camera"], text["label"], text["caption"]
-    )
+    return Clips(videos["residual"], videos["still"], arrays["motion"], arrays["camera"], labels)

@@ -9,6 +9,7 @@ import multiprocessing
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor
 
 from kinema.errors import KinemaError
+from kinema.gait.captions import caption
 from kinema.prior.nano.codec import Codec, fit_codec, patches
 from kinema.prior.nano.config import TrainPrior
 from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
@@ -106,7 +108,7 @@ def _batch(
     for shard in np.unique(picked // SHARD):
         clips = read_shard(data, int(shard))
         index = (picked[picked // SHARD == shard] % SHARD).tolist()
-        text = texts([clips.caption[i] for i in index])
+        text = texts([caption(clips.label[i], rng) for i in index])
         motion = torch.from_numpy(clips.motion[index]).float()
         camera = torch.from_numpy(clips.camera[index]).float()
         parts.append((codec.encode(clips.residuals(index)), text, clips.stills(index), motion, camera))
@@ -206,7 +208,7 @@ def _reader(out: Path) -> Reader:
     return fit_reader(captions, labels, classes)
 
 
-def _start_makers(config: TrainPrior, data: Path) -> list[multiprocessing.process.BaseProcess]:
+def _start_makers(config: TrainPrior, data: Path) -> list[BaseProcess]:
     from kinema.prior.nano.data import make_shards
 
     context = multiprocessing.get_context("spawn")
@@ -219,7 +221,7 @@ def _start_makers(config: TrainPrior, data: Path) -> list[multiprocessing.proces
     return makers
 
 
-def _wait_for(data: Path, index: int, makers: list[multiprocessing.process.BaseProcess]) -> None:
+def _wait_for(data: Path, index: int, makers: list[BaseProcess]) -> None:
     while not all(shard_path(data, i).is_dir() for i in range(index + 1)):
         if not any(maker.is_alive() for maker in makers):
             raise KinemaError(f"{data}: shard {index} is missing and no maker is running")

@@ -1,0 +1,161 @@
+"""Training clips: random creatures do procedural gaits and actions and are filmed in the canonical look."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.asset.creatures import random_creature
+from kinema.gait.captions import caption
+from kinema.gait.make import Label, make_motion
+from kinema.gait.pattern import PERIODIC, default_period, default_speed
+from kinema.gait.plan import Body
+from kinema.motion import Motion
+from kinema.prior.nano.codec import FRAMES, HEIGHT, WIDTH
+from kinema.prior.nano.shards import SHARD, Clips, shard_path, write_shard
+from kinema.render.follow import View
+from kinema.render.stage import Stage
+from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import Limbs, find_limbs
+
+MOTIONS_PER_CREATURE = 16
+VIEWS = 2
+GAUSSIANS = 1500
+FPS = 8.0
+"""Arbitrary: only frames per cycle and leg lengths per frame matter to the model."""
+
+BODIES = ("quadruped", "biped", "bird", "crawler")
+SHARES = {
+    "walk": (4, 4, 4, 4),
+    "trot": (3, 0, 0, 0),
+    "pace": (1, 0, 0, 0),
+    "canter": (1, 0, 0, 0),
+    "gallop": (3, 0, 0, 0),
+    "run": (2, 4, 4, 2),
+    "hop": (2, 3, 3, 0.5),
+    "stand": (3, 3, 3, 2),
+    "sneak": (1, 1, 1, 0.5),
+    "limp": (1, 1, 1, 0),
+    "turn_left": (1, 1, 1, 1),
+    "turn_right": (1, 1, 1, 1),
+    "jump": (1, 1, 1, 0),
+    "sit": (1, 1, 1, 0),
+    "look": (1, 1, 1, 0.5),
+    "kick": (0.7, 1, 0.7, 0),
+    "eat": (1, 0.5, 1.5, 0),
+    "wave": (0.5, 1, 0, 0),
+}
+"""How often each motion is drawn for each kind of body."""
+CLASSES = tuple(SHARES)
+
+
+@dataclass(frozen=True)
+class Actor:
+    """A creature that is ready to be filmed."""
+
+    stage: Stage
+    limbs: Limbs
+    body: Body
+
+    @staticmethod
+    def random(rng: np.random.Generator) -> "Actor":
+        while True:
+            character = random_creature(rng, detail="low")
+            assert character.skeleton is not None
+            rig = Rig.from_skeleton(character.skeleton)
+            limbs = find_limbs(character)
+            # Proportions beyond what any animal has may hide a leg from us; such a body teaches nothing.
+            if limbs.body in BODIES:
+                stage = Stage.from_character(character, rig, count=GAUSSIANS, look="canonical", rng=rng, relax=0)
+                return Actor(stage, limbs, Body.of(rig, limbs))
+
+    def perform(self, rng: np.random.Generator, name: str | None = None) -> tuple[Motion, Label]:
+        """A random motion of the prior's length; 6.5 to 11.5 frames per cycle, strides 0.7 to 1.3 times the usual."""
+        if name is None:
+            weights = np.array([shares[BODIES.index(self.limbs.body)] for shares in SHARES.values()])
+            name = str(rng.choice(CLASSES, p=weights / weights.sum()))
+        rig, leg = self.stage.rig, self.limbs.leg_length
+        if name not in PERIODIC:
+            event = float(rng.uniform(0.3, 0.7)) * FRAMES / FPS
+            return make_motion(rig, self.limbs, name, frames=FRAMES, fps=FPS, event=event, rng=rng, body=self.body,
+                               phase=float(rng.random()))  # fmt: skip
+        period = float(rng.uniform(6.5, 11.5)) / FPS
+        stride = default_speed(name, leg) * default_period(name, leg)
+        return make_motion(
+            rig,
+            self.limbs,
+            name,
+            frames=FRAMES,
+            fps=FPS,
+            phase=float(rng.random()),
+            period=period,
+            speed=stride * float(rng.uniform(0.7, 1.3)) / period,
+            rng=rng,
+            body=self.body,
+        )
+
+    def film(
+        self, motion: Motion, label: Label, rng: np.random.Generator
+    ) -> tuple[Float[Tensor, "16 3 48 64"], Float[Tensor, "16 3 48 64"], tuple[float, float]]:
+        """Video and reference from a random side, on a straight base path."""
+        velocity = torch.tensor([0.0, 0.0, label.speed * self.limbs.leg_length / FPS])
+        head = self.stage.rig.heads[0]
+        base = head + torch.arange(FRAMES)[:, None] * velocity
+        # The path's constant part says nothing: bring the mean over the ground to the base path's.
+        away = (motion.root_position - base).mean(0) * torch.tensor([1.0, 0.0, 1.0])
+        placed = Motion(motion.root_position - away, motion.angles, motion.fps)
+        yaw, elevation = float(rng.uniform(25, 100) * rng.choice((-1, 1))), float(rng.uniform(4, 20))
+        view, zoom = View(yaw, elevation, 1.0, 30.0), float(rng.uniform(0.92, 1.08))
+        cameras = self.stage.cameras(base, view, width=WIDTH, height=HEIGHT, zoom=zoom)
+        reference = self.stage.reference(base, view, width=WIDTH, height=HEIGHT, zoom=zoom)
+        video = self.stage.film(placed.pose(self.stage.rig), cameras)
+        return video, reference, (float(np.deg2rad(yaw)), float(np.deg2rad(elevation)))
+
+
+def conditions(label: Label) -> tuple[float, float, float]:
+    """phase, period, speed as the model is told them."""
+    if label.period > 0:
+        return label.phase, label.period * FPS, label.speed / FPS
+    return label.event * FPS / FRAMES, 0.0, 0.0
+
+
+@torch.no_grad()
+def make_clips(rng: np.random.Generator, count: int, *, shared: Path | None = None) -> Clips:
+    """A shuffled mixture of creatures, motions and views."""
+    rows: list[tuple[np.ndarray, np.ndarray, tuple[float, ...], tuple[float, float], Label]] = []
+    while len(rows) < count:
+        actor = Actor.random(rng)
+        for _ in range(MOTIONS_PER_CREATURE):
+            motion, label = actor.perform(rng)
+            for _ in range(VIEWS):
+                video, reference, camera = actor.film(motion, label, rng)
+                residual = ((video - reference) * 127).round().clamp(-127, 127).to(torch.int8).numpy()
+                still = (reference[0].clamp(0, 1) * 255).round().to(torch.uint8).numpy()
+                rows.append((residual, still, conditions(label), camera, label))
+    order = rng.permutation(len(rows))[:count]
+    residual, still, motion, camera, label = zip(*(rows[i] for i in order))
+    return Clips(np.stack(residual), np.stack(still), np.array(motion), np.array(camera), list(label))
+
+
+def make_shards(folder: Path, indices: Iterable[int], seed: int, shared: Path | None) -> None:
+    """Write every shard that is not there yet; each depends on the seed and its number alone."""
+    torch.set_num_threads(1)
+    for index in indices:
+        if not shard_path(folder, index).is_dir():
+            write_shard(folder, index, make_clips(np.random.default_rng((seed, index)), SHARD, shared=shared))
+
+
+def caption_examples(rng: np.random.Generator, *, count: int) -> tuple[list[str], list[int], tuple[str, ...]]:
+    """Captions with the index of their class, every class equally often."""
+    captions, labels = [], []
+    for index in range(count):
+        number = index % len(CLASSES)
+        body = str(rng.choice(["quadruped", "biped", "bird"]))
+        side = int(rng.choice((-1, 1)))
+        captions.append(caption(Label(CLASSES[number], 0.0, 0.0, 0.0, 0.0, body, side), rng))
+        labels.append(number)
+    return captions, labels, CLASSES
