@@ -1,5 +1,7 @@
 """Stage 5: a motion is a root path and joint angles in time."""
 
+import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,10 +93,16 @@ def load_motion(path: Path, rig: Rig) -> Motion:
     try:
         with np.load(path, allow_pickle=False) as file:
             data = {key: file[key] for key in ("root_position", "angles", "fps", "names")}
-    except (OSError, ValueError, KeyError) as error:
+    # zipfile says NotImplementedError and RuntimeError (its base) for methods and passwords that we never write.
+    except (OSError, EOFError, ValueError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise KinemaError(f"{path}: not a Kinema motion ({error})") from None
     if tuple(data["names"]) != rig.names:
         raise KinemaError(f"{path}: its {len(data['names'])} joints are not those of the rig ({len(rig.names)})")
+    frames = len(data["angles"]) if data["angles"].ndim else 0
+    if data["angles"].shape != (frames, len(rig.names), 3) or data["root_position"].shape != (frames, 3):
+        raise KinemaError(f"{path}: angles of shape {data['angles'].shape} do not fit {len(rig.names)} joints")
+    if not float(data["fps"]) > 0:
+        raise KinemaError(f"{path}: {float(data['fps'])} frames per second")
     if not (np.isfinite(data["angles"]).all() and np.isfinite(data["root_position"]).all()):
         raise KinemaError(f"{path}: holds values that are not finite")
     return Motion(
