@@ -1,6 +1,7 @@
 """Nearest points on a surface, and weights carried over from there to arbitrary points."""
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class SurfaceTree:
     face_of_piece: Int[np.ndarray, "pieces"]
     centers: Any
     """A scipy KDTree of the pieces' centres."""
-    radius: float
+    radii: Float[np.ndarray, "pieces"]
 
     @staticmethod
     def from_mesh(mesh: Mesh) -> "SurfaceTree":
@@ -69,8 +70,8 @@ class SurfaceTree:
             raise KinemaError("the mesh has no faces, so nothing is nearest")
         pieces, face_of_piece = _small_pieces(mesh)
         centers = pieces.mean(axis=1)
-        radius = float(np.linalg.norm(pieces - centers[:, None], axis=2).max())
-        return SurfaceTree(mesh, pieces, face_of_piece, KDTree(centers), radius)
+        radii = np.linalg.norm(pieces - centers[:, None], axis=2).max(axis=1)
+        return SurfaceTree(mesh, pieces, face_of_piece, KDTree(centers), radii)
 
     def nearest(self, points: Float[np.ndarray, "points 3"], *, chunk: int = 4096) -> SurfacePoints:
         """The nearest surface point of each point."""
@@ -81,12 +82,18 @@ class SurfaceTree:
             guess = self.centers.query(these, k=some)[1].reshape(len(these), some)
             _, squared = _nearest_in_triangle(np.repeat(these, some, axis=0), self.pieces[guess.ravel()])
             bound = np.sqrt(squared.reshape(-1, some).min(axis=1))
-            found = self.centers.query_ball_point(these, (bound + self.radius) * (1 + 1e-9))
-            counts = np.fromiter((len(f) for f in found), dtype=int, count=len(these))
-            pieces = np.fromiter((i for f in found for i in f), dtype=int, count=int(counts.sum()))
-            place, squared = _nearest_in_triangle(np.repeat(these, counts, axis=0), self.pieces[pieces])
+            found = self.centers.query_ball_point(these, (bound + self.radii.max()) * (1 + 1e-9))
+            counts = np.fromiter(map(len, found), dtype=int, count=len(these))
+            pieces = np.fromiter(chain.from_iterable(found), dtype=int, count=int(counts.sum()))
+            owner = np.repeat(np.arange(len(these)), counts)
+            # Most of these pieces are smaller than the largest: their own radius rules them out.
+            reach = np.linalg.norm(these[owner] - self.centers.data[pieces], axis=1) - self.radii[pieces]
+            near_enough = reach <= bound[owner] * (1 + 1e-9)
+            owner, pieces = owner[near_enough], pieces[near_enough]
+            counts = np.bincount(owner, minlength=len(these))
+            place, squared = _nearest_in_triangle(these[owner], self.pieces[pieces])
             # The first of each group after sorting by (point, distance).
-            order = np.lexsort((squared, np.repeat(np.arange(len(these)), counts)))
+            order = np.lexsort((squared, owner))
             best = order[np.cumsum(counts) - counts]
             at = slice(start, start + len(these))
             face[at], near[at], distance[at] = self.face_of_piece[pieces[best]], place[best], np.sqrt(squared[best])
@@ -99,7 +106,7 @@ def _small_pieces(mesh: Mesh) -> tuple[Float[np.ndarray, "pieces 3 3"], Int[np.n
     triangles, parent = mesh.vertices[mesh.faces].astype(np.float64), np.arange(len(mesh.faces))
     # About as many pieces as faces, and never less than a few thousand: the root of the mean area is the scale.
     area = np.linalg.norm(np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]), axis=1) / 2
-    target = max(3 * float(np.sqrt(area.sum() / max(len(triangles), 2000))), 1e-12)
+    target = max(2 * float(np.sqrt(area.sum() / max(len(triangles), 2000))), 1e-12)
     for _ in range(40):
         edges = np.linalg.norm(np.roll(triangles, -1, axis=1) - triangles, axis=2)
         longest = edges.argmax(axis=1)
