@@ -16,8 +16,10 @@ SAMPLES = 160
 """Frames of all clips together that are looked at to see which joints move together."""
 MOVES = 0.004
 """A joint that leaves its place in its parent by more than this share of the body size is not attached to it."""
+LEAVES = 0.02
+"""A light root is dropped if the body that hangs on it moves by more than this share of the size on its own."""
 LIGHT = 0.02
-"""A root that carries less than this share of all vertices may be dropped if its children move on their own."""
+"""A root that carries less than this share of all vertices is light."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,9 @@ def _only_steers(
         return False
     if mass[root] == 0 and len(children) == 1:
         return True
-    return max(stray[j, root] for j in children) > MOVES
+    # It is the body that must move on its own; a branching pelvis that one stretching leg leaves stays the root.
+    sums = _subtree_sums(parents, mass)
+    return stray[max(children, key=lambda j: sums[j]), root] > LEAVES
 
 
 def _bone_distance(raw: RawRig, parents: list[int], alive: list[int]) -> Float[np.ndarray, "joints joints"]:

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 
 from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton
 from kinema.asset.cleanup import CleanRig, RawRig, clean_rig, sample_frames
-from kinema.asset.cleanup_fit import fit_rotations, gather_targets, nearest_rotation
+from kinema.asset.cleanup_fit import coming_off, fit_rotations, gather_targets, nearest_rotation
 from kinema.asset.gltf import Document, GltfBinding, node_order, node_parents, read_document
 from kinema.asset.gltf_animation import (
     Track,
@@ -90,30 +90,20 @@ def character_from_document(
     frame, lines = find_frame(vertices, skeleton, up=up, facing=facing, scale=scale, ground=ground)
     changes += lines
 
-    clips = []
-    misfits = []
-    for animation, (motion, _, fps) in enumerate(motions):
-        if len(motion):
-            name = document.json["animations"][animation].get("name", f"animation{animation}")
-            clip, misfit = _clip(name, fps, motion, raw, clean, frame)
-            clips.append(clip)
-            if misfit > 1e-5:
-                misfits.append((misfit, name))
-    if misfits:
-        changes.append(
-            f"{len(misfits)} of {len(clips)} clips stretch joints: replaced by the nearest rotations "
-            f"(off by {100 * max(misfits)[0]:.2g} % of the size at most, in {max(misfits)[1]})"
-        )
-    nodes = tuple(joints[j] for j in clean.joints)
     used = [i for i, (motion, _, _) in enumerate(motions) if len(motion)]
+    names = [document.json["animations"][i].get("name", f"animation{i}") for i in used]
+    clips, lines = _clips(names, [motions[i][2] for i in used], samples, raw, clean, frame)
+    changes += lines
+    nodes = tuple(joints[j] for j in clean.joints)
+    carried = tuple((joints[k], j) for k, j in enumerate(clean.carrier) if k not in clean.joints)
     return Character(
         document.path.stem,
         _mesh(document, parts, apply_frame(frame, vertices)),
         _place_skeleton(skeleton, frame),
         weights / weights.sum(1, keepdims=True),
-        tuple(clips),
+        clips,
         frame,
-        _binding(document, parts, nodes, rest, tuple(motions[i][1] for i in used), tuple(used)),
+        _binding(document, parts, nodes, rest, tuple(motions[i][1] for i in used), tuple(used), carried),
         tuple(changes),
     )
 
@@ -128,7 +118,7 @@ def rest_pose(document: Document, parts: list[Part]) -> Float[np.ndarray, "nodes
 
     An inverse bind matrix takes the mesh's coordinates to the joint's, so a joint's bind pose is M IBM⁻¹ with one M per
     skin: where the mesh stands in the file's world. If the file's own pose is the bind pose, all G IBM are equal and
-    are M. Otherwise M is the similarity that comes nearest to them.
+    are M. Otherwise M is the similarity that comes nearest to that of the main joint.
     """
     default = global_matrices(document, local_matrices(document))
     fixed: dict[int, np.ndarray] = {}
@@ -152,7 +142,8 @@ def rest_pose(document: Document, parts: list[Part]) -> Float[np.ndarray, "nodes
             mesh_in_file = fixed[nodes[shared]] @ inverse[shared]
         else:
             maps = default[nodes] @ inverse
-            mesh_in_file = _common_map(maps, mass[nodes], [p.vertices for p in parts if p.skin == skin])
+            clouds = [part.vertices for part in parts if part.skin == skin]
+            mesh_in_file = _common_map(maps, mass[nodes], clouds, _main_joint(document, nodes))
         for node, matrix in zip(nodes, inverse):
             fixed.setdefault(node, mesh_in_file @ np.linalg.inv(matrix))
     parents, local = node_parents(document), local_matrices(document)
@@ -165,9 +156,25 @@ def rest_pose(document: Document, parts: list[Part]) -> Float[np.ndarray, "nodes
     return result
 
 
+def _main_joint(document: Document, nodes: list[int]) -> int:
+    """The place of the joint with most joints below it."""
+    parents = node_parents(document)
+    below = dict.fromkeys(nodes, 0)
+    for node in nodes:
+        while node >= 0:
+            if node in below:
+                below[node] += 1
+            node = parents[node]
+    return max(range(len(nodes)), key=lambda i: below[nodes[i]])
+
+
 def _common_map(
-    maps: Float[np.ndarray, "joints 4 4"], mass: Float[np.ndarray, "joints"], clouds: list[Float[np.ndarray, "_ 3"]]
+    maps: Float[np.ndarray, "joints 4 4"],
+    mass: Float[np.ndarray, "joints"],
+    clouds: list[Float[np.ndarray, "_ 3"]],
+    main: int,
 ) -> Float[np.ndarray, "4 4"]:
+    """One M for all G IBM: theirs if they agree on the joints that carry vertices, else that of the `main` joint."""
     used = np.flatnonzero(mass > 0)
     first = maps[used[mass[used].argmax()]] if len(used) else maps[0]
     points = np.concatenate(clouds)
@@ -179,19 +186,15 @@ def _common_map(
     reach = np.linalg.norm(np.ptp(spread[:1].reshape(-1, 3), axis=0)) if len(used) else 0.0
     if len(used) == 0 or np.abs(spread - spread[:1]).max() < 1e-4 * reach:
         return first
-    # The file stands in another pose than the bind pose: only its size and its main direction carry over.
-    share = mass[used] / mass[used].sum()
-    linear = np.einsum("j,jab->ab", share, maps[used, :3, :3])
-    rotation = nearest_rotation(linear)
+    # The file stands in another pose than the bind pose: the main joint says how large and which way round.
+    rotation = nearest_rotation(maps[main, :3, :3])
     for snapped in _right_angles():
         if np.trace(snapped.T @ rotation) > 1 + 2 * np.cos(np.deg2rad(30)):
             rotation = snapped
-    size = float(np.exp((share * np.log(np.abs(np.linalg.det(maps[used, :3, :3])) + 1e-300)).sum() / 3))
     centre = points.mean(0)
-    target = np.einsum("j,jab,b->a", share, maps[used], np.append(centre, 1))[:3]
     result = np.eye(4)
-    result[:3, :3] = size * rotation
-    result[:3, 3] = target - result[:3, :3] @ centre
+    result[:3, :3] = np.cbrt(np.abs(np.linalg.det(maps[main, :3, :3]))) * rotation
+    result[:3, 3] = (maps[main] @ np.append(centre, 1))[:3] - result[:3, :3] @ centre
     return result
 
 
@@ -382,30 +385,49 @@ def _place_skeleton(skeleton: Skeleton, frame: Frame) -> Skeleton:
     )
 
 
-def _clip(
-    name: str,
-    fps: float,
-    motion: Float[np.ndarray, "frames raw 3 4"],
+def _clips(
+    names: list[str],
+    rates: list[float],
+    motions: list[Float[np.ndarray, "_ raw 3 4"]],
     raw: RawRig,
     clean: CleanRig,
     frame: Frame,
-) -> tuple[Clip, float]:
+) -> tuple[tuple[Clip, ...], list[str]]:
+    """All clips as rotations of the clean tree (fitted at once), and lines where that is not exact."""
     from scipy.spatial.transform import Rotation
 
-    targets, moments, square = gather_targets(motion, raw.moments, clean.carrier)
+    if not motions:
+        return (), []
+    motion = np.concatenate(motions)
     kept = list(clean.joints)
-    root, rotation, misfit = fit_rotations(
+    lost = coming_off(motion[:, kept], raw.heads[kept], clean.parents, size=raw.size)
+    pull = np.array([1e-3 if j in lost else 1.0 for j in clean.carrier])
+    targets, moments, square = gather_targets(motion, raw.moments * pull[:, None, None], clean.carrier)
+    root, rotation, error = fit_rotations(
         motion[:, kept], targets, square, moments, raw.heads[kept], clean.parents, size=raw.size
     )
     world = frame.rotation @ rotation @ frame.rotation.T
-    parent = world[:, [max(p, 0) for p in clean.parents]]
-    local = np.swapaxes(parent, -1, -2) @ world
+    local = np.swapaxes(world[:, [max(p, 0) for p in clean.parents]], -1, -2) @ world
     local[:, 0] = world[:, 0]
     xyzw = Rotation.from_matrix(local.reshape(-1, 3, 3)).as_quat().reshape(*local.shape[:2], 4)
-    wxyz = xyzw[..., [3, 0, 1, 2]]
-    flip = np.cumprod(np.where((wxyz[1:] * wxyz[:-1]).sum(-1) < 0, -1.0, 1.0), axis=0)
-    wxyz[1:] *= flip[..., None]
-    return Clip(name, fps, apply_frame(frame, root), wxyz), misfit
+    wxyz, position = xyzw[..., [3, 0, 1, 2]], apply_frame(frame, root)
+    clips, misfits = [], []
+    start = 0
+    for name, fps, part in zip(names, rates, motions):
+        rows = slice(start, start + len(part))
+        start += len(part)
+        turns = wxyz[rows].copy()
+        turns[1:] *= np.cumprod(np.where((turns[1:] * turns[:-1]).sum(-1) < 0, -1.0, 1.0), axis=0)[..., None]
+        clips.append(Clip(name, fps, position[rows], turns))
+        misfits.append((float(np.sqrt((error[rows] ** 2).mean())), name))
+    off = [misfit for misfit in misfits if misfit[0] > 1e-4]
+    lines = [f"clips take {raw.names[kept[j]]} off {raw.names[kept[clean.parents[j]]]}: it stays on" for j in lost]
+    if off:
+        lines.append(
+            f"{len(off)} of {len(clips)} clips move joints apart: replaced by the nearest rotations "
+            f"(root mean square error up to {100 * max(off)[0]:.2g} % of the size, in {max(off)[1]})"
+        )
+    return tuple(clips), lines
 
 
 def _mesh(document: Document, parts: list[Part], vertices: Float[np.ndarray, "vertices 3"]) -> Mesh:
@@ -439,6 +461,7 @@ def _binding(
     rest: Float[np.ndarray, "nodes 4 4"],
     clip_start_s: tuple[float, ...] = (),
     clip_animation: tuple[int, ...] = (),
+    carried_nodes: tuple[tuple[int, int], ...] = (),
 ) -> GltfBinding:
     counts = [len(part.vertices) for part in parts]
     return GltfBinding(
@@ -450,4 +473,5 @@ def _binding(
         np.concatenate([np.arange(count) for count in counts]),
         clip_start_s,
         clip_animation,
+        carried_nodes,
     )

@@ -17,7 +17,7 @@ AXES = {
     for i, name in enumerate("xyz")
     for sign, factor in (("+", 1.0), ("", 1.0), ("-", -1.0))
 }
-SMALLEST_M, LARGEST_M = 0.05, 40.0
+SMALLEST_M, LARGEST_M = 0.05, 60.0
 """Bodies of this size (bounding box diagonal) are taken to be in metres as they are."""
 
 HEAD = {"head", "nose", "snout", "muzzle", "jaw", "mouth", "beak", "face", "eye", "ear", "neck", "horn", "antler"}
