@@ -68,7 +68,9 @@ def _jump(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
     plan.foot_pitch += keyed(since, (-half - 0.12, -half, half * 0.5, half), (0, 0.5, 0.2, 0)) * (since < half)
     plan.toe_pitch += np.where(air, 0.35 * (1 - w * w), 0.0)
     four = len(body.limbs.legs) == 4
-    plan.tilt[:, 0] += keyed(since, (-half - 0.3, -half, half, half + 0.3), (0, -0.22 if four else 0.12, 0.16, 0))
+    plan.tilt[:, 0] += keyed(
+        since, (-half - 0.3, -half, half, half + 0.3), (0, -0.22 * body.rock if four else 0.12, 0.16 * body.rock, 0)
+    )
     bend(plan, body.limbs.spine, _pitch(keyed(since, (-half - 0.5, -half - 0.2, 0, half + 0.2), (0, 0.25, -0.05, 0.2))))
     for arm in body.limbs.arms:
         raise_ = keyed(since, (-half - 0.5, -half - 0.2, -half * 0.3, half + 0.2, half + 0.6), (0, 0.7, -1.6, 0.2, 0))
@@ -101,7 +103,7 @@ def _sit(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
         bend(plan, body.limbs.spine, _pitch(0.35 * down))
         bend(plan, _neck(body), _pitch(-0.3 * down))
     else:
-        plan.shift[:, 1] -= 0.55 * body.leg * down
+        plan.shift[:, 1] -= 0.5 * body.pivot[1] * down
 
 
 def _look(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
@@ -138,7 +140,7 @@ def _kick(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
     """Two legs kick forward with one foot; four strike back with both hind feet."""
     key = (-0.55, -0.2, 0.0, 0.12, 0.5)
     if len(body.limbs.legs) == 4:
-        plan.tilt[:, 0] += keyed(since, key, (0, 0.1, 0.38, 0.36, 0))
+        plan.tilt[:, 0] += body.rock * keyed(since, key, (0, 0.1, 0.38, 0.36, 0))
         bend(plan, _neck(body), _pitch(keyed(since, key, (0, 0.2, 0.45, 0.45, 0))))
         for i, leg in enumerate(body.limbs.legs):
             if leg.rank > 0:

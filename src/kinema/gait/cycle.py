@@ -168,9 +168,7 @@ def _trunk(
         # Lowest between the fore and hind stances' middles of one support, nose up over the hind legs.
         gather = fore + 0.5 * ((hind - fore) % 1.0)
         plan.shift[:, 1] = bob * np.cos(TAU * (cycles - gather - 0.5)) * 0.8
-        homes = [body.home[i][2] for i in range(4)]
-        rock = 0.10 * min(1.0, 1.2 * leg / max(max(homes) - min(homes), 1e-9)) ** 1.5
-        plan.tilt[:, 0] = -rock * style.bob * np.cos(TAU * (cycles - hind))
+        plan.tilt[:, 0] = -0.10 * body.rock * style.bob * np.cos(TAU * (cycles - hind))
         angles[:, 0] = 0.22 * style.bob * np.cos(TAU * (cycles - gather))
     elif gait.name == "hop":
         plan.shift[:, 1] = bob * np.cos(TAU * (cycles - duty / 2))

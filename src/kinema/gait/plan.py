@@ -46,6 +46,12 @@ class Body:
         sprawl = np.hypot(ends[:, 0], ends[:, 2]) / np.maximum(np.linalg.norm(ends, axis=-1), 1e-9)
         return float(np.clip(1.25 - 0.9 * sprawl.mean(), 0.35, 1.0))
 
+    @property
+    def rock(self) -> float:
+        """How much of a square-built body's pitching suits this one: long, low bodies pitch little."""
+        length = float(np.ptp(self.home[:, 2])) if len(self.home) else 0.0
+        return min(1.0, 1.2 * self.leg / max(length, 1e-9)) ** 1.5
+
     @staticmethod
     def of(rig: Rig, limbs: Limbs) -> "Body":
         heads = rig.heads.detach().double().cpu().numpy()

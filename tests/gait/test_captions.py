@@ -1,0 +1,43 @@
+import numpy as np
+from paraphrases import PARAPHRASES
+
+from kinema.gait.captions import VERBS, caption
+from kinema.gait.make import Label
+from kinema.gait.pattern import GAIT_NAMES
+
+
+def label(name: str, **changes) -> Label:
+    values = {"phase": 0.0, "period": 1.0, "speed": 1.3, "event": 0.0, "body": "quadruped", "side": 1, **changes}
+    return Label(name, **values)
+
+
+def test_every_motion_has_words():
+    assert set(VERBS) == set(GAIT_NAMES)
+    rng = np.random.default_rng(0)
+    for name in GAIT_NAMES:
+        said = {caption(label(name, body=str(rng.choice(["biped", "bird"]))), rng) for _ in range(300)}
+        assert len(said) > 100
+        assert all(text.strip() for text in said)
+
+
+def test_captions_are_reproducible():
+    say = lambda: [caption(label("walk"), np.random.default_rng(k)) for k in range(20)]  # noqa: E731
+    assert say() == say()
+
+
+def test_speed_words_are_true():
+    rng = np.random.default_rng(1)
+    slow = " ".join(caption(label("walk", speed=0.5), rng) for _ in range(200))
+    fast = " ".join(caption(label("walk", speed=2.0), rng) for _ in range(200))
+    assert "slowly" in slow
+    assert "quickly" not in slow
+    assert "quickly" in fast
+    assert "slowly" not in fast
+
+
+def test_paraphrases_are_not_templates():
+    assert len(PARAPHRASES) >= 60
+    assert {name for _, name in PARAPHRASES} == set(GAIT_NAMES)
+    rng = np.random.default_rng(2)
+    trained = {caption(label(name), rng).lower().strip(".") for name in GAIT_NAMES for _ in range(2000)}
+    assert not trained & {text.lower() for text, _ in PARAPHRASES}
