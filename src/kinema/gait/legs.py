@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from kinema.rig.limbs import Leg, Limbs
+from kinema.rig.hinges import chain_points, is_spread, leg_hinges
+from kinema.rig.limbs import Limbs
 
 GRID = 192
 STRETCH = 0.9995
@@ -42,7 +43,7 @@ class LegChains:
 
 def leg_chains(limbs: Limbs, heads: Float[np.ndarray, "joints 3"]) -> LegChains:
     """Prepare the legs of a body; a millisecond, once per body."""
-    most = max(_end(leg) for leg in limbs.legs)
+    most = max(min(leg.foot, len(leg.joints)) for leg in limbs.legs)
     count = len(limbs.legs)
     bones = np.zeros((count, most, 3))
     axes = np.tile([1.0, 0.0, 0.0], (count, most - 1, 1))
@@ -52,9 +53,8 @@ def leg_chains(limbs: Limbs, heads: Float[np.ndarray, "joints 3"]) -> LegChains:
     for i, leg in enumerate(limbs.legs):
         points = chain_points(leg, heads)
         bones[i, : len(points) - 1] = np.diff(points, axis=0)
-        reach = points[-1] - points[0]
-        spread[i] = np.hypot(reach[0], reach[2]) > 0.9 * abs(reach[1])
-        hinge_axes, angles = hinge_frames(leg, points, spread=bool(spread[i]), front=leg.rank == 0 and ranks > 1)
+        spread[i] = is_spread(points[-1] - points[0])
+        hinge_axes, angles = leg_hinges(points, front=leg.rank == 0 and ranks > 1)
         for k in range(len(hinge_axes)):
             axes[i, k], bend[i, k] = hinge_axes[k], max(angles[k], 0.05)
             fold[i, k] = 1.0
@@ -75,38 +75,6 @@ def leg_chains(limbs: Limbs, heads: Float[np.ndarray, "joints 3"]) -> LegChains:
         table_s[i] = grid[keep]
         table_root[i] = np.sqrt(np.maximum(reach[i] - distance[i, keep], 0.0))
     return LegChains(bones, axes, bend, fold, spread, table_s, table_root, reach, least)
-
-
-def chain_points(leg: Leg, heads: Float[np.ndarray, "joints 3"]) -> Float[np.ndarray, "points 3"]:
-    """Hip, hinges and end point at rest."""
-    joints = heads[list(leg.joints[: _end(leg)])]
-    if leg.foot < len(leg.joints):
-        return np.concatenate((joints, heads[leg.joints[leg.foot]][None]))
-    return np.concatenate((joints, (heads[leg.joints[-1]] + leg.contact)[None]))
-
-
-def hinge_frames(
-    leg: Leg, points: Float[np.ndarray, "points 3"], *, spread: bool, front: bool
-) -> tuple[list[np.ndarray], list[float]]:
-    """Axis and bend at rest of each hinge; the sign of a straight one comes from anatomy."""
-    axes, angles = [], []
-    height = max(points[0][1] - points[-1][1], 1e-9)
-    for k in range(1, len(points) - 1):
-        above, below = _unit(points[k] - points[k - 1]), _unit(points[k + 1] - points[k])
-        normal = np.cross(above, below)
-        sine = float(np.linalg.norm(normal))
-        if sine > 0.12:
-            axes.append(normal / sine)
-        elif spread:
-            # The knee of a spider stands above its hip: the shank folds down.
-            axes.append(_unit(np.cross(_unit(points[-1] - points[0]) * [1, 0, 1], [0.0, -1.0, 0.0])))
-        else:
-            # Knees point forward, hocks and elbows back; the wrist below a straight elbow points forward again.
-            elbow = front and (points[k][1] - points[-1][1]) > 0.5 * height
-            back = elbow if len(points) == 3 else (k % 2 == 1) == front
-            axes.append(np.array([-1.0 if back else 1.0, 0.0, 0.0]))
-        angles.append(float(np.arctan2(sine, above @ below)) if sine > 0.12 else 0.0)
-    return axes, angles
 
 
 def solve_legs(
@@ -200,8 +168,3 @@ def about(axis: Float[np.ndarray, "3"], angle: Float[np.ndarray, "*n"]) -> Float
 
 def _unit(v: np.ndarray) -> np.ndarray:
     return v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-12)
-
-
-def _end(leg: Leg) -> int:
-    """How many joints bend: all above the foot."""
-    return min(leg.foot, len(leg.joints))
