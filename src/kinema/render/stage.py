@@ -21,6 +21,8 @@ from kinema.splat.splats import Splats
 from kinema.splat.transfer import canonical_colors, transfer_weights
 
 Look = Literal["canonical", "color"]
+MARGIN = 1.15
+"""Room around the box at rest. Nano was trained with this framing: changing it means training again."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,9 @@ class Stage:
         """Cameras that travel with the root's base path and have the whole character at rest in the picture."""
         center = torch.from_numpy(self.box.mean(0)).to(base_path)
         target = center + base_path - self.rig.heads[0]
-        distance = framing_distance(np.ptp(self.box, axis=0), fovy_deg=view.fovy_deg, width=width, height=height)
+        distance = framing_distance(
+            np.ptp(self.box, axis=0), fovy_deg=view.fovy_deg, width=width, height=height, margin=MARGIN
+        )
         chosen = View(view.yaw_deg, view.elevation_deg, distance / zoom, view.fovy_deg)
         return follow(target, chosen, size=self.size, width=width, height=height)
 

@@ -15,7 +15,7 @@ class TrainPrior:
     shards: int = 160
     """How many shards of 256 clips to make at most."""
     makers: int = 1
-    """Processes that make clips beside the training."""
+    """Processes that make clips beside the training; 0 waits for shards that another process writes."""
     reuse: int = 3
     """How often a clip may be seen, on average, before a new shard is waited for."""
     shared: Path | None = None

@@ -136,7 +136,10 @@ def fit_reader(
     captions: list[str], labels: list[int], classes: tuple[str, ...], *, steps: int = 300, keep: int = 384
 ) -> Reader:
     """Logistic regression with weight decay on the captions' embeddings."""
-    embedded = torch.cat([embed_texts(captions[i : i + 128]) for i in range(0, len(captions), 128)])
+    unique = sorted(set(captions), key=len)  # sentences of one length waste no padding
+    table = torch.cat([embed_texts(unique[i : i + 128]) for i in range(0, len(unique), 128)])
+    place = {text: index for index, text in enumerate(unique)}
+    embedded = table[torch.tensor([place[text] for text in captions])]
     target = torch.tensor(labels)
     weight = torch.zeros(len(classes), TEXT, requires_grad=True)
     bias = torch.zeros(len(classes), requires_grad=True)

@@ -223,6 +223,6 @@ def _start_makers(config: TrainPrior, data: Path) -> list[BaseProcess]:
 
 def _wait_for(data: Path, index: int, makers: list[BaseProcess]) -> None:
     while not all(shard_path(data, i).is_dir() for i in range(index + 1)):
-        if not any(maker.is_alive() for maker in makers):
+        if makers and not any(maker.is_alive() for maker in makers):
             raise KinemaError(f"{data}: shard {index} is missing and no maker is running")
         time.sleep(0.5)
