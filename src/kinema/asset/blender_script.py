@@ -15,7 +15,9 @@ import bpy
 def import_gltf(path, fps):
     # The importer turns seconds into frames of the scene: with the clip's own rate keys fall on whole frames.
     bpy.context.scene.render.fps = max(1, round(fps))
-    bpy.ops.import_scene.gltf(filepath=path)
+    # Without this, little spheres that only draw the bones would be exported as meshes.
+    known = bpy.ops.import_scene.gltf.get_rna_type().properties.keys()
+    bpy.ops.import_scene.gltf(filepath=path, **({"disable_bone_shape": True} if "disable_bone_shape" in known else {}))
 
 
 def import_fbx(path, fps):
@@ -23,6 +25,9 @@ def import_fbx(path, fps):
         bpy.ops.wm.fbx_import(filepath=path)
     else:
         bpy.ops.import_scene.fbx(filepath=path)
+    # A take is called "Armature|Walk" or, once it went round, "Armature|Armature|Walk".
+    for action in bpy.data.actions:
+        action.name = action.name.split("|")[-1]
 
 
 def import_usd(path, fps):

@@ -138,7 +138,8 @@ def _write_json(job: _Job) -> None:
 
 def _write_with_blender(job: _Job) -> None:
     """FBX and BLEND: our GLB, imported and saved by Blender, whose frames are whole."""
-    rate = float(max(1, round(job.clips[0].fps if job.clips else 30.0)))
+    first = (*job.clips, *job.character.clips)[:1]
+    rate = float(max(1, round(first[0].fps))) if first else 30.0
     clips = tuple(resample(clip, rate) for clip in job.clips)
     with tempfile.TemporaryDirectory() as folder:
         between = Path(folder) / f"{job.path.stem}.glb"
