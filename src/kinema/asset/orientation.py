@@ -5,11 +5,12 @@ kept in `Frame`, so that an export undoes it. Rotations are by right angles: a f
 """
 
 import re
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
 
-from kinema.asset.character import Frame, Skeleton
+from kinema.asset.character import Character, Clip, Frame, Skeleton
 from kinema.errors import KinemaError
 
 AXES = {
@@ -229,3 +230,38 @@ def _find_scale(vertices: Float[np.ndarray, "vertices 3"]) -> float:
     if SMALLEST_M <= size / 100 <= LARGEST_M:
         return 0.01
     return float(10.0 ** np.round(np.log10(2.0 / size)))
+
+
+def apply_frame(frame: Frame, points: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 3"]:
+    """Points of the file in our world."""
+    return frame.scale * points @ frame.rotation.T + frame.translation
+
+
+def place_skeleton(skeleton: Skeleton, frame: Frame) -> Skeleton:
+    """A skeleton in the file's coordinates, in our world."""
+    from scipy.spatial.transform import Rotation
+
+    file_axes = skeleton.wxyz_world_file
+    if file_axes is not None:
+        turned = Rotation.from_matrix(frame.rotation) * Rotation.from_quat(file_axes[:, [1, 2, 3, 0]])
+        file_axes = turned.as_quat()[:, [3, 0, 1, 2]]
+    heads, tails = apply_frame(frame, skeleton.heads), apply_frame(frame, skeleton.tails)
+    return Skeleton(skeleton.names, skeleton.parents, heads, tails, file_axes)
+
+
+def place_clip(clip: Clip, frame: Frame) -> Clip:
+    """A clip in the file's coordinates, in our world."""
+    # q' = f q f*: the vector part of a rotation turns with the axes.
+    wxyz = np.concatenate((clip.wxyz_parent_joint[..., :1], clip.wxyz_parent_joint[..., 1:] @ frame.rotation.T), -1)
+    return Clip(clip.name, clip.fps, apply_frame(frame, clip.root_position), wxyz)
+
+
+def place(character: Character, frame: Frame) -> Character:
+    """A character that still stands in its file's coordinates, in our world."""
+    return replace(
+        character,
+        mesh=replace(character.mesh, vertices=apply_frame(frame, character.mesh.vertices)),
+        skeleton=place_skeleton(character.skeleton, frame) if character.skeleton is not None else None,
+        clips=tuple(place_clip(clip, frame) for clip in character.clips),
+        frame=frame,
+    )

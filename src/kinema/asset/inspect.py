@@ -1,0 +1,125 @@
+"""What `kinema inspect FILE` tells: what is in a character file and what was changed to make it a tree of rotations."""
+
+from typing import Any
+
+import numpy as np
+
+from kinema.asset.character import Character, Skeleton
+from kinema.asset.gltf import GltfBinding
+
+
+def describe(character: Character) -> dict[str, Any]:
+    """Everything that `inspect_lines` shows, as plain values for JSON."""
+    mesh, skeleton, frame = character.mesh, character.skeleton, character.frame
+    size = np.ptp(mesh.vertices, axis=0) if len(mesh.vertices) else np.zeros(3)
+    document = character.source.document if isinstance(character.source, GltfBinding) else None
+    up, facing = frame.rotation[1], frame.rotation[2]
+    influences = (character.weights > 0).sum(1) if character.weights is not None else None
+    return {
+        "name": character.name,
+        "vertices": len(mesh.vertices),
+        "triangles": len(mesh.faces),
+        "textures": [f"{texture.shape[1]} x {texture.shape[0]}" for texture in mesh.textures],
+        "meshes": _names(document, "meshes"),
+        "materials": _names(document, "materials"),
+        "size_m": [round(float(x), 4) for x in size],
+        "frame": {
+            "up": _axis(up),
+            "facing": _axis(facing),
+            "scale": float(frame.scale),
+            "ground": round(float(-frame.translation[1] / frame.scale), 6),
+        },
+        "joints": [
+            {"name": name, "parent": skeleton.names[parent] if parent >= 0 else None}
+            for name, parent in zip(skeleton.names, skeleton.parents)
+        ]
+        if skeleton is not None
+        else [],
+        "joints_per_vertex": [int(influences.max()), float(influences.mean())] if influences is not None else None,
+        "clips": [
+            {
+                "name": clip.name,
+                "frames": len(clip.root_position),
+                "fps": clip.fps,
+                "seconds": round((len(clip.root_position) - 1) / clip.fps, 3),
+                "travel_m": round(float(np.linalg.norm(clip.root_position[-1] - clip.root_position[0])), 3),
+            }
+            for clip in character.clips
+        ],
+        "changes": list(character.changes),
+    }
+
+
+def inspect_lines(character: Character) -> list[str]:
+    """The report as text."""
+    facts = describe(character)
+    width, height, depth = facts["size_m"]
+    lines = [
+        character.name,
+        f"  mesh      {facts['vertices']} vertices, {facts['triangles']} triangles"
+        + (f", textures {', '.join(facts['textures'])}" if facts["textures"] else ""),
+        f"  size      {width:.3g} m wide, {height:.3g} m tall, {depth:.3g} m long",
+        "  frame     up {up}, facing {facing}, {scale:g} m per unit, ground at {ground:g} units".format(
+            **facts["frame"]
+        ),
+    ]
+    for what in ("meshes", "materials"):
+        if facts[what]:
+            lines.append(f"  {what:<9} {_some(facts[what], 8)}")
+    if character.skeleton is None:
+        lines.append("  joints    none")
+    else:
+        bound = facts["joints_per_vertex"]
+        weights = f"up to {bound[0]} per vertex" if bound else "without skin weights"
+        lines.append(f"  joints    {len(facts['joints'])}, {weights}")
+        lines += [f"    {line}" for line in _tree(character.skeleton)]
+    if facts["clips"]:
+        lines.append(f"  clips     {len(facts['clips'])}")
+        long = max(len(clip["name"]) for clip in facts["clips"])
+        lines += [
+            f"    {clip['name']:<{long}}  {clip['seconds']:6.2f} s  {clip['frames']:4d} frames at {clip['fps']:g} fps"
+            + (f"  travels {clip['travel_m']:.2f} m" if clip["travel_m"] > 0.01 else "")
+            for clip in facts["clips"]
+        ]
+    else:
+        lines.append("  clips     none")
+    if facts["changes"]:
+        lines.append("  changed on reading")
+        lines += [f"    {change}" for change in facts["changes"]]
+    else:
+        lines.append("  nothing was changed on reading")
+    return lines
+
+
+def _names(document: Any, key: str) -> list[str]:
+    if document is None:
+        return []
+    return [item.get("name", f"{key}[{i}]") for i, item in enumerate(document.json.get(key, ()))]
+
+
+def _some(names: list[str], most: int) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _axis(direction: np.ndarray) -> str:
+    i = int(np.abs(direction).argmax())
+    return ("+" if direction[i] > 0 else "-") + "xyz"[i]
+
+
+def _tree(skeleton: Skeleton) -> list[str]:
+    """One line per chain: a joint follows its parent after a blank, a fork begins new lines below it."""
+    children: dict[int, list[int]] = {}
+    for joint, parent in enumerate(skeleton.parents):
+        children.setdefault(parent, []).append(joint)
+    lines = []
+
+    stack = [(root, 0) for root in reversed(children.get(-1, []))]
+    while stack:
+        joint, depth = stack.pop()
+        chain = [skeleton.names[joint]]
+        while len(children.get(joint, ())) == 1:
+            joint = children[joint][0]
+            chain.append(skeleton.names[joint])
+        lines.append("  " * depth + " > ".join(chain))
+        stack += [(child, depth + 1) for child in reversed(children.get(joint, []))]
+    return lines

@@ -1,0 +1,102 @@
+"""OBJ, PLY, STL and OFF through trimesh, in the file's coordinates."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, UInt8
+
+from kinema.asset.character import Character, Mesh
+from kinema.errors import KinemaError
+
+LARGEST_FILE = 1_500_000_000
+"""Bytes; trimesh needs a multiple of it."""
+
+
+def read_trimesh(path: Path) -> Character:
+    """The file's triangles with colours and texture; vertices in the file's order, except for STL's, which repeat."""
+    import trimesh
+
+    if path.stat().st_size > LARGEST_FILE:
+        raise KinemaError(f"{path}: {path.stat().st_size / 1e9:.1f} GB are more than can be read")
+    try:
+        loaded = trimesh.load(path, process=False)
+    except Exception as error:  # a third-party parser on a broken file raises anything
+        reason = str(error).splitlines()[0][:100] if str(error) else type(error).__name__
+        raise KinemaError(f"{path}: not a readable {path.suffix[1:].upper()} file ({reason})") from None
+    parts = [loaded] if isinstance(loaded, trimesh.Trimesh) else []
+    if isinstance(loaded, trimesh.Scene):
+        parts = [geometry for geometry in loaded.dump() if isinstance(geometry, trimesh.Trimesh)]
+    parts = [part for part in parts if len(part.faces)]
+    if not parts:
+        raise KinemaError(f"{path}: has no triangles")
+    changes = []
+    if path.suffix.lower() == ".stl":
+        before = sum(len(part.vertices) for part in parts)
+        for part in parts:
+            part.merge_vertices()
+        changes.append(
+            f"merged {before} corners of triangles into {sum(len(part.vertices) for part in parts)} vertices"
+        )
+    mesh = _merge(path, parts)
+    return Character(path.stem, mesh, changes=tuple(changes))
+
+
+def _merge(path: Path, parts: list[Any]) -> Mesh:
+    vertices = np.concatenate([np.asarray(part.vertices, dtype=np.float64) for part in parts])
+    if not np.isfinite(vertices).all():
+        raise KinemaError(f"{path}: vertex {int(np.argmax(~np.isfinite(vertices).all(1)))} is not finite")
+    if np.abs(vertices).max() > 1e15:
+        raise KinemaError(
+            f"{path}: vertex {int(np.abs(vertices).max(1).argmax())} lies {np.abs(vertices).max():g} away"
+        )
+    faces, colors, uvs, face_texture = [], [], [], []
+    textures: list[UInt8[np.ndarray, "_ _ 4"]] = []
+    start = 0
+    for part in parts:
+        index = np.asarray(part.faces, dtype=np.int64)
+        if index.min() < 0 or index.max() >= len(part.vertices):
+            raise KinemaError(f"{path}: a triangle uses vertex {index.max()} of {len(part.vertices)}")
+        faces.append(index + start)
+        start += len(part.vertices)
+        image, uv = _texture(part)
+        colors.append(_colors(part, textured=image is not None))
+        uvs.append(uv if uv is not None else np.zeros((len(part.vertices), 2)))
+        face_texture.append(np.full(len(index), len(textures) if image is not None else -1))
+        if image is not None:
+            textures.append(image)
+    textured = len(textures) > 0
+    return Mesh(
+        vertices,
+        np.concatenate(faces),
+        np.concatenate(colors),
+        np.concatenate(uvs) if textured else None,
+        tuple(textures),
+        np.concatenate(face_texture) if textured else None,
+    )
+
+
+def _texture(part: Any) -> tuple[UInt8[np.ndarray, "_ _ 4"] | None, Float[np.ndarray, "_ 2"] | None]:
+    uv = getattr(part.visual, "uv", None)
+    material = getattr(part.visual, "material", None)
+    image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
+    if uv is None or image is None or len(uv) != len(part.vertices) or not np.isfinite(uv).all():
+        return None, None
+    flipped = np.asarray(uv, dtype=np.float64)[:, :2] * (1, -1) + (0, 1)  # these formats count from the bottom
+    return np.asarray(image.convert("RGBA")), flipped
+
+
+def _colors(part: Any, *, textured: bool) -> Float[np.ndarray, "_ 3"]:
+    """sRGB per vertex: its own, the mean of its faces', or the material's."""
+    count = len(part.vertices)
+    kind = getattr(part.visual, "kind", None)
+    if kind in ("vertex", "face"):
+        rgba = np.asarray(part.visual.vertex_colors, dtype=np.float64)
+        if rgba.shape[0] == count:
+            return rgba[:, :3] / 255
+    if textured:
+        return np.ones((count, 3))
+    main = getattr(getattr(part.visual, "material", None), "main_color", None)
+    if main is not None:
+        return np.tile(np.asarray(main, dtype=np.float64)[:3] / 255, (count, 1))
+    return np.full((count, 3), 0.7)
