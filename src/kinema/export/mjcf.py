@@ -86,7 +86,7 @@ def mjcf(rig: Rig, model: Model, cuboids: Cuboids, *, name: str) -> ET.Element:
     for i, joint in enumerate(joints):
         if float(model.stiffness[i]) > 0:
             gains = {"kp": _text([model.stiffness[i]]), "kv": _text([model.damping[i]])}
-            ET.SubElement(actuators, "position", name=joint, joint=joint, **gains)
+            ET.SubElement(actuators, "position", {"name": joint, "joint": joint, **gains})
     return root
 
 
@@ -102,7 +102,8 @@ def _add_joints(body: ET.Element, rig: Rig, model: Model, j: int, names: tuple[s
         more = {"range": _text(limit)} if np.isfinite(limit).all() else {}
         armature = _text([model.armature[i]])
         axis = _text(rig.axes[j, :, k])
-        ET.SubElement(body, "joint", name=names[i], type="hinge", axis=axis, armature=armature, **more)
+        hinge = {"name": names[i], "type": "hinge", "axis": axis, "armature": armature}
+        ET.SubElement(body, "joint", {**hinge, **more})
 
 
 def _add_mass(body: ET.Element, model: Model, cuboids: Cuboids, j: int, name: str) -> None:
@@ -111,7 +112,7 @@ def _add_mass(body: ET.Element, model: Model, cuboids: Cuboids, j: int, name: st
     ET.SubElement(body, "inertial", pos=_text(model.com[j]), mass=mass, fullinertia=_text(inertia))
     wxyz = matrix_to_quaternion(torch.from_numpy(cuboids.axes[j]).double())
     box = {"pos": _text(cuboids.centers[j]), "quat": _text(wxyz), "size": _text(cuboids.half_sizes[j])}
-    ET.SubElement(body, "geom", name=name, type="box", **box)
+    ET.SubElement(body, "geom", {"name": name, "type": "box", **box})
 
 
 def _body_names(rig: Rig) -> tuple[str, ...]:

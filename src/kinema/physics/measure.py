@@ -1,0 +1,95 @@
+"""How well a motion stands on the ground: one definition for what goes into the tracker and what comes out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from kinema.motion import Motion
+from kinema.physics.feet import Foot, corner_paths, foot_paths, phases
+from kinema.physics.model import Model
+from kinema.physics.twin import pseudo_inertia
+from kinema.rig.cuboids import Cuboids
+from kinema.rig.kinematics import Rig, local_rotations
+
+
+@dataclass(frozen=True)
+class GroundReport:
+    """Contact and energy of a motion, given when its feet are meant to stand."""
+
+    stance_speed: float
+    """Mean horizontal speed of what touches the ground during stance [m/s]."""
+    body_speed: float
+    """Mean horizontal speed of the root [m/s]."""
+    loaded_slip: float
+    """Mean horizontal speed of box corners while they are less than 5 mm above the ground [m/s]."""
+    depth: float
+    """Greatest depth of a box corner under the ground [m]."""
+    airborne: float
+    """Share of the frames with a foot in stance in which no foot is within 1 cm of the ground."""
+    missed: int
+    """Stance phases in which the foot never comes within 1 cm of the ground."""
+    stances: int
+    power: float
+    """Mean of the positive changes of mechanical energy per second and mass [W/kg]."""
+
+
+def ground_report(
+    rig: Rig,
+    cuboids: Cuboids,
+    model: Model,
+    feet: tuple[Foot, ...],
+    motion: Motion,
+    stance: Bool[np.ndarray, "frames feet"],
+    *,
+    touch: float = 0.01,
+) -> GroundReport:
+    """Measure a motion; `stance` comes from the motion that was asked for, so that both sides are held to it."""
+    rig = rig.to(torch.float64)
+    motion = Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
+    corners = corner_paths(rig, cuboids, motion)
+    heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, motion))
+    both = stance[1:] & stance[:-1]
+    speed = np.linalg.norm(velocities[..., [0, 2]], axis=-1)
+    moved = (corners[1:] - corners[:-1]) * motion.fps
+    loaded = (corners[1:, ..., 1] < 0.005) & (corners[:-1, ..., 1] < 0.005)
+    slide = moved[..., [0, 2]].norm(dim=-1)
+    root = (motion.root_position[1:] - motion.root_position[:-1])[:, [0, 2]].norm(dim=-1) * motion.fps
+    standing = stance.any(1)
+    runs = [(k, a, b) for k in range(stance.shape[1]) for a, b in phases(stance[:, k])]
+    energy = mechanical_energy(rig, model, motion)
+    seconds = max(len(energy) - 1, 1) / motion.fps
+    return GroundReport(
+        float(speed[both].mean()) if both.any() else 0.0,
+        float(root.mean()) if len(root) else 0.0,
+        float(slide[loaded].mean()) if bool(loaded.any()) else 0.0,
+        max(0.0, -float(corners[..., 1].min())),
+        float((heights[standing].min(1) > touch).mean()) if standing.any() else 0.0,
+        sum(1 for k, a, b in runs if heights[a:b, k].min() > touch),
+        len(runs),
+        float(energy.diff().clamp(min=0).sum()) / seconds / float(model.mass.sum()),
+    )
+
+
+def mechanical_energy(rig: Rig, model: Model, motion: Motion) -> Float[Tensor, "intervals"]:
+    """Kinetic plus potential energy between neighbouring frames [J]."""
+    T = motion.pose(rig)
+    S = pseudo_inertia(model).to(T)
+    rate = (T[1:] - T[:-1]) * motion.fps
+    kinetic = 0.5 * ((rate @ S) * rate).sum((-3, -2, -1))
+    height = (((T[1:] + T[:-1]) / 2 @ S)[..., 1, 3]).sum(-1)
+    return kinetic - model.gravity[1] * height
+
+
+def joint_error_deg(rig: Rig, first: Motion, second: Motion) -> float:
+    """Mean angle between the local rotations of all joints but the root, over all frames [deg]."""
+    rig = rig.to(torch.float64)
+    a, b = (local_rotations(rig, m.angles.detach().double())[:, 1:] for m in (first, second))
+    if a.numel() == 0:
+        return 0.0
+    trace = (a * b).sum((-2, -1))
+    # sin(θ/2) from the chord is exact for small angles, where acos of the trace is not.
+    half = ((3 - trace) / 4).clamp(0, 1).sqrt()
+    return float(torch.rad2deg(2 * torch.asin(half)).mean())

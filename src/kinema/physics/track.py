@@ -1,0 +1,279 @@
+"""Search the controls whose simulation stays closest to a motion (AKD section 4.5)."""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.asset.character import Character
+from kinema.errors import KinemaError
+from kinema.motion import Motion
+from kinema.physics.feet import corner_paths, find_feet, find_stance
+from kinema.physics.measure import GroundReport, ground_report, joint_error_deg
+from kinema.physics.model import Control, Gains, Model, State, make_model
+from kinema.physics.rollout import rollout
+from kinema.physics.stance import consistent_target
+from kinema.rig.cuboids import Cuboids, bone_cuboids
+from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import Limbs, find_limbs
+
+Progress = Callable[[int, int, float], None]
+"""Called with (iteration, iterations, loss)."""
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Options of `track`."""
+
+    iterations: int = 200
+    substeps: int = 24
+    """Simulation steps per frame."""
+    knots: int = 4
+    """Control knots per frame; 0: one per substep, as in the paper."""
+    targets: int = 4
+    """Loss targets per frame, interpolated between frames; must divide `substeps`. 1 is the paper's."""
+    smooth: float = 0.2
+    """λ₃ of Eq. 13, on the second time difference of the control."""
+    learning_rate: float = 0.015
+    velocity_rate: float = 0.05
+    """Learning rate of the initial velocity."""
+    clip: float = 1.0
+    """Greatest norm of the adjoints at each chunk of 25 substeps."""
+    lock_feet: bool = True
+    """Make the target contact-consistent first; the paper tracks the motion as it is."""
+    implicit: bool = True
+    """False: the paper's semi-implicit integrator, with gains as soft as its step length needs."""
+    friction: float = 0.9
+    density: float = 1000.0
+    """[kg/m³]"""
+    gains: Gains = field(default_factory=Gains)
+
+    @staticmethod
+    def paper() -> "Tracking":
+        """What the paper states: per-substep controls, loss at frames, the motion itself as target."""
+        return Tracking(knots=0, targets=1, lock_feet=False)
+
+
+@dataclass(frozen=True)
+class TrackResult:
+    """A motion that the simulated body really does."""
+
+    motion: Motion
+    target: Motion
+    """What was tracked: the given motion, contact-consistent."""
+    controls: Float[Tensor, "knots dofs"]
+    initial_velocity: Float[Tensor, "dofs"]
+    losses: tuple[float, ...]
+    model: Model
+    joint_error_deg: float
+    """Mean over joints and frames, against the given motion."""
+    before: GroundReport
+    after: GroundReport
+    seconds: float
+
+
+def track(
+    character: Character,
+    rig: Rig,
+    motion: Motion,
+    *,
+    options: Tracking | None = None,
+    limbs: Limbs | None = None,
+    cuboids: Cuboids | None = None,
+    limits: Float[Tensor, "joints 3 2"] | None = None,
+    progress: Progress | None = None,
+    checkpoint: Path | None = None,
+    checkpoint_seconds: float = 10.0,
+) -> TrackResult:
+    """Project a motion to one that can happen under gravity, contact and friction.
+
+    Args:
+        limits: Least and greatest angle per joint [rad].
+        checkpoint: .npz file that the search is saved to every few seconds and resumed from if it is there.
+    """
+    options = options or Tracking()
+    _check(motion, options)
+    begun = monotonic()
+    dtype = motion.angles.dtype
+    rig = rig.to(torch.float64)
+    motion = Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
+    cuboids = cuboids or bone_cuboids(character)
+    limbs = limbs or find_limbs(character)
+    model = make_model(
+        rig, cuboids, density=options.density, gains=options.gains, friction=options.friction, limits=limits
+    )
+    feet = find_feet(rig, limbs)
+    stance = find_stance(rig, cuboids, limbs, motion, feet=feet)
+    target = consistent_target(rig, cuboids, limbs, motion, stance=stance) if options.lock_feet else motion
+    target = project_start(rig, cuboids, model, target)
+    search = _Search(model, target, options)
+    if checkpoint is not None and checkpoint.exists():
+        search.load(checkpoint)
+    saved = monotonic()
+    while search.iteration < options.iterations:
+        loss = search.step()
+        if progress is not None:
+            progress(search.iteration, options.iterations, loss)
+        if checkpoint is not None and monotonic() - saved > checkpoint_seconds:
+            search.save(checkpoint)
+            saved = monotonic()
+    if checkpoint is not None:
+        search.save(checkpoint)
+    path, controls, velocity = search.best()
+    found = Motion(path[:, :3], path[:, 3:].unflatten(1, (-1, 3)), motion.fps)
+    return TrackResult(
+        Motion(found.root_position.to(dtype), found.angles.to(dtype), motion.fps),
+        target,
+        controls,
+        velocity,
+        tuple(search.losses),
+        model,
+        joint_error_deg(rig, motion, found),
+        ground_report(rig, cuboids, model, feet, motion, stance),
+        ground_report(rig, cuboids, model, feet, found, stance),
+        monotonic() - begun,
+    )
+
+
+def project_start(rig: Rig, cuboids: Cuboids, model: Model, motion: Motion) -> Motion:
+    """Move the whole motion up or down so that at the start the lowest bone touches the ground.
+
+    It touches as deep as a body at rest sinks, or the simulation would begin with a fall.
+    """
+    lowest = float(corner_paths(rig, cuboids, motion[:1])[..., 1].min())
+    weight = float(model.mass.sum()) * -model.gravity[1]
+    sink = weight / (4 * model.contact.stiffness) + model.contact.ramp / 2 if model.contact.stiffness > 0 else 0.0
+    shift = torch.tensor([0.0, -lowest - sink, 0.0], dtype=motion.root_position.dtype)
+    return Motion(motion.root_position + shift, motion.angles, motion.fps)
+
+
+def _check(motion: Motion, options: Tracking) -> None:
+    if len(motion) < 2:
+        raise KinemaError(f"physics: a motion of {len(motion)} frames cannot be tracked")
+    for name, value in (("root positions", motion.root_position), ("angles", motion.angles)):
+        bad = ~torch.isfinite(value.detach()).flatten(1).all(1)
+        if bool(bad.any()):
+            raise KinemaError(f"physics: the target's {name} are not finite at frame {int(bad.nonzero()[0])}")
+    if options.substeps < 1 or options.targets < 1 or options.substeps % options.targets:
+        raise KinemaError(f"physics: {options.targets} targets per frame do not divide {options.substeps} substeps")
+
+
+class _Search:
+    """Adam on controls and initial velocity; the best iterate is kept."""
+
+    def __init__(self, model: Model, target: Motion, options: Tracking):
+        self.model, self.options = model, options
+        self.dt = 1 / (target.fps * options.substeps)
+        self.steps = (len(target) - 1) * options.substeps
+        q = torch.cat((target.root_position, target.angles.flatten(1)), -1)
+        self.target = _resample(q, (len(target) - 1) * options.targets + 1)
+        knots = self.steps if options.knots == 0 else min(self.steps, (len(target) - 1) * options.knots + 1)
+        rate = torch.gradient(q, spacing=1 / target.fps, dim=0)[0]
+        # The damping pulls towards rest: a target that leads by k_d/k_e q̇ is followed without lag.
+        lead = torch.where(model.stiffness > 0, model.damping / model.stiffness.clamp(min=1e-12), 0.0)
+        self.controls = _resample(q + lead * rate, knots).requires_grad_()
+        self.start = q[:1].clone()
+        self.velocity = rate[:1].clone().requires_grad_()
+        rates = (options.learning_rate, options.velocity_rate)
+        self.optimizer = Adam((self.controls, self.velocity), rates)
+        self.iteration = 0
+        self.losses: list[float] = []
+        self.least = float("inf")
+        self.kept = (self.controls.detach().clone(), self.velocity.detach().clone())
+
+    def simulate(self, controls: Tensor, velocity: Tensor, save_every: int) -> Float[Tensor, "saves dofs"]:
+        state = State(self.start, velocity)
+        options = {"implicit": self.options.implicit, "clip": self.options.clip}
+        return rollout(
+            self.model, state, Control(controls[None]), dt=self.dt, steps=self.steps, save_every=save_every, **options
+        )[0][0]
+
+    def step(self) -> float:
+        path = self.simulate(self.controls, self.velocity, self.options.substeps // self.options.targets)
+        # Eq. 13: ‖q - q̂‖₁ + λ₃ MAE(Δₜ² control)
+        loss = (path - self.target).abs().mean()
+        if len(self.controls) > 2:
+            loss = loss + self.options.smooth * self.controls[:, 3:].diff(n=2, dim=0).abs().mean()
+        value = float(loss.detach())
+        if value < self.least:
+            self.least = value
+            self.kept = (self.controls.detach().clone(), self.velocity.detach().clone())
+        # Adam does not see the factor, the clipping of the adjoints does. With a summed loss instead of this one (a mean
+        # over coordinates, a sum over targets) they are always at their limit and the search ends 3 times worse.
+        gradients = torch.autograd.grad(loss * len(self.target), self.optimizer.parameters)
+        decay = 0.5 * (1 + math.cos(math.pi * self.iteration / self.options.iterations))
+        self.optimizer.step(gradients, decay)
+        self.iteration += 1
+        self.losses.append(value)
+        return value
+
+    def best(self) -> tuple[Float[Tensor, "frames dofs"], Float[Tensor, "knots dofs"], Float[Tensor, "dofs"]]:
+        with torch.no_grad():
+            return self.simulate(*self.kept, self.options.substeps), self.kept[0], self.kept[1][0]
+
+    def save(self, path: Path) -> None:
+        partial = path.with_name(path.name + ".part")
+        with partial.open("wb") as file:
+            np.savez(
+                file,
+                options=np.array(repr(asdict(self.options))),
+                target=self.target.numpy(),
+                controls=self.controls.detach().numpy(),
+                velocity=self.velocity.detach().numpy(),
+                kept_controls=self.kept[0].numpy(),
+                kept_velocity=self.kept[1].numpy(),
+                losses=np.array(self.losses),
+                **{f"adam_{k}": moment.numpy() for k, moment in enumerate(self.optimizer.moments)},
+            )
+        partial.replace(path)
+
+    def load(self, path: Path) -> None:
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                data = {key: file[key] for key in file.files}
+            same = str(data["options"]) == repr(asdict(self.options))
+            same = same and data["target"].shape == self.target.shape and np.allclose(data["target"], self.target)
+            if not same:
+                raise KinemaError(f"{path}: is of another motion or other options")
+            with torch.no_grad():
+                self.controls.copy_(torch.from_numpy(data["controls"]))
+                self.velocity.copy_(torch.from_numpy(data["velocity"]))
+            self.kept = (torch.from_numpy(data["kept_controls"]), torch.from_numpy(data["kept_velocity"]))
+            self.losses = [float(x) for x in data["losses"]]
+            self.optimizer.moments = [torch.from_numpy(data[f"adam_{k}"]) for k in range(4)]
+        except (OSError, ValueError, KeyError) as error:
+            raise KinemaError(f"{path}: not a checkpoint of the tracker ({error})") from None
+        self.least = min(self.losses, default=float("inf"))
+        self.iteration = self.optimizer.count = len(self.losses)
+
+
+class Adam:
+    """The usual optimizer; torch's own costs a second of imports and cannot be saved without pickle."""
+
+    def __init__(self, parameters: tuple[Tensor, ...], rates: tuple[float, ...]):
+        self.parameters, self.rates = parameters, rates
+        self.moments = [torch.zeros_like(p) for p in parameters for _ in range(2)]
+        self.count = 0
+
+    def step(self, gradients: tuple[Tensor, ...], decay: float) -> None:
+        self.count += 1
+        with torch.no_grad():
+            for k, (p, g) in enumerate(zip(self.parameters, gradients)):
+                first, second = self.moments[2 * k : 2 * k + 2]
+                first.lerp_(g, 0.1)
+                second.lerp_(g * g, 0.001)
+                scale = (second / (1 - 0.999**self.count)).sqrt() + 1e-8
+                p -= decay * self.rates[k] * first / (1 - 0.9**self.count) / scale
+
+
+def _resample(values: Float[Tensor, "n dofs"], count: int) -> Float[Tensor, "m dofs"]:
+    """`count` rows evenly spaced over the same time, linear in between."""
+    at = torch.linspace(0, len(values) - 1, count, dtype=values.dtype)
+    low = at.floor().long().clamp(max=max(0, len(values) - 2))
+    return torch.lerp(values[low], values[(low + 1).clamp(max=len(values) - 1)], (at - low)[:, None])
