@@ -1,6 +1,7 @@
-"""NPZ and JSON for those who read a motion with their own code, in our world (docs/conventions.md).
+"""NPZ and JSON for those who read a motion with their own code.
 
-The NPZ is also what `motion.load_motion` reads; the JSON is also what `--skeleton` reads.
+The NPZ is in our world (docs/conventions.md) and is also what `motion.load_motion` reads. The JSON is in the
+coordinates of the character's file and is also what `--skeleton` reads.
 """
 
 import json
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from kinema.asset.character import Character, Clip
-from kinema.export.timing import world_transforms
+from kinema.export.timing import in_file_frame, world_transforms
 from kinema.motion import Motion
 from kinema.rig.kinematics import Rig
 
@@ -40,8 +41,9 @@ def write_npz(path: Path, character: Character, clip: Clip) -> None:
 
 def write_json(path: Path, character: Character, clip: Clip | None) -> None:
     """Joints (name, parent, head, tail) and, if there is a clip, root positions and local rotations."""
-    skeleton = character.skeleton
-    assert skeleton is not None
+    assert character.skeleton is not None
+    still = Clip("", 1.0, np.zeros((0, 3)), np.zeros((0, len(character.skeleton.names), 4)))
+    skeleton, moved = in_file_frame(character.frame, character.skeleton, clip or still)
     content: dict[str, object] = {
         "joints": [
             {
@@ -57,8 +59,8 @@ def write_json(path: Path, character: Character, clip: Clip | None) -> None:
         content["motion"] = {
             "name": clip.name,
             "fps": clip.fps,
-            "root_position": _short(clip.root_position),
-            "wxyz_parent_joint": _short(clip.wxyz_parent_joint),
+            "root_position": _short(moved.root_position),
+            "wxyz_parent_joint": _short(moved.wxyz_parent_joint),
         }
     partial = path.with_name(path.name + ".part")
     partial.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
@@ -66,5 +68,6 @@ def write_json(path: Path, character: Character, clip: Clip | None) -> None:
 
 
 def _short(values: np.ndarray) -> list:
-    # A hundredth of a micrometre is enough and halves the file.
-    return np.round(values, 8).tolist()
+    # Nine digits are exact in float32 and halve the file.
+    rounded = np.array([float(f"{value:.9g}") for value in values.reshape(-1)])
+    return rounded.reshape(values.shape).tolist()

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -84,17 +85,22 @@ def convert(
     fps: float | None = None,
     in_place: bool = False,
     loop: bool = False,
-    **reading: object,
+    **reading: Any,
 ) -> None:
     """Read any character file and write it as another: `kinema convert`.
 
     All clips go along where the target holds several, the first (or the one named `clip`) where it holds one. A
     glTF's own clips are copied as they are unless `clip`, `fps`, `in_place` or `loop` ask for something else.
+    `reading` are the options of `asset.load.load`; a skeleton from another file gets its weights by bone heat.
     """
-    from kinema.asset.load import load_character
+    from kinema.asset.load import load
 
     source, target = Path(source), Path(target)
-    character = load_character(source, **reading)
+    character = load(source, **reading)
+    if character.skeleton is not None and character.weights is None:
+        from kinema.rig.bone_heat import rig_character
+
+        character = rig_character(character, character.skeleton)
     clips = character.clips
     if clip is not None:
         clips = tuple(one for one in clips if one.name == clip)
@@ -136,6 +142,22 @@ def _write_json(job: _Job) -> None:
     write_json(job.path, job.character, job.clip if job.clips or job.character.skeleton is None else None)
 
 
+def _write_mjcf(job: _Job) -> None:
+    """For MuJoCo: bones as boxes with the masses of their volumes, and the trajectory beside it."""
+    import torch
+
+    from kinema.export.mjcf import write_mjcf
+    from kinema.physics.model import make_model
+    from kinema.rig.cuboids import bone_cuboids
+    from kinema.rig.kinematics import Rig
+
+    clip, skeleton = job.clip, job.character.skeleton
+    assert skeleton is not None
+    rig, cuboids = Rig.from_skeleton(skeleton, dtype=torch.float64), bone_cuboids(job.character)
+    motion = Motion.from_clip(rig, clip) if job.clips else None
+    write_mjcf(job.path, rig, make_model(rig, cuboids), cuboids, motion=motion)
+
+
 def _write_with_blender(job: _Job) -> None:
     """FBX and BLEND: our GLB, imported and saved by Blender, whose frames are whole."""
     first = (*job.clips, *job.character.clips)[:1]
@@ -160,6 +182,7 @@ FORMATS: dict[str, Callable[[_Job], None]] = {
     ".blend": _write_with_blender,
     ".npz": _write_npz,
     ".json": _write_json,
+    ".xml": _write_mjcf,
 }
 KEEPING = (".glb", ".gltf", ".fbx", ".blend")
 """Formats that take the character's own glTF along, with its clips."""

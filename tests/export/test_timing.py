@@ -1,0 +1,88 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from kinema.asset.character import Clip, Frame, Skeleton
+from kinema.errors import KinemaError
+from kinema.export.timing import arrange, close_loop, hold_in_place, in_file_frame, resample, world_transforms
+from kinema.rig.kinematics import Rig, place_joints
+from kinema.transforms import quaternion_to_matrix
+
+SKELETON = Skeleton(("a", "b"), (-1, 0), np.array([[0.0, 1, 0], [0, 1, 1]]), np.array([[0.0, 1, 1], [0, 1, 2]]))
+
+
+def turning(degrees: np.ndarray, *, speed: float = 0.1, fps: float = 24.0) -> Clip:
+    """Joint b turns about x by the given angles while the root walks along z."""
+    half = np.deg2rad(degrees) / 2
+    wxyz = np.zeros((len(degrees), 2, 4))
+    wxyz[:, 0, 0] = 1
+    wxyz[:, 1, 0], wxyz[:, 1, 1] = np.cos(half), np.sin(half)
+    root = np.stack((0 * half, 1 + 0 * half, speed * np.arange(len(degrees))), -1)
+    return Clip("turn", fps, root, wxyz)
+
+
+def angle(clip: Clip) -> np.ndarray:
+    return np.rad2deg(2 * np.arctan2(clip.wxyz_parent_joint[:, 1, 1], clip.wxyz_parent_joint[:, 1, 0]))
+
+
+def test_resampling_keeps_the_seconds_and_the_speed() -> None:
+    # A turn at constant speed stays one: angle(t) is linear in t.
+    clip = resample(turning(np.linspace(0, 150, 25)), 60.0)
+    assert clip.fps == 60
+    assert len(clip.root_position) == 61
+    np.testing.assert_allclose(angle(clip), np.linspace(0, 150, 61), atol=1e-9)
+    np.testing.assert_allclose(clip.root_position[:, 2], np.linspace(0, 2.4, 61), atol=1e-12)
+    with pytest.raises(KinemaError, match="fps 0 is not a frame rate"):
+        resample(clip, 0.0)
+
+
+def test_in_place_leaves_only_the_sway() -> None:
+    clip = turning(np.zeros(49))
+    sway = np.sin(np.linspace(0, 4 * np.pi, 49))
+    clip = replace(clip, root_position=clip.root_position + sway[:, None] * [0.2, 0.1, 0.05])
+    still = hold_in_place(clip)
+    expected = clip.root_position[:1] + sway[:, None] * [0.2, 0.1, 0.05]
+    np.testing.assert_allclose(still.root_position, expected, atol=1e-12)
+
+
+def test_open_clip_is_closed_by_an_even_correction() -> None:
+    # 0 -> 40 degrees: subtracting a ramp of 40 degrees leaves the first pose everywhere.
+    closed = close_loop(turning(np.linspace(0, 40, 25)))
+    np.testing.assert_allclose(angle(closed), 0, atol=1e-9)
+    assert len(closed.root_position) == 25
+    # The travel stays: root motion is not part of the loop.
+    np.testing.assert_allclose(closed.root_position[:, 2], 0.1 * np.arange(25))
+
+
+def test_cycle_that_lacks_its_last_frame_gets_it() -> None:
+    t = np.arange(24) / 24
+    closed = close_loop(turning(30 * np.sin(2 * np.pi * t)))
+    assert len(closed.root_position) == 25
+    np.testing.assert_allclose(angle(closed), 30 * np.sin(2 * np.pi * np.arange(25) / 24), atol=1e-9)
+    np.testing.assert_allclose(closed.root_position[:, 2], 0.1 * np.arange(25), atol=1e-12)
+
+
+def test_closed_cycle_stays_as_it_is() -> None:
+    clip = turning(30 * np.sin(2 * np.pi * np.arange(25) / 24))
+    closed = arrange(clip, loop=True)
+    np.testing.assert_allclose(closed.wxyz_parent_joint, clip.wxyz_parent_joint, atol=1e-12)
+    assert len(closed.root_position) == 25
+
+
+def test_file_frame_is_the_inverse_similarity() -> None:
+    clip = turning(np.linspace(0, 90, 5))
+    turn = np.array([[0.0, 0, -1], [0, 1, 0], [1, 0, 0]])
+    frame = Frame(turn, 0.01, np.array([1.0, 2, 3]))
+    world = world_transforms(SKELETON, clip)[..., :3, 3]
+    file = world_transforms(*in_file_frame(frame, SKELETON, clip))[..., :3, 3]
+    np.testing.assert_allclose(frame.scale * file @ turn.T + frame.translation, world, atol=1e-12)
+
+
+def test_world_transforms_are_those_of_the_rig() -> None:
+    clip = turning(np.linspace(0, 90, 5))
+    rotations = quaternion_to_matrix(torch.from_numpy(clip.wxyz_parent_joint))
+    rig = Rig.from_skeleton(SKELETON, dtype=torch.float64)
+    expected = place_joints(rig, torch.from_numpy(clip.root_position), rotations)
+    np.testing.assert_allclose(world_transforms(SKELETON, clip)[..., :3, :], expected.numpy(), atol=1e-12)
