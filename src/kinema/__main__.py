@@ -1,0 +1,3 @@
+from kinema.cli import main
+
+main()

@@ -1,0 +1,60 @@
+"""Progress in the terminal: a live bar for people, plain lines for log files."""
+
+import json
+import sys
+import time
+
+from kinema.animate import animate
+from kinema.distill.config import Animate
+from kinema.distill.loop import Progress
+from kinema.prior.nano.config import TrainPrior
+
+
+def animate_with_progress(config: Animate) -> None:
+    """Run the main job and say where the results are."""
+    if config.json:
+        result = animate(config)
+        print(json.dumps({"folder": str(result.folder), **result.report}))
+        return
+    with _Bar() as bar:
+        result = animate(config, progress=bar.update)
+    print(f"{result.folder}: motion.glb, motion.bvh, motion.npz, preview.mp4, contact_sheet.png, report.json")
+
+
+def train_with_progress(config: TrainPrior) -> None:
+    from kinema.prior.nano.train import train
+
+    weights = train(config, report=lambda entry: print(json.dumps(entry), flush=True))
+    print(weights)
+
+
+class _Bar:
+    """One bar per stage on a terminal; elsewhere a line every few seconds."""
+
+    def __enter__(self) -> "_Bar":
+        self.live = sys.stderr.isatty()
+        self.said = 0.0
+        if self.live:
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as RichProgress
+
+            columns = (TextColumn("{task.description:8s}"), BarColumn(), TextColumn("{task.fields[note]}"))
+            self.rich = RichProgress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
+            self.tasks: dict[str, object] = {}
+            self.rich.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live:
+            self.rich.stop()
+
+    def update(self, at: Progress) -> None:
+        note = f"loss {at.loss:.4g}" + (f"  motion {at.motion:.3f} rad" if at.motion else "")
+        if self.live:
+            if at.stage not in self.tasks:
+                self.tasks[at.stage] = self.rich.add_task(at.stage, total=at.steps, note=note)
+            self.rich.update(self.tasks[at.stage], completed=at.step, note=note)  # pyright: ignore[reportArgumentType]
+        elif time.monotonic() - self.said > 5 or at.step == at.steps:
+            self.said = time.monotonic()
+            print(f"{at.stage} {at.step}/{at.steps}  {note}", file=sys.stderr, flush=True)
