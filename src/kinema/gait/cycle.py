@@ -128,6 +128,12 @@ def _step(
     x = np.where(swinging, 1 + w, u / duty)
     plan.foot_pitch[i] = keyed(x, (0, 0.55, 1, 1.25, 1.8, 2), (0, 0, heel, more, -0.12, 0))
     plan.toe_pitch[i] = keyed(x, (0, 1, 1.3, 1.8, 2), (0, 0, 0.8 * more, -0.1, 0))
+    # Toes up means heel down: lift the contact point so that no end of the sole dips below it, nor toes below the arc.
+    pitch = plan.toe_pitch[i] if len(leg.joints) - leg.foot > 1 else plan.foot_pitch[i]
+    if leg.foot < len(leg.joints):
+        arms = leg.soles - leg.contact
+        dip = np.cos(pitch)[:, None] * arms[:, 1] - np.sin(pitch)[:, None] * arms[:, 2]
+        plan.contacts[i, :, 1] -= np.where(swinging, np.minimum(dip.min(-1), 0.0), 0.0)
 
 
 def _foothold(

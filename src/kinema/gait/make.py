@@ -53,7 +53,7 @@ def make_motion(
     Args:
         phase: cycles since the reference leg touched down, at frame 0.
         period: of a cycle [s]; by default as leg length and gait suggest.
-        speed: [leg lengths per second]; likewise.
+        speed: [leg lengths per second]; by default the usual stride in that period.
         event: when an action is in its middle [s]; by default in the middle of the clip.
         style: how it is done; with `rng` drawn at random.
         body: `Body.of(rig, limbs)`, to prepare it once for many motions.
@@ -67,8 +67,9 @@ def make_motion(
         plan, crouch = action_plan(body, name, frames=frames, fps=fps, event=event, phase=phase, style=style)
         label = Label(name, 0.0, 0.0, 0.0, float(event), limbs.body, style.side)
         return solve(body, plan, fps=fps, crouch=crouch), label
-    period = default_period(name, body.leg) if period is None else period
-    speed = body.stride * default_speed(name, body.leg) if speed is None else speed
+    usual = default_period(name, body.leg)
+    period = usual if period is None else period
+    speed = body.stride * default_speed(name, body.leg) * usual / period if speed is None else speed
     plan = cycle_plan(body, gait(name), frames=frames, fps=fps, phase=phase, period=period, speed=speed, style=style)
     crouch = style.crouch + {"sneak": 0.14, "run": 0.02, "gallop": 0.03}.get(name, 0.0)
     label = Label(name, phase % 1.0, period, speed, 0.0, limbs.body, style.side)

@@ -116,7 +116,7 @@ def _one_way(
     along = axes.T @ axis
     k = int(np.abs(along[:2]).argmax())
     lower, upper = np.full(3, -0.2), np.full(3, 0.2)
-    straight, folded = -bent - 0.1, max(2.5 - bent, 0.3)
+    straight, folded = -bent - 0.1, max(2.8 - bent, 0.3)
     if along[k] > 0:
         lower[k], upper[k] = straight, folded
     else:

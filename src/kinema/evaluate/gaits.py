@@ -1,0 +1,79 @@
+"""Name a gait by the phases of the feet (Hildebrand 1965): which legs of a pair alternate, and how the pairs relate."""
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from kinema.evaluate.feet import Cycle, Feet
+from kinema.rig.limbs import Limbs
+
+GaitClass = Literal["stand", "walk", "trot", "pace", "canter", "gallop", "run", "hop", "other"]
+
+STILL_REACH, STILL_LIFT = 0.10, 0.05
+"""Leg lengths below which feet count as standing."""
+
+
+def name_gait(limbs: Limbs, feet: Feet, cycle: Cycle, *, duty: float, speed: float) -> GaitClass:
+    """The gait of a cycle. On two legs walk and run differ by the flight phase; on four, gallop is also the run."""
+    if not limbs.legs:
+        return "other"
+    moved = np.ptp(feet.world, axis=1) / feet.leg
+    if (np.hypot(moved[:, 0], moved[:, 2]).max() < STILL_REACH and moved[:, 1].max() < STILL_LIFT) or (
+        duty > 0.93 and cycle.reach.mean() < STILL_REACH
+    ):
+        return "stand"
+    # Shifting the weight: the feet hardly leave the ground and carry the body nowhere.
+    step = speed / feet.leg * cycle.period / feet.fps
+    if step < 0.1 and cycle.lift.mean() < 0.08:
+        return "stand"
+    if cycle.explained < 0.6 or cycle.period <= 0:
+        return "other"
+    relative = (cycle.phase - cycle.phase[0]) % 1.0
+    ranks = max(leg.rank for leg in limbs.legs) + 1
+    if len(limbs.legs) == 4 and ranks == 2:
+        return _four(limbs, relative, duty)
+    pairs = _pair_offsets(limbs, relative)
+    if not pairs:
+        return "other"
+    alternating = float(np.mean([abs(offset) for offset in pairs]))
+    if alternating > 0.3:
+        return "walk" if duty >= 0.5 else "run"
+    return "hop" if alternating < 0.15 else "other"
+
+
+def _four(limbs: Limbs, phase: Float[np.ndarray, "legs"], duty: float) -> GaitClass:
+    fore, hind = _pair_offsets(limbs, phase)
+    if abs(fore) > 0.34 and abs(hind) > 0.34:
+        # Symmetrical gaits differ by the lag of the hind foot to the fore foot of the same side.
+        lags = [_wrap(_phase(limbs, phase, 1, side) - _phase(limbs, phase, 0, side)) for side in (1, -1)]
+        lag = _wrap(np.angle(np.exp(2j * np.pi * np.array(lags)).sum()) / (2 * np.pi))
+        if abs(lag) < 0.12:
+            return "pace"
+        # Diagonal feet together with all four down in between is a walk still, however slow.
+        return "trot" if abs(abs(lag) - 0.5) < 0.12 and duty < 0.62 else "walk"
+    if abs(fore) < 0.05 and abs(hind) < 0.05:
+        return "hop"
+    if min(abs(fore), abs(hind)) > 0.22 and max(abs(fore), abs(hind)) < 0.42:
+        return "canter"
+    if abs(fore) < 0.34 and abs(hind) < 0.34:
+        return "gallop"
+    return "canter"
+
+
+def _wrap(x: float) -> float:
+    return float((x + 0.5) % 1.0 - 0.5)
+
+
+def _phase(limbs: Limbs, phase: np.ndarray, rank: int, side: int) -> float:
+    return float(next(p for p, g in zip(phase, limbs.legs) if g.rank == rank and g.side == side))
+
+
+def _pair_offsets(limbs: Limbs, phase: np.ndarray) -> list[float]:
+    """Right relative to left of each pair, in (-0.5, 0.5]."""
+    result = []
+    for rank in range(max(leg.rank for leg in limbs.legs) + 1):
+        found = {g.side: p for p, g in zip(phase, limbs.legs) if g.rank == rank}
+        if {1, -1} <= set(found):
+            result.append(_wrap(float(found[-1] - found[1])))
+    return result

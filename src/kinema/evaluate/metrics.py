@@ -1,0 +1,167 @@
+"""Measure a clip: its gait and how cleanly the feet, the ground and time are treated."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+
+from kinema.asset.character import Character
+from kinema.evaluate.feet import Feet, find_cycle, find_stance, track_feet
+from kinema.evaluate.gaits import name_gait
+from kinema.motion import Motion
+from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import Limbs, find_limbs
+from kinema.skin import Skin, blend, skin_points
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What a clip shows, in numbers without dimension where possible."""
+
+    gait: str
+    period: float
+    """[s]; 0 if there is none."""
+    phases: tuple[float, ...]
+    """Of the legs (ordered as limbs.legs) relative to the first, in cycles."""
+    periodic: float
+    """Share of the feet's motion that repeats with the period, in [0, 1]."""
+    duty: float
+    """Mean fraction of time that a foot is on the ground."""
+    amplitude: float
+    """Mean fore-aft range of the feet [leg lengths]."""
+    lift: float
+    """Mean vertical range of the feet [leg lengths]."""
+    slide: float
+    """Speed of standing feet over the ground relative to the body's speed; 0 is perfect. In place: as if on a belt."""
+    speed: float
+    """Of the body over the ground, as the standing feet tell it [leg lengths per second]."""
+    travel: float
+    """From first to last frame [leg lengths]."""
+    turn: float
+    """From first to last frame, + to the left [rad]."""
+    penetration: float
+    """Mean over frames of the deepest point below the ground, relative to the body's height."""
+    penetration_worst: float
+    floating: float
+    """Mean over frames of the lowest point's height above the ground [leg lengths]; flight phases count too."""
+    jerk: float
+    """RMS third derivative of the joints relative to the root [leg lengths per period^3, or per s^3]."""
+    motion: float
+    """Mean speed of the joints relative to the root [leg lengths per second]."""
+    symmetry: float
+    """1 if left and right legs swing equally far, 0 if only one side moves."""
+    bone_change: float
+    """Largest relative change of a bone's length."""
+
+    def as_dict(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def measure(
+    character: Character, motion: Motion, *, rig: Rig | None = None, limbs: Limbs | None = None, mesh: bool = True
+) -> Metrics:
+    """Measure a motion of a character.
+
+    Args:
+        mesh: look for penetration on the skinned mesh, not only on the soles.
+    """
+    assert character.skeleton is not None
+    rig = rig or Rig.from_skeleton(character.skeleton, dtype=torch.float64)
+    limbs = limbs or find_limbs(character)
+    feet = track_feet(rig, limbs, motion)
+    cycle = find_cycle(feet)
+    stance = find_stance(feet)
+    speed, duty = stance.speed, float(stance.carrying.mean()) if stance.carrying.size else 0.0
+    joints = motion.pose(rig).detach().double().cpu().numpy()[..., 3]
+    depth, lowest = _ground(character, rig, limbs, motion, feet, mesh=mesh)
+    gait = name_gait(limbs, feet, cycle, duty=duty, speed=speed)
+    seconds = cycle.period / motion.fps if gait not in ("stand", "other") else 0.0
+    shape = joints - joints[:, :1]
+    unit = seconds or 1.0
+    third = np.diff(shape, n=3, axis=0) * (motion.fps * unit) ** 3 / feet.leg if len(shape) > 3 else np.zeros((1, 1, 3))
+    away = feet.body[-1] - feet.body[0]
+    return Metrics(
+        gait=gait,
+        period=seconds,
+        phases=tuple(float(p) for p in (cycle.phase - cycle.phase[:1]) % 1.0) if seconds else (),
+        periodic=cycle.explained,
+        duty=duty,
+        amplitude=float(cycle.reach.mean()) if len(cycle.reach) else 0.0,
+        lift=float(cycle.lift.mean()) if len(cycle.lift) else 0.0,
+        slide=_slide(feet, stance.near, speed) if gait != "stand" else 0.0,
+        speed=speed / feet.leg,
+        travel=float(np.hypot(away[0], away[2])) / feet.leg,
+        turn=float(feet.heading[-1] - feet.heading[0]),
+        penetration=float(depth.mean()) / limbs.height,
+        penetration_worst=float(depth.max()) / limbs.height,
+        floating=float(np.maximum(lowest, 0.0).mean()) / feet.leg,
+        jerk=float(np.sqrt((third**2).sum(-1).mean())),
+        motion=float(np.linalg.norm(np.diff(shape, axis=0), axis=-1).mean()) * motion.fps / feet.leg,
+        symmetry=_symmetry(limbs, cycle.reach + 2 * cycle.lift),
+        bone_change=bone_change(joints, rig.parents),
+    )
+
+
+def _slide(feet: Feet, stance: np.ndarray, speed: float) -> float:
+    """Mean horizontal speed of standing feet over the ground, relative to the body's.
+
+    A clip in place is judged on a belt that moves at the body's speed.
+    """
+    # At its ends a stance touches a swing: the speed there is half the swing's.
+    inner = stance.copy()
+    inner[:, 1:] &= stance[:, :-1]
+    inner[:, :-1] &= stance[:, 1:]
+    if not inner.any() or speed < 0.02 * feet.leg:
+        return 0.0
+    travelled = float(np.linalg.norm(np.diff(feet.body[:, [0, 2]], axis=0).mean(0))) * feet.fps
+    velocity = feet.velocity[..., [0, 2]]
+    if travelled < 0.25 * speed:
+        velocity = velocity + speed * np.stack((np.sin(feet.heading), np.cos(feet.heading)), -1)
+    return float(np.linalg.norm(velocity, axis=-1)[inner].mean()) / max(travelled, speed)
+
+
+def _ground(
+    character: Character, rig: Rig, limbs: Limbs, motion: Motion, feet: Feet, *, mesh: bool
+) -> tuple[Float[np.ndarray, "frames"], Float[np.ndarray, "frames"]]:
+    """Depth of the deepest point and height of the lowest, per frame [m]."""
+    if mesh and character.weights is not None:
+        skin = Skin.from_character(character, dtype=rig.heads.dtype)
+        points = torch.from_numpy(np.ascontiguousarray(character.mesh.vertices)).to(rig.heads)
+        low = []
+        with torch.no_grad():
+            pose = motion.pose(rig).to(rig.heads)
+            for frame in pose:
+                low.append(float(skin_points(blend(skin, rig, frame), points)[:, 1].min()))
+        lowest = np.array(low)
+    elif limbs.legs:
+        lowest = feet.world[..., 1].min(0)
+    else:
+        lowest = np.zeros(len(motion))
+    return np.maximum(-lowest, 0.0), lowest
+
+
+def _symmetry(limbs: Limbs, amount: np.ndarray) -> float:
+    left = sum(float(a) for a, g in zip(amount, limbs.legs) if g.side > 0)
+    right = sum(float(a) for a, g in zip(amount, limbs.legs) if g.side < 0)
+    return 1.0 - abs(left - right) / (left + right) if left + right > 1e-9 else 1.0
+
+
+def bone_change(joints: Float[np.ndarray, "frames joints 3"], parents: tuple[int, ...]) -> float:
+    """Largest relative change of a distance from joint to parent; 0 for skeletons, not for deformation fields."""
+    children = [j for j, p in enumerate(parents) if p >= 0]
+    if not children:
+        return 0.0
+    length = np.linalg.norm(joints[:, children] - joints[:, [parents[j] for j in children]], axis=-1)
+    keep = length[0] > 1e-6
+    return float((np.abs(length - length[0]) / np.maximum(length[0], 1e-12))[:, keep].max(initial=0.0))
+
+
+def shape_change(
+    vertices: Float[np.ndarray, "frames vertices 3"], faces: Int[np.ndarray, "faces 3"]
+) -> Float[np.ndarray, "frames"]:
+    """Mean relative change of the mesh's edge lengths from the first frame: skinning bends, fields also melt."""
+    edges = np.unique(np.sort(np.concatenate((faces[:, :2], faces[:, 1:], faces[:, ::2])), axis=-1), axis=0)
+    length = np.linalg.norm(vertices[:, edges[:, 0]] - vertices[:, edges[:, 1]], axis=-1)
+    keep = length[0] > 1e-9
+    return (np.abs(length - length[0]) / np.where(keep, length[0], 1.0))[:, keep].mean(-1)
