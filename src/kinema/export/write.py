@@ -62,7 +62,8 @@ def write(
         fps: Frames per second; by default the motion's.
         in_place: Take the root's mean horizontal velocity out.
         loop: Close the loop: the last frame meets the first.
-        keep_clips: Whether clips that the character's own file has are kept (glTF, FBX, BLEND).
+        keep_clips: Whether a glTF keeps the clips that it already had. Formats that are written from it through
+            Blender hold the new motion alone, or all clips if there is none.
     """
     path = Path(path)
     writer = FORMATS.get(path.suffix.lower())
@@ -165,7 +166,7 @@ def _write_with_blender(job: _Job) -> None:
     clips = tuple(resample(clip, rate) for clip in job.clips)
     with tempfile.TemporaryDirectory() as folder:
         between = Path(folder) / f"{job.path.stem}.glb"
-        # Blender would otherwise bake every clip of the file into each take.
+        # Blender bakes each clip frame by frame: seventy that nobody asked for would take minutes.
         write_glb(between, job.character, clips, keep_clips=job.keep_clips and not clips)
         convert_with_blender(between, job.path, fps=rate)
 
