@@ -17,8 +17,9 @@ class Shot:
     """The character at rest, moved along the base path and seen by the same cameras, in [0, 1]."""
     yaw_deg: float = 45.0
     elevation_deg: float = 10.0
-    phase: float = 0.0
-    """Position in the gait cycle at frame 0 [cycles]; an action's event time as a share of the window."""
+    phase: float | None = None
+    """Position in the gait cycle at frame 0 [cycles]; an action's event time as a share of the window. None: nobody
+    knows phase, period and speed, and the prior has to see them for itself."""
     period: float = 0.0
     """Length of a gait cycle [frames]; 0 for what does not repeat."""
     speed: float = 0.0

@@ -64,7 +64,8 @@ class NanoPrior:
     def condition(self, prompt: str, shot: Shot) -> Conditions:
         text = embed_texts([prompt]) if prompt else torch.zeros(1, TEXT)
         still = still_tokens(shot.reference[:1].detach()) * 2 - 1
-        motion = torch.tensor([[shot.phase, shot.period, shot.speed, 1.0]])
+        known = (0.0, 0.0, 0.0, 0.0) if shot.phase is None else (shot.phase, shot.period, shot.speed, 1.0)
+        motion = torch.tensor([known])
         camera = torch.deg2rad(torch.tensor([[shot.yaw_deg, shot.elevation_deg]]))
         return Conditions(text, still, motion, camera)
 
