@@ -162,7 +162,7 @@ def _only_steers(
         return True
     # It is the body that must move on its own; a branching pelvis that one stretching leg leaves stays the root.
     sums = _subtree_sums(parents, mass)
-    return stray[max(children, key=lambda j: sums[j]), root] > LEAVES
+    return bool(stray[max(children, key=lambda j: sums[j]), root] > LEAVES)
 
 
 def _bone_distance(raw: RawRig, parents: list[int], alive: list[int]) -> Float[np.ndarray, "joints joints"]:

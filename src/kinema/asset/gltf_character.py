@@ -25,8 +25,8 @@ from kinema.errors import KinemaError
 
 LARGEST_WEIGHTS = 60_000_000
 """Vertices times joints; 480 MB."""
-LARGEST_CLIP = 3_000_000
-"""Frames times nodes; 384 MB."""
+LARGEST_CLIP = 1_500_000
+"""Frames times nodes; 192 MB."""
 
 
 def load_gltf(

@@ -143,7 +143,8 @@ def _attach(
         # Joints lie above the soles: a skeleton that begins a little above zero already stands on it.
         own, own_lines = find_frame(joints, skeleton, ground=0.0 if 0 <= low < 0.15 * tall else None)
         apart = replace(place(character, frame), skeleton=place_skeleton(skeleton, own))
-        assert apart.skeleton is not None and placed.skeleton is not None
+        assert apart.skeleton is not None
+        assert placed.skeleton is not None
         if _fit(apart.skeleton.heads, apart.mesh.vertices) > _fit(placed.skeleton.heads, placed.mesh.vertices):
             placed, lines = apart, (*lines, *(f"{path.name}: {line}" for line in own_lines))
     assert placed.skeleton is not None

@@ -123,7 +123,7 @@ def _find_up(
         if feet is not None and trunk is not None and np.linalg.norm(trunk - feet) > 0.1 * size:
             away = trunk - feet
             # A quadruped's feet lie level with its trunk only in the two axes that are not up.
-            if np.abs(away).max() > 1.5 * abs(away @ usual):
+            if np.abs(away).max() > 1.5 * (away @ usual):
                 return _nearest_axis(away)
         return usual
     if len(vertices) < 50:
@@ -214,7 +214,7 @@ def _shape_facing(
     tall, long = np.ptp(height), np.ptp(along)
     if long > 0.8 * tall:
         ends = along < np.quantile(along, 0.15), along > np.quantile(along, 0.85)
-        return forward * np.sign(height[ends[1]].max() - height[ends[0]].max())
+        return forward * np.sign(height[ends[1]].max(initial=0) - height[ends[0]].max(initial=0))
     soles, shins = height < 0.04 * tall, (height > 0.08 * tall) & (height < 0.2 * tall)
     if not soles.any() or not shins.any():
         return np.zeros(3)
@@ -226,8 +226,8 @@ def _find_scale(vertices: Float[np.ndarray, "vertices 3"]) -> float:
     size = _size(vertices)
     if size <= 0 or SMALLEST_M <= size <= LARGEST_M:
         return 1.0
-    # Hundredths first: a large file is mostly in centimetres.
-    if SMALLEST_M <= size / 100 <= LARGEST_M:
+    # A large file is mostly in centimetres, unless that still makes a giant.
+    if SMALLEST_M <= size / 100 <= LARGEST_M / 4:
         return 0.01
     return float(10.0 ** np.round(np.log10(2.0 / size)))
 

@@ -1,0 +1,209 @@
+"""Rigs in the wild: synthetic ones with every vice, and the fit's laws."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from small_gltf import Builder, arm, tube
+
+from kinema.asset.cleanup import RawRig, clean_rig
+from kinema.asset.cleanup_fit import fit_rotations, gather_targets, nearest_rotation
+from kinema.asset.gltf_animation import original_vertices
+from kinema.asset.gltf_character import load_gltf
+from kinema.asset.gltf_geometry import read_parts
+
+
+def _moments(clouds: list[np.ndarray]) -> np.ndarray:
+    homogeneous = [np.concatenate((cloud, np.ones((len(cloud), 1))), -1) for cloud in clouds]
+    return np.stack([points.T @ points for points in homogeneous])
+
+
+def _leg() -> RawRig:
+    """Hips > thigh > shin, a foot that is a root of its own, a control above all and an idle pole."""
+    names = ("control", "hips", "thigh", "shin", "pole", "foot")
+    heads = np.array([[0, 0, 0], [0, 2, 0], [0, 2, 0.1], [0, 1, 0.1], [0, 1, 3], [0, 0.1, 0.1]], dtype=float)
+    tips = heads + [0, -0.3, 0]
+    tips[3] = heads[5]
+    rng = np.random.default_rng(0)
+    clouds = [head + rng.normal(0, 0.1, (20, 3)) for head in heads]
+    clouds[0] = clouds[4] = np.zeros((0, 3))
+    return RawRig(names, (-1, 0, 1, 2, 0, -1), heads, tips, _moments(clouds), 2.0)
+
+
+def _rigid_motion(raw: RawRig, parents: tuple[int, ...], *, frames: int, seed: int) -> np.ndarray:
+    """F of a tree that only rotates, with a travelling root."""
+    rng = np.random.default_rng(seed)
+    turns = Rotation.from_rotvec(rng.normal(0, 0.4, (frames * len(parents), 3))).as_matrix()
+    turns = turns.reshape(frames, len(parents), 3, 3)
+    maps = np.zeros((frames, len(parents), 3, 4))
+    for j in np.argsort([_depth(parents, k) for k in range(len(parents))], kind="stable"):
+        head = raw.heads[j]
+        local = np.concatenate((turns[:, j], (head - turns[:, j] @ head)[..., None]), -1)
+        if parents[j] < 0:
+            maps[:, j] = local
+            maps[:, j, :, 3] += rng.normal(0, 0.5, (frames, 3))
+        else:
+            above = maps[:, parents[j]]
+            maps[:, j, :, :3] = above[..., :3] @ local[..., :3]
+            maps[:, j, :, 3] = (above[..., :3] @ local[..., 3:])[..., 0] + above[..., 3]
+    return maps
+
+
+def _depth(parents: tuple[int, ...], joint: int) -> int:
+    return 0 if parents[joint] < 0 else 1 + _depth(parents, parents[joint])
+
+
+def test_a_foot_that_is_a_root_hangs_on_the_shin_by_its_place_alone() -> None:
+    raw = _leg()
+    clean = clean_rig(raw, np.zeros((0, 6, 3, 4)))
+    names = [raw.names[j] for j in clean.joints]
+    assert names == ["hips", "thigh", "shin", "foot"]
+    assert clean.parents == (-1, 0, 1, 2)
+    text = "\n".join(clean.changes)
+    assert "pole" in text
+    assert "re-parented foot" in text
+    assert "dropped root control" in text
+
+
+def test_clips_decide_against_the_nearest_bone() -> None:
+    # The foot lies at the shin's end but moves with the hips: it is no foot.
+    raw = _leg()
+    truth = (-1, 0, 1, 2, 0, 1)
+    clean = clean_rig(raw, _rigid_motion(raw, truth, frames=12, seed=3))
+    place = {raw.names[j]: i for i, j in enumerate(clean.joints)}
+    assert clean.parents[place["foot"]] == place["hips"]
+
+
+def test_parents_come_before_children_and_everything_is_carried() -> None:
+    raw = _leg()
+    clean = clean_rig(raw, _rigid_motion(raw, (-1, 0, 1, 2, 0, 3), frames=5, seed=1))
+    assert clean.parents[0] == -1
+    assert all(-1 < parent < joint for joint, parent in enumerate(clean.parents) if joint)
+    assert all(0 <= joint < len(clean.joints) for joint in clean.carrier)
+    assert [clean.joints[clean.carrier[j]] for j in clean.joints] == list(clean.joints)
+
+
+def test_a_tree_of_rotations_is_reproduced_exactly() -> None:
+    raw = _leg()
+    truth = (-1, 0, 1, 2, 0, 3)
+    motion = _rigid_motion(raw, truth, frames=20, seed=2)
+    clean = clean_rig(raw, motion)
+    targets, moments, square = gather_targets(motion, raw.moments, clean.carrier)
+    kept = list(clean.joints)
+    root, rotation, error = fit_rotations(
+        motion[:, kept], targets, square, moments, raw.heads[kept], clean.parents, size=raw.size
+    )
+    np.testing.assert_allclose(rotation, motion[:, kept, :, :3], atol=1e-9)
+    np.testing.assert_allclose(root, (motion[:, kept[0], :, :3] @ raw.heads[kept[0]]) + motion[:, kept[0], :, 3])
+    assert error.max() < 1e-6
+
+
+def _stretched() -> tuple[RawRig, np.ndarray, tuple[int, ...]]:
+    raw = _leg()
+    keep = [1, 2, 3, 5]
+    raw = RawRig(
+        tuple(raw.names[j] for j in keep), (-1, 0, 1, 2), raw.heads[keep], raw.tips[keep], raw.moments[keep], raw.size
+    )
+    motion = _rigid_motion(raw, raw.parents, frames=8, seed=5)
+    motion[..., 3] += np.random.default_rng(6).normal(0, 0.05, motion.shape[:3])
+    return raw, motion, raw.parents
+
+
+def _energy(raw: RawRig, motion: np.ndarray, root: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+    """Σ_j Σ_v w |F x - (R (x - h) + p)|², by the definition."""
+    position = np.empty(motion.shape[:2] + (3,))
+    position[:, 0] = root
+    for j, p in enumerate(raw.parents):
+        if p >= 0:
+            position[:, j] = position[:, p] + rotation[:, p] @ (raw.heads[j] - raw.heads[p])
+    ours = np.concatenate((rotation, (position - (rotation @ raw.heads[..., None])[..., 0])[..., None]), -1)
+    return np.einsum("tjab,jbc,tjac->t", ours - motion, raw.moments, ours - motion)
+
+
+def test_the_fit_is_a_minimum_and_better_than_the_files_own_rotations() -> None:
+    raw, motion, parents = _stretched()
+    targets, moments, square = gather_targets(motion, raw.moments, (0, 1, 2, 3))
+    root, rotation, error = fit_rotations(
+        motion, targets, square, moments, raw.heads, parents, size=raw.size, sweeps=400
+    )
+    reached = _energy(raw, motion, root, rotation)
+    np.testing.assert_allclose(error * raw.size, np.sqrt(reached / raw.moments[:, 3, 3].sum()), rtol=1e-6)
+    first = motion[:, 0, :, :3] @ raw.heads[0] + motion[:, 0, :, 3]
+    assert (reached < 0.9 * _energy(raw, motion, first, nearest_rotation(motion[..., :3]))).all()
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        nudge = Rotation.from_rotvec(rng.normal(0, 0.03, (rotation.shape[0] * rotation.shape[1], 3))).as_matrix()
+        nudged = nudge.reshape(rotation.shape) @ rotation
+        assert (_energy(raw, motion, root + rng.normal(0, 0.01, root.shape), nudged) > reached).all()
+
+
+def test_nearest_rotation_is_the_polar_factor_and_never_a_mirror() -> None:
+    rng = np.random.default_rng(0)
+    turn = Rotation.from_rotvec(rng.normal(0, 1, (50, 3))).as_matrix()
+    stretch = np.eye(3) + 0.3 * rng.normal(0, 1, (50, 3, 1)) * np.swapaxes(rng.normal(0, 1, (50, 3, 1)), 1, 2)
+    stretch = stretch @ np.swapaxes(stretch, 1, 2)
+    np.testing.assert_allclose(nearest_rotation(turn @ stretch), turn, atol=1e-9)
+    mirrored = nearest_rotation(turn @ np.diag([1, 1, -1.0]))
+    np.testing.assert_allclose(np.linalg.det(mirrored), 1)
+
+
+def _scaled_arm(scale: list[float]) -> Builder:
+    """The arm below a node with scale, negative or uneven, with the binding that keeps its shape."""
+    builder = arm()
+    inverse = np.tile(np.eye(4), (2, 1, 1))
+    inverse[1, 1, 3] = -1
+    inverse = np.linalg.inv(np.diag([*scale, 1])) @ np.linalg.inv(np.linalg.inv(inverse))
+    builder.content["nodes"][1]["scale"] = scale
+    builder.content["nodes"][2]["translation"] = (np.array([0, 1, 0]) / scale).tolist()
+    builder.content["nodes"][2]["scale"] = (1 / np.array(scale)).tolist()
+    inverse[1] = np.eye(4)
+    inverse[1, 1, 3] = -1
+    builder.content["skins"][0]["inverseBindMatrices"] = builder.accessor(inverse.transpose(0, 2, 1))
+    return builder
+
+
+@pytest.mark.parametrize("scale", [[1.0, 2.0, 0.5], [-1.0, 1.0, 1.0], [3.0, 3.0, 3.0]])
+def test_scaled_and_mirrored_joints_become_part_of_the_rest_pose(tmp_path: Path, scale: list[float]) -> None:
+    character = load_gltf(_scaled_arm(scale).write(tmp_path / "scaled.glb"))
+    plain = load_gltf(arm().write(tmp_path / "plain.glb"))
+    assert character.skeleton is not None
+    assert plain.skeleton is not None
+    np.testing.assert_allclose(character.mesh.vertices, plain.mesh.vertices, atol=1e-6)
+    np.testing.assert_allclose(character.skeleton.heads, plain.skeleton.heads, atol=1e-6)
+    document = character.source.document
+    moved = original_vertices(document, read_parts(document)[0], 0, np.array([0.5]))
+    assert np.isfinite(moved).all()
+    if scale[0] < 0:
+        assert any("mirrored" in line for line in character.changes)
+    elif len(set(scale)) > 1:
+        assert any("non-uniform scale" in line for line in character.changes)
+
+
+def test_a_file_that_stands_in_another_pose_than_its_bind_pose_rests_in_the_bind_pose(tmp_path: Path) -> None:
+    builder = arm()
+    builder.content["nodes"][2]["rotation"] = [0, 0, float(np.sin(0.5)), float(np.cos(0.5))]
+    character = load_gltf(builder.write(tmp_path / "posed.glb"))
+    np.testing.assert_allclose(character.mesh.vertices, tube()[0], atol=1e-6)
+
+
+def test_a_mesh_that_moves_with_its_node_becomes_a_rig_without_a_skin(tmp_path: Path) -> None:
+    builder = arm()
+    for key in ("JOINTS_0", "WEIGHTS_0"):
+        del builder.content["meshes"][0]["primitives"][0]["attributes"][key]
+    builder.content["nodes"] = [
+        {"name": "body", "mesh": 0, "children": [1]},
+        {"name": "hinge", "children": [2], "translation": [0, 2, 0]},
+        {"name": "lid", "mesh": 0},
+    ]
+    builder.content["scenes"] = [{"nodes": [0]}]
+    del builder.content["skins"]
+    for animation in builder.content["animations"]:
+        animation["channels"][0]["target"]["node"] = 1
+        animation["channels"].append({"sampler": 0, "target": {"node": 0, "path": "rotation"}})
+    character = load_gltf(builder.write(tmp_path / "lid.glb"))
+    assert character.skeleton is not None
+    assert character.skeleton.names == ("body", "hinge")
+    assert character.weights is not None
+    count = len(tube()[0])
+    np.testing.assert_array_equal(character.weights, np.repeat(np.eye(2), count, 0))

@@ -1,0 +1,117 @@
+"""Any right-angled turn, unit and height of a file is found, or taken as told, and can be undone."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from kinema.asset.character import Frame, Skeleton
+from kinema.asset.orientation import apply_frame, find_frame, place_clip, place_skeleton, words
+from kinema.errors import KinemaError
+
+
+def _quadruped() -> tuple[np.ndarray, Skeleton]:
+    """In our world: faces +Z, its left is +X, soles at y = 0."""
+    rng = np.random.default_rng(0)
+    names = ("hips", "spine", "neck", "head", "tail") + tuple(
+        f"{end}_{part}.{side}" for end in ("front", "back") for side in ("L", "R") for part in ("leg", "foot")
+    )
+    heads = [[0, 1, -0.6], [0, 1, 0], [0, 1.1, 0.6], [0, 1.4, 0.9], [0, 1, -0.8]]
+    parents = [-1, 0, 1, 2, 0]
+    for z, above in ((0.6, 1), (-0.6, 0)):
+        for x in (0.2, -0.2):
+            parents += [above, len(parents)]
+            heads += [[x, 0.9, z], [x, 0.1, z]]
+    heads = np.array(heads)
+    tails = heads + [0, -0.05, 0.02]
+    clouds = [head + rng.uniform(-0.1, 0.1, (40, 3)) for head in heads]
+    return np.concatenate(clouds), Skeleton(names, tuple(parents), heads, tails)
+
+
+ROTATIONS = [
+    np.stack((a, b, np.cross(a, b)))
+    for a, b in itertools.product([s * row for row in np.eye(3) for s in (1, -1)], repeat=2)
+    if a @ b == 0
+]
+
+
+@pytest.mark.parametrize("turn", ROTATIONS, ids=lambda turn: "".join(str(int(x)) for x in turn.ravel()))
+def test_all_twenty_four_turns_are_found_from_names(turn: np.ndarray) -> None:
+    vertices, skeleton = _quadruped()
+    frame, _ = find_frame(
+        vertices @ turn.T,
+        Skeleton(skeleton.names, skeleton.parents, skeleton.heads @ turn.T, skeleton.tails @ turn.T),
+    )
+    np.testing.assert_allclose(frame.rotation @ turn, np.eye(3))
+    assert np.linalg.det(frame.rotation) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("unit", "scale"), [(1.0, 1.0), (100.0, 0.01), (1000.0, 0.001), (0.002, 1000.0)])
+def test_units_are_found_and_the_body_stands_on_the_ground(unit: float, scale: float) -> None:
+    vertices, _ = _quadruped()
+    file = (vertices + [0, 3, 0]) * unit
+    frame, lines = find_frame(file, None, up="y", facing="z")
+    assert frame.scale == pytest.approx(scale)
+    placed = apply_frame(frame, file)
+    assert placed[:, 1].min() == pytest.approx(0, abs=1e-9)
+    assert any("stands on y = 0" in line for line in lines)
+
+
+def test_what_is_told_overrides_what_is_found() -> None:
+    vertices, skeleton = _quadruped()
+    frame, _ = find_frame(vertices, skeleton, up="-x", facing="+z", scale=2.5, ground=0.25)
+    np.testing.assert_allclose(frame.rotation @ [-1, 0, 0], [0, 1, 0])
+    np.testing.assert_allclose(frame.rotation @ [0, 0, 1], [0, 0, 1])
+    assert frame.scale == 2.5
+    np.testing.assert_allclose(frame.translation, [0, -0.625, 0])
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"up": "w"}, {"up": "y", "facing": "-y"}, {"scale": 0.0}, {"scale": float("nan")}, {"ground": np.inf}]
+)
+def test_nonsense_is_one_line(wrong: dict) -> None:
+    with pytest.raises(KinemaError):
+        find_frame(_quadruped()[0], None, **wrong)
+
+
+def test_a_mesh_without_names_faces_where_its_head_is_high() -> None:
+    vertices, _ = _quadruped()
+    vertices = np.concatenate((vertices, vertices * [-1, 1, 1]))
+    for turn in (np.eye(3), np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0.0]]), np.diag([-1, 1, -1.0])):
+        frame, _ = find_frame(vertices @ turn.T, None)
+        np.testing.assert_allclose(frame.rotation @ turn, np.eye(3), atol=1e-12)
+
+
+def test_placing_a_skeleton_and_a_clip_commutes_with_posing_it() -> None:
+    from scipy.spatial.transform import Rotation
+
+    from kinema.asset.character import Clip
+
+    rng = np.random.default_rng(0)
+    _, skeleton = _quadruped()
+    frame = Frame(ROTATIONS[7], 0.3, np.array([0.1, 0.2, 0.3]))
+    wxyz = Rotation.random(4 * len(skeleton.names), random_state=1).as_quat().reshape(4, -1, 4)
+    clip = Clip("x", 30.0, rng.normal(0, 1, (4, 3)), wxyz)
+    before = apply_frame(frame, _pose(skeleton, clip).reshape(-1, 3))
+    after = _pose(place_skeleton(skeleton, frame), place_clip(clip, frame)).reshape(-1, 3)
+    np.testing.assert_allclose(after, before, atol=1e-12)
+
+
+def _pose(skeleton, clip) -> np.ndarray:
+    from scipy.spatial.transform import Rotation
+
+    position = np.empty((len(clip.root_position), len(skeleton.names), 3))
+    turn = np.empty((*position.shape, 3))
+    for j, p in enumerate(skeleton.parents):
+        local = Rotation.from_quat(clip.wxyz_parent_joint[:, j][:, [1, 2, 3, 0]]).as_matrix()
+        turn[:, j] = local if p < 0 else turn[:, p] @ local
+        lever = skeleton.heads[j] - skeleton.heads[max(p, 0)]
+        position[:, j] = clip.root_position if p < 0 else position[:, p] + turn[:, p] @ lever
+    return position
+
+
+def test_names_are_cut_into_words() -> None:
+    assert words("FrontLowerLeg.L") == ["front", "lower", "leg", "l"]
+    assert words("mixamorig:LeftUpLeg") == ["mixamorig", "left", "up", "leg"]
+    assert words("IKBackLeg.R") == ["ik", "back", "leg", "r"]
+    assert words("b_Tail02_013") == ["b", "tail"]
