@@ -259,6 +259,7 @@ def _spread(
     """Solve (S + M H) w = M H p for all bones. Sources are the visible nearest bones of each vertex."""
     from scipy.sparse import csc_array, diags_array
     from scipy.sparse.linalg import splu
+    from threadpoolctl import threadpool_limits
 
     stiffness, areas = laplacian(mesh)
     size = max(float(np.ptp(mesh.vertices, axis=0).max()), 1e-300)
@@ -269,8 +270,10 @@ def _spread(
     # Each of several equally near bones gets the whole heat, as in Pinocchio; normalising shares it out.
     right[vertices, bones] = total[vertices]
     system = csc_array(stiffness + diags_array(total))
-    factor = splu(system, permc_spec="COLAMD" if len(total) > 30_000 else "MMD_AT_PLUS_A", diag_pivot_thresh=0.0)
-    weights = np.clip(factor.solve(right), 0, 1)
+    # The blocks of a surface's factor are small: BLAS threads would only wait for each other.
+    with threadpool_limits(1, user_api="blas"):
+        factor = splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        weights = np.clip(factor.solve(right), 0, 1)
     weights[weights < 1e-8] = 0
     return weights / weights.sum(axis=1, keepdims=True)
 
