@@ -36,6 +36,15 @@ class Feet:
     """The last frame repeats the first: the clip may be played round and round."""
 
 
+def without_stills(motion: Motion) -> Motion:
+    """Drop frozen frames at the ends: some clips hold their last pose."""
+    step = motion.angles.detach().diff(dim=0).abs().amax((1, 2)) if len(motion) > 1 else motion.angles.new_zeros(0)
+    moving = (step > 1e-3 * step.max()).nonzero().flatten() if len(step) and step.max() > 1e-6 else step.new_zeros(0)
+    if len(moving) < 2 * SHORTEST:
+        return motion
+    return motion[int(moving[0]) : int(moving[-1]) + 2]
+
+
 def track_feet(rig: Rig, limbs: Limbs, motion: Motion) -> Feet:
     """Follow every leg's contact point."""
     pose = motion.pose(rig).detach().double().cpu().numpy()
@@ -62,8 +71,13 @@ def _soles(
     heights, velocities = np.zeros((len(limbs.legs), len(position))), np.zeros((len(limbs.legs), len(position), 3))
     for i, leg in enumerate(limbs.legs):
         j = leg.joints[-1]
-        points = np.concatenate((leg.contact[None], leg.soles))
+        # A peg rolls over its tip; only a foot has ends to stand on.
+        points = np.concatenate((leg.contact[None], leg.soles)) if leg.foot < len(leg.joints) else leg.contact[None]
         tracks = (rotation[:, j, None] @ points[..., None])[..., 0] + position[:, j, None]
+        if leg.heel is not None:
+            k = leg.joints[leg.foot]
+            heel = (rotation[:, k] @ leg.heel) + position[:, k]
+            tracks = np.concatenate((tracks, heel[:, None]), 1)
         speeds = np.gradient(tracks, axis=0) * fps if len(tracks) > 1 else np.zeros_like(tracks)
         lowest = tracks[..., 1].argmin(1)
         heights[i] = tracks[np.arange(len(tracks)), lowest, 1]

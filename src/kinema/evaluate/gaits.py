@@ -37,6 +37,10 @@ def name_gait(limbs: Limbs, feet: Feet, cycle: Cycle, *, duty: float, speed: flo
     if not pairs:
         return "other"
     alternating = float(np.mean([abs(offset) for offset in pairs]))
+    if alternating > 0.3 and len(limbs.legs) == 2:
+        # Two legs: a run takes more than two leg lengths per cycle, the more the longer its feet stand. (Flight alone
+        # is no measure: motion capture puts soles centimetres off the ground.)
+        return "run" if step > 1.85 + 0.8 * float(np.clip(duty - 0.4, -0.1, 0.2)) else "walk"
     if alternating > 0.3:
         return "walk" if duty >= 0.5 else "run"
     return "hop" if alternating < 0.15 else "other"

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 
 from kinema.asset.character import Character
-from kinema.evaluate.feet import Feet, find_cycle, find_stance, track_feet
+from kinema.evaluate.feet import Feet, find_cycle, find_stance, track_feet, without_stills
 from kinema.evaluate.gaits import name_gait
 from kinema.motion import Motion
 from kinema.rig.kinematics import Rig
@@ -69,6 +69,7 @@ def measure(
     assert character.skeleton is not None
     rig = rig or Rig.from_skeleton(character.skeleton, dtype=torch.float64)
     limbs = limbs or find_limbs(character)
+    motion = without_stills(motion)
     feet = track_feet(rig, limbs, motion)
     cycle = find_cycle(feet)
     stance = find_stance(feet)

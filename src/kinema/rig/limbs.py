@@ -6,7 +6,7 @@ front or above ends in the head.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -38,6 +38,8 @@ class Leg:
     """0 for the foremost pair."""
     foot: int
     """Index into `joints` of the first joint below the ankle whose orientation is the foot's; len(joints): none."""
+    heel: Float[np.ndarray, "3"] | None = None
+    """Back end of a foot of two bones, in the frame of `joints[foot]` [m]; else the soles say it."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,16 @@ def _leg(tree: _Tree, chain: tuple[int, ...]) -> Leg:
     else:
         contact = np.array([x, y, 0.5 * (z[0] + z[1])]) - head
     side: Side = 1 if x > tree.middle else -1
-    return Leg(chain, contact, soles, side, 0, foot)
+    return Leg(chain, contact, soles, side, 0, foot, _heel(tree, chain[foot]) if foot == len(chain) - 2 else None)
+
+
+def _heel(tree: _Tree, j: int) -> np.ndarray:
+    """Below the ankle, as far back as its flesh reaches near the ground."""
+    flesh = tree.points[j]
+    low = flesh[flesh[:, 1] < tree.floor + 0.06 * tree.height]
+    back = float(low[:, 2].min()) if len(low) else float(tree.heads[j][2])
+    height = float(low[:, 1].min()) if len(low) else tree.floor
+    return np.array([tree.heads[j][0], height, min(back, float(tree.heads[j][2]))]) - tree.heads[j]
 
 
 def _ranked(tree: _Tree, legs: list[Leg]) -> list[Leg]:
@@ -247,7 +258,7 @@ def _ranked(tree: _Tree, legs: list[Leg]) -> list[Leg]:
             (leg for leg in legs if leg.side == side),
             key=lambda leg: -float(tree.heads[leg.joints[0]][2] + 0.5 * (tree.heads[leg.joints[-1]] + leg.contact)[2]),
         )
-        result += [Leg(g.joints, g.contact, g.soles, g.side, rank, g.foot) for rank, g in enumerate(ordered)]
+        result += [replace(g, rank=rank) for rank, g in enumerate(ordered)]
     return sorted(result, key=lambda leg: (leg.rank, -leg.side))
 
 
