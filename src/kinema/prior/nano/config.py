@@ -33,4 +33,4 @@ class TrainPrior:
     checkpoint_minutes: float = 3.0
     seed: int = 0
     start_from: Path | None = None
-    """A checkpoint (of the same sizes) to start a new run from, keeping its codec."""
+    """Weights or a checkpoint of the same sizes to start a new run from, keeping their codec."""

@@ -21,7 +21,7 @@ from kinema.gait.captions import caption
 from kinema.prior.nano.codec import Codec, fit_codec, patches
 from kinema.prior.nano.config import TrainPrior
 from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
-from kinema.prior.nano.prior import Reader, fit_reader, save_weights
+from kinema.prior.nano.prior import NanoPrior, Reader, fit_reader, save_weights
 from kinema.prior.nano.shards import SHARD, read_shard, shard_path
 from kinema.prior.nano.text import embed_texts
 
@@ -146,7 +146,12 @@ def _resume(config: TrainPrior, data: Path) -> _Run:
 
     with safe_open(str(start), "pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        header = json.loads(file.metadata()["run"])
+        metadata = file.metadata() or {}
+    if "nano" in metadata:
+        prior = NanoPrior.load(start)
+        prior.model.requires_grad_(True)
+        return _Run(prior.model, _copy(prior.model), _optimizers(prior.model), prior.codec, 0, 0.0)
+    header = json.loads(metadata["run"])
     try:
         model.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
     except RuntimeError:
