@@ -19,6 +19,9 @@ class Skin:
     joints: Int[Tensor, "points influences"]
     weights: Float[Tensor, "points influences"]
     """Rows sum to one; unused places have weight 0."""
+    rest_offsets: Float[Tensor, "points influences 3"] | None = None
+    """Where each joint sees the point, relative to the point itself [m]; weighted they sum to zero. A point inside a
+    face moves exactly as the face's skinned corners say only so (`splat.pose`); None: every joint sees it in place."""
 
     @staticmethod
     def from_dense(
