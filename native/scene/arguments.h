@@ -12,6 +12,7 @@ struct PoseArguments {
     const float *rest;        // count x 3 x 4: rows [half of the covariance | centre]
     const int32_t *joints;    // count x influences
     const float *weights;
+    const float *offsets;          // count x influences x 4: where each joint sees the point, from the point; or null
     float *centers, *covariances;  // frames x count x 3, x 3 x 3
     const float *grad_centers, *grad_covariances;
     float *grad_transforms;

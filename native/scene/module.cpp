@@ -52,8 +52,10 @@ void run(Kernel<Arguments> kernel, const Arguments &arguments, int64_t frames, i
 }
 
 PoseArguments pose_arguments(const Array<const float> &transforms, const Array<const float> &rest,
-                             const Array<const int32_t> &joints, const Array<const float> &weights) {
+                             const Array<const int32_t> &joints, const Array<const float> &weights,
+                             const std::optional<Array<const float>> &offsets) {
     PoseArguments p{};
+    p.offsets = offsets ? offsets->data() : nullptr;
     p.transforms = transforms.data();
     p.rest = rest.data();
     p.joints = joints.data();
@@ -65,8 +67,9 @@ PoseArguments pose_arguments(const Array<const float> &transforms, const Array<c
 }
 
 void pose_forward(Array<const float> transforms, Array<const float> rest, Array<const int32_t> joints,
-                  Array<const float> weights, Array<float> centers, Array<float> covariances, int threads) {
-    PoseArguments p = pose_arguments(transforms, rest, joints, weights);
+                  Array<const float> weights, std::optional<Array<const float>> offsets, Array<float> centers,
+                  Array<float> covariances, int threads) {
+    PoseArguments p = pose_arguments(transforms, rest, joints, weights, offsets);
     p.centers = centers.data();
     p.covariances = covariances.data();
     nb::gil_scoped_release release;
@@ -74,9 +77,10 @@ void pose_forward(Array<const float> transforms, Array<const float> rest, Array<
 }
 
 void pose_backward(Array<const float> transforms, Array<const float> rest, Array<const int32_t> joints,
-                   Array<const float> weights, Array<const float> grad_centers, Array<const float> grad_covariances,
+                   Array<const float> weights, std::optional<Array<const float>> offsets,
+                   Array<const float> grad_centers, Array<const float> grad_covariances,
                    Array<float> grad_transforms, int threads) {
-    PoseArguments p = pose_arguments(transforms, rest, joints, weights);
+    PoseArguments p = pose_arguments(transforms, rest, joints, weights, offsets);
     p.grad_centers = grad_centers.data();
     p.grad_covariances = grad_covariances.data();
     p.grad_transforms = grad_transforms.data();
@@ -193,8 +197,11 @@ void bounds(Array<const float> centers, int64_t step, Array<float> boxes, int th
 }  // namespace
 
 NB_MODULE(_scene, m) {
-    m.def("pose_forward", &pose_forward);
-    m.def("pose_backward", &pose_backward);
+    m.def("pose_forward", &pose_forward, nb::arg("transforms"), nb::arg("rest"), nb::arg("joints"), nb::arg("weights"),
+          nb::arg("offsets").none(), nb::arg("centers"), nb::arg("covariances"), nb::arg("threads"));
+    m.def("pose_backward", &pose_backward, nb::arg("transforms"), nb::arg("rest"), nb::arg("joints"),
+          nb::arg("weights"), nb::arg("offsets").none(), nb::arg("grad_centers"), nb::arg("grad_covariances"),
+          nb::arg("grad_transforms"), nb::arg("threads"));
     m.def("bounds", &bounds);
     m.def("shadow_forward", &shadow_forward);
     m.def("shadow_backward", &shadow_backward);

@@ -29,17 +29,22 @@ static inline Posed pose_one(const PoseArguments &p, const float *T, int64_t n) 
     Posed r;
     const int32_t *joints = p.joints + n * p.influences;
     const float *weights = p.weights + n * p.influences;
-    for (int i = 0; i < 3; ++i) r.m[i] = v4{0, 0, 0, 0};
+    const float *offset = p.offsets ? p.offsets + 4 * n * p.influences : nullptr;
+    v4 shift[3];
+    for (int i = 0; i < 3; ++i) r.m[i] = shift[i] = v4{0, 0, 0, 0};
     for (int64_t k = 0; k < p.influences; ++k) {
         const float *t = T + 12 * int64_t(joints[k]);
         const v4 w = {weights[k], weights[k], weights[k], weights[k]};
         for (int i = 0; i < 3; ++i) r.m[i] += w * load4(t + 4 * i);
+        if (offset)
+            for (int i = 0; i < 3; ++i) shift[i] += w * load4(t + 4 * i) * load4(offset + 4 * k);
     }
     const float *rest = p.rest + 12 * n;
     const v4 h0 = load4(rest), h1 = load4(rest + 4), h2 = load4(rest + 8);
     for (int i = 0; i < 3; ++i) {
         const v4 m = r.m[i];
-        r.a[i] = m[0] * h0 + m[1] * h1 + m[2] * h2 + v4{0, 0, 0, m[3]};
+        const float moved = m[3] + (shift[i][0] + shift[i][1] + shift[i][2]);
+        r.a[i] = m[0] * h0 + m[1] * h1 + m[2] * h2 + v4{0, 0, 0, moved};
     }
     return r;
 }
@@ -87,10 +92,17 @@ void pose_backward(const PoseArguments &p, int64_t frame) {
         }
         const int32_t *joints = p.joints + n * p.influences;
         const float *weights = p.weights + n * p.influences;
+        const float *offset = p.offsets ? p.offsets + 4 * n * p.influences : nullptr;
         for (int64_t k = 0; k < p.influences; ++k) {
             float *t = g_T + 12 * int64_t(joints[k]);
             const v4 w = {weights[k], weights[k], weights[k], weights[k]};
-            for (int i = 0; i < 3; ++i) store4(t + 4 * i, load4(t + 4 * i) + w * g_m[i]);
+            if (offset) {
+                const v4 seen = load4(offset + 4 * k);
+                for (int i = 0; i < 3; ++i)
+                    store4(t + 4 * i, load4(t + 4 * i) + w * (g_m[i] + g_center[i] * seen));
+            } else {
+                for (int i = 0; i < 3; ++i) store4(t + 4 * i, load4(t + 4 * i) + w * g_m[i]);
+            }
         }
     }
 }

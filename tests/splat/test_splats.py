@@ -6,6 +6,7 @@ from torch.testing import assert_close
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.errors import KinemaError
 from kinema.rig.kinematics import Rig, forward_kinematics
+from kinema.skin import Skin, blend, skin_points
 from kinema.splat.cover import INSET, SPREAD
 from kinema.splat.pose import native_scene, pose_splats, pose_splats_torch
 from kinema.splat.splats import Splats
@@ -123,11 +124,30 @@ def test_weights_follow_the_surface_exactly():
     assert_close(share(searched), share(exact), atol=1e-5, rtol=0)
 
 
+def test_points_of_a_face_stay_on_the_skinned_face():
+    character = bent_character()
+    assert character.skeleton is not None
+    rig = Rig.from_skeleton(character.skeleton)
+    places = sample_surface(character.mesh, 400, rng=np.random.default_rng(0))
+    on_surface = torch.from_numpy(places.interpolate(character.mesh.faces, character.mesh.vertices)).float()
+    T = forward_kinematics(rig, rig.heads[:1], torch.tensor([[[0.3, -0.2, 0.5], [1.2, 0.4, -0.7]]]))
+    corners = torch.from_numpy(character.mesh.vertices).float()
+    posed = skin_points(blend(Skin.from_character(character), rig, T), corners)[0].double().numpy()
+    truth = torch.from_numpy(places.interpolate(character.mesh.faces, posed)).float()
+    skin = transfer_weights(character, places)
+    some = torch.zeros(400, 4) + torch.tensor([1.0, 0, 0, 0])
+    splats = Splats(on_surface, torch.full((400, 3), -3.0), some, torch.zeros(400), torch.zeros(400, 1, 3))
+    assert_close(pose_splats(splats, skin, rig, T).centers[0], truth, atol=2e-6, rtol=0)
+    # Plain blending of the weights misses the flat faces by a part of their size.
+    assert (pose_splats(splats, Skin(skin.joints, skin.weights), rig, T).centers[0] - truth).norm(dim=-1).max() > 1e-3
+
+
 def test_posing_has_the_right_gradient():
     character = bent_character()
     splats, skin = splat_character(character, 12, rng=np.random.default_rng(0))
     splats = splats.to(dtype=torch.float64)
-    skin = type(skin)(skin.joints, skin.weights.double())
+    assert skin.rest_offsets is not None
+    skin = Skin(skin.joints, skin.weights.double(), skin.rest_offsets.double())
     assert character.skeleton is not None
     rig = Rig.from_skeleton(character.skeleton, dtype=torch.float64)
 

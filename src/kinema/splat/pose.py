@@ -31,6 +31,8 @@ class PosedSplats:
 def pose_splats(splats: Splats, skin: Skin, rig: Rig, T_world_joint: Float[Tensor, "frames joints 3 4"]) -> PosedSplats:
     """Centres φ(x) and covariances ∇φ Σ ∇φᵀ in every frame.
 
+    Where the skin knows how each joint sees a point (`Skin.rest_offsets`), centres move as the mesh's faces do.
+
     Differentiable in everything. Where only the joints are differentiated, in float32 on the CPU, a native kernel
     does it (`pose_splats_torch` is its twin).
     """
@@ -40,7 +42,10 @@ def pose_splats(splats: Splats, skin: Skin, rig: Rig, T_world_joint: Float[Tenso
     rest = torch.cat((half, splats.centers[..., None]), -1)
     moved = T_world_joint[..., 3] - (T_world_joint[..., :3] @ rig.heads[..., None]).squeeze(-1)
     from_rest = torch.cat((T_world_joint[..., :3], moved[..., None]), -1)
-    return PosedSplats(*_Pose.apply(from_rest.contiguous(), rest, skin.joints.int(), skin.weights.contiguous()))
+    offsets = None if skin.rest_offsets is None else torch.nn.functional.pad(skin.rest_offsets, (0, 1))
+    return PosedSplats(
+        *_Pose.apply(from_rest.contiguous(), rest, skin.joints.int(), skin.weights.contiguous(), offsets)
+    )
 
 
 def pose_splats_torch(
@@ -48,7 +53,11 @@ def pose_splats_torch(
 ) -> PosedSplats:
     """The same, written down."""
     blended = blend(skin, rig, T_world_joint)
-    return PosedSplats(skin_points(blended, splats.centers), skin_covariances(blended, splats.covariances))
+    centers = skin_points(blended, splats.centers)
+    if skin.rest_offsets is not None:
+        turned = T_world_joint[:, skin.joints, :, :3] @ skin.rest_offsets[..., None]
+        centers = centers + (skin.weights[..., None] * turned.squeeze(-1)).sum(-2)
+    return PosedSplats(centers, skin_covariances(blended, splats.covariances))
 
 
 def rest_splats(splats: Splats, *, frames: int = 1) -> PosedSplats:
@@ -77,17 +86,19 @@ def _fast(splats: Splats, skin: Skin, T_world_joint: Tensor) -> bool:
 
 class _Pose(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, from_rest: Tensor, rest: Tensor, joints: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, from_rest: Tensor, rest: Tensor, joints: Tensor, weights: Tensor, offsets: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         frames, count = len(from_rest), len(rest)
         centers, covariances = from_rest.new_empty(frames, count, 3), from_rest.new_empty(frames, count, 3, 3)
-        operands = (from_rest.detach(), rest, joints, weights)
+        operands = (from_rest.detach(), rest, joints, weights, offsets)
         native_scene().pose_forward(*operands, centers, covariances, torch.get_num_threads())
         ctx.save_for_backward(*operands)
         return centers, covariances
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
         operands = ctx.saved_tensors
         grad = torch.empty_like(operands[0])
         native_scene().pose_backward(*operands, *(g.contiguous() for g in grads), grad, torch.get_num_threads())
-        return grad, None, None, None
+        return grad, None, None, None, None

@@ -20,6 +20,10 @@ def transfer_weights(
 ) -> Skin:
     """Each point takes the weights of its nearest surface point, barycentrically.
 
+    Blending them bends a large face that skinned corners would leave flat: the mesh moves the point p = Σ β_b v_b to
+    Σ_b β_b Σ_i w_bi T_i v_b = Σ_i w_i T_i x_i with w_i = Σ_b β_b w_bi and x_i = Σ_b β_b w_bi v_b / w_i, so the offsets
+    x_i - p are kept beside the weights.
+
     Args:
         character: A rigged character.
         places: Where on the surface the points sit (as `Splats.from_mesh` says), or just the points at rest [m].
@@ -30,7 +34,21 @@ def transfer_weights(
     if isinstance(places, Tensor):
         places = nearest_surface(character.mesh, places.detach().double().cpu().numpy())
     dense = places.interpolate(character.mesh.faces, character.weights.astype(np.float64))
-    return Skin.from_dense(dense, most=most)
+    skin = Skin.from_dense(dense, most=most)
+    return Skin(skin.joints, skin.weights, _rest_offsets(character, places, skin))
+
+
+def _rest_offsets(character: Character, places: SurfacePoints, skin: Skin) -> Float[Tensor, "points influences 3"]:
+    assert character.weights is not None
+    corners = character.mesh.faces[places.face]
+    share = places.barycentric[:, :, None] * character.weights[corners[:, :, None], skin.joints.numpy()[:, None, :]]
+    total = share.sum(1)
+    seen = np.einsum("nbk,nbd->nkd", share, character.mesh.vertices[corners]) / np.maximum(total, 1e-12)[..., None]
+    point = places.interpolate(character.mesh.faces, character.mesh.vertices.astype(np.float64))
+    offsets = np.where(total[..., None] > 1e-12, seen - point[:, None], 0.0)
+    # Where `most` has cut influences off, the rest pose must still be the rest pose.
+    weights = skin.weights.double().numpy()[..., None]
+    return torch.from_numpy(offsets - (weights * offsets).sum(1, keepdims=True)).to(skin.weights)
 
 
 def splat_character(character: Character, count: int = 10_000, *, rng: np.random.Generator) -> tuple[Splats, Skin]:

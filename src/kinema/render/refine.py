@@ -1,0 +1,213 @@
+"""Fit Gaussians to views of the mesh: 3DGS optimisation with a fixed budget of Gaussians.
+
+It lives here and not in splat/ because it renders.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.asset.character import Mesh
+from kinema.camera import Cameras
+from kinema.render.follow import View, follow, framing_distance
+from kinema.render.harmonics import sh_colors
+from kinema.render.rasterize import rasterize
+from kinema.render.raycast import raycast
+from kinema.splat.splats import SH_DC, Splats
+from kinema.transforms import quaternion_to_matrix
+
+FOVY_DEG = 35.0
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """How long and against what."""
+
+    views: int = 200
+    size_px: int = 256
+    """Edge of the square views."""
+    samples: int = 2
+    """Rays per pixel along each axis."""
+    steps: int = 500
+    batch: int = 4
+    """Views per step."""
+    density_every: int = 50
+    """Steps between two rounds of pruning and splitting; they end after two thirds of all steps."""
+    patience: int = 3
+    """Stop after this many checks (one per round) without a gain of 0.02 dB on views held back for it."""
+
+
+Progress = Callable[[int, int, float], None]
+"""Called with step, steps and PSNR [dB] after every round."""
+
+
+def orbit_views(
+    mesh: Mesh,
+    count: int,
+    *,
+    size_px: int,
+    rng: np.random.Generator,
+    elevation_deg: tuple[float, float] = (-20.0, 60.0),
+) -> Cameras:
+    """Cameras all around the mesh, each as near as its box allows."""
+    low, high = mesh.vertices.min(0), mesh.vertices.max(0)
+    extent = (high - low).astype(np.float64)
+    # Even in yaw by the golden angle; elevations uniform in height, as on a sphere.
+    yaws = np.mod(rng.uniform(0, 360) + np.arange(count) * 137.50776, 360)
+    rise = np.sin(np.radians(elevation_deg))
+    ups = np.degrees(np.arcsin(rng.permutation(np.linspace(rise[0], rise[1], count))))
+    image = {"width": size_px, "height": size_px}
+    views = tuple(
+        View(
+            float(yaw),
+            float(up),
+            framing_distance(extent, fovy_deg=FOVY_DEG, yaw_deg=float(yaw), elevation_deg=float(up), **image),
+            FOVY_DEG,
+        )
+        for yaw, up in zip(yaws, ups, strict=True)
+    )
+    target = torch.from_numpy((low + high) / 2).float()[None]
+    return follow(target, views, size=float(extent.max()), **image)
+
+
+def render_splats(splats: Splats, cameras: Cameras) -> tuple[Float[Tensor, "v 3 h w"], Float[Tensor, "v h w"]]:
+    """Premultiplied colour and alpha of the cloud at rest."""
+    count = len(cameras)
+    centers = splats.centers.expand(count, -1, -1)
+    covariances = splats.covariances.expand(count, -1, -1, -1)
+    colors = (
+        sh_colors(splats.sh, centers, cameras.position_world)
+        if splats.sh.shape[1] > 1
+        else 0.5 + SH_DC * splats.sh[:, 0]
+    )
+    image = rasterize(centers, covariances, splats.opacities, colors, cameras)
+    return image.features, image.alpha
+
+
+def psnr(a: Float[Tensor, "views 3 h w"], b: Float[Tensor, "views 3 h w"]) -> float:
+    """Mean over the views of -10 log10(MSE) [dB]."""
+    return float((-10 * (a - b).square().mean((1, 2, 3)).clamp(min=1e-12).log10()).mean())
+
+
+def refine(
+    splats: Splats,
+    mesh: Mesh,
+    *,
+    settings: Refinement | None = None,
+    rng: np.random.Generator,
+    progress: Progress | None = None,
+) -> Splats:
+    """The cloud after optimisation against views of the mesh; as many Gaussians as before.
+
+    Gaussians that have become invisible are pruned and their places are given to halves of those whose position
+    still wants to change most. The best state on a few views held back from the fit is returned.
+
+    Args:
+        splats: Where to start (`Splats.from_mesh`).
+        mesh: What to look like.
+        settings: Views, steps and density control.
+        rng: Source of views and order.
+        progress: Called after every round.
+    """
+    cfg = settings or Refinement()
+    cameras = orbit_views(mesh, cfg.views, size_px=cfg.size_px, rng=rng)
+    truth = raycast(mesh, cameras, samples=cfg.samples)
+    held = max(1, cfg.views // 25)
+    size = float(np.ptp(mesh.vertices, axis=0).max())
+    state = _State(splats, size=size, steps=cfg.steps)
+    best, best_db, stale = splats, _score(splats, cameras[:held], truth[:held]), 0
+    queue = np.empty(0, dtype=np.int64)
+    for step in range(cfg.steps):
+        if len(queue) < cfg.batch:
+            queue = held + rng.permutation(cfg.views - held)
+        chosen, queue = torch.from_numpy(np.sort(queue[: cfg.batch])), queue[cfg.batch :]
+        here = Cameras(cameras.T_camera_world[chosen], cameras.focal_center_px[chosen], cfg.size_px, cfg.size_px)
+        # A new backdrop every step: only the right alpha fits all of them.
+        backdrop = torch.from_numpy(rng.random((cfg.batch, 3, 1, 1))).float()
+        target = truth[chosen, :3] + (1 - truth[chosen, 3:]) * backdrop
+        features, alpha = render_splats(state.splats(), here)
+        error = features + (1 - alpha)[:, None] * backdrop - target
+        loss = error.abs().mean() + 2 * error.square().mean()
+        state.step(loss)
+        if (step + 1) % cfg.density_every == 0 or step + 1 == cfg.steps:
+            current = state.frozen()
+            found = _score(current, cameras[:held], truth[:held])
+            if progress is not None:
+                progress(step + 1, cfg.steps, found)
+            stale = 0 if found > best_db + 0.02 else stale + 1
+            if found > best_db:
+                best, best_db = current, found
+            if stale >= cfg.patience:
+                break
+            if step + 1 <= cfg.steps * 2 // 3:
+                state.densify(rng)
+    return best
+
+
+def _score(splats: Splats, cameras: Cameras, truth: Tensor) -> float:
+    with torch.no_grad():
+        features, alpha = render_splats(splats, cameras)
+        white = features + (1 - alpha)[:, None]
+        return psnr(white.clamp(0, 1), truth[:, :3] + 1 - truth[:, 3:])
+
+
+class _State:
+    """The parameters, their optimizer, and how much each Gaussian's position wanted to change."""
+
+    def __init__(self, splats: Splats, *, size: float, steps: int) -> None:
+        values = (splats.centers, splats.scales_log, splats.wxyz, splats.opacity_logit, splats.sh)
+        self.parameters = [value.detach().clone().requires_grad_() for value in values]
+        # 3DGS's rates, the positions' relative to the size of the object.
+        rates = (1.6e-4 * size, 5e-3, 1e-3, 2.5e-2, 1e-2)
+        groups = [{"params": [p], "lr": rate} for p, rate in zip(self.parameters, rates, strict=True)]
+        self.optimizer = torch.optim.Adam(groups, eps=1e-15, betas=(0.9, 0.99), fused=True)
+        self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 0.05 ** (step / steps))
+        self.pull = torch.zeros(len(splats))
+
+    def splats(self) -> Splats:
+        return Splats(*self.parameters)
+
+    def frozen(self) -> Splats:
+        return Splats(*(p.detach().clone() for p in self.parameters))
+
+    def step(self, loss: Tensor) -> None:
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        grad = self.parameters[0].grad
+        assert grad is not None
+        self.pull += grad.norm(dim=-1)
+        self.optimizer.step()
+        self.schedule.step()
+
+    def densify(self, rng: np.random.Generator) -> None:
+        """Give the places of the invisible to halves of the restless; the total stays."""
+        with torch.no_grad():
+            centers, scales_log, wxyz, opacity_logit, sh = self.parameters
+            spread = scales_log.exp()
+            area = spread.topk(2, dim=-1).values.prod(-1)
+            weak = (opacity_logit.sigmoid() < 0.05) | (area * opacity_logit.sigmoid() < 0.02 * area.median())
+            count = min(int(weak.sum()), len(weak) // 10)
+            if count:
+                free = torch.nonzero(weak)[:, 0][:count]
+                pull = self.pull.clone()
+                pull[weak] = -1
+                source = pull.topk(count).indices
+                # Two halves of 5/8 the length, half a deviation apart along the longest axis.
+                longest = spread[source].argmax(-1, keepdim=True)
+                axis = torch.take_along_dim(quaternion_to_matrix(wxyz[source]), longest[:, None], 2).squeeze(-1)
+                reach = 0.5 * torch.take_along_dim(spread[source], longest, 1) * axis
+                shorter = scales_log[source].scatter_add(1, longest, torch.full((count, 1), float(np.log(0.625))))
+                for place in (free, source):
+                    for p in (wxyz, opacity_logit, sh):
+                        p[place] = p[source]
+                    scales_log[place] = shorter
+                centers[free] = centers[source] + reach
+                centers[source] -= reach
+                for p in self.parameters:
+                    for moment in ("exp_avg", "exp_avg_sq"):
+                        self.optimizer.state[p][moment][free] = 0
+            self.pull.zero_()
