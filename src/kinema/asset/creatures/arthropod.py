@@ -4,7 +4,7 @@ import numpy as np
 
 from kinema.asset.creatures.builder import Builder, side
 from kinema.asset.creatures.field import Body, Eye, Shell
-from kinema.asset.creatures.proportions import Arthropod
+from kinema.asset.creatures.proportions import Arthropod, Number
 
 PAIRS = {3: ("front", "middle", "hind"), 4: ("front", "second", "third", "hind")}
 """Names of the legs from head to tail."""
@@ -32,7 +32,7 @@ def arthropod(p: Arthropod) -> Body:
     pole = root - [0, -0.12 * abdomen_r, p.waist * unit + 0.9 * abdomen_r]
     end = pole - [0, 0.1 * abdomen_r, 1.5 * abdomen_r]
     joint = build.joint("abdomen", 0, root, end)
-    limb = build.limb([joint], 0.5 * p.waist * unit + 0.15 * thorax_r)
+    limb = build.limb([joint], 0.5 * max(p.waist, 0.0) * unit + 0.15 * thorax_r)
     stem = max(0.22 * thorax_r, 0.35 * p.waist * unit)
     build.blob(root, pole, stem, stem, coat.base, limb=limb, blend=melt)
     build.blob(pole, pole - [0, 0, 0.55 * abdomen_r], 0.95 * abdomen_r, 0.8 * abdomen_r, coat.accent, limb=limb,
@@ -40,18 +40,26 @@ def arthropod(p: Arthropod) -> Body:
 
     for index, pair in enumerate(PAIRS[p.legs]):
         share = 1 - 2 * index / (p.legs - 1)
-        _pair(build, p, pair, share, middle)
+        _pair(build, p, pair, share, middle, pole - [0, 0, 0.25 * abdomen_r])
     _face(build, p, center, head_r)
     return build.build()
 
 
-def _pair(build: Builder, p: Arthropod, pair: str, share: float, middle: np.ndarray) -> None:
-    """Two legs; `share` runs from 1 at the front pair to -1 at the hind one."""
+def _clearance(start: np.ndarray, azimuth: Number, center: np.ndarray) -> float:
+    """Distance of `center` from the ray of a leg, seen from above [m]."""
+    offset = center - start
+    return float(abs(offset[0] * np.sin(azimuth) - offset[2] * np.cos(azimuth)))
+
+
+def _pair(build: Builder, p: Arthropod, pair: str, share: Number, middle: np.ndarray, abdomen: np.ndarray) -> None:
+    """Two legs; `share` runs from 1 at the front pair to -1 at the hind one, which keeps clear of the abdomen."""
     unit, coat = p.body, p.coat
     r = p.leg_radius * unit
     azimuth = np.deg2rad(p.fan * share)
+    start = middle + np.array([0.62 * p.thorax, -0.1 * p.thorax, 0.62 * p.thorax * p.stretch * share]) * unit
+    while share < 0 and azimuth < -0.1 and _clearance(start, azimuth, abdomen) < p.abdomen * unit + 1.6 * r:
+        azimuth *= 0.94
     out = np.array([np.cos(azimuth), 0.0, np.sin(azimuth)])
-    start = middle + np.array([0.5 * p.thorax, -0.15 * p.thorax, 0.62 * p.thorax * p.stretch * share]) * unit
     reach = p.reach * unit * (1.0 + 0.12 * abs(share))
     knee = start + 0.42 * reach * out
     knee[1] = p.knee * unit

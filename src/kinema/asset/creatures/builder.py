@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinema.asset.creatures.field import CORE, Blob, Body, Eye, Limb, Shell
-from kinema.asset.creatures.proportions import Rgb
+from kinema.asset.creatures.proportions import Number, Rgb
 
 
 class Builder:
@@ -44,13 +44,13 @@ class Builder:
         self,
         a: np.ndarray,
         b: np.ndarray,
-        radius_a: float,
-        radius_b: float,
+        radius_a: Number,
+        radius_b: Number,
         color: Rgb,
         *,
         limb: int = CORE,
         blend: float,
-        scale: tuple[float, float, float] = (1.0, 1.0, 1.0),
+        scale: tuple[Number, Number, Number] = (1.0, 1.0, 1.0),
         sharp: float = 2.0,
     ) -> None:
         color_array = np.asarray(color, dtype=np.float64)
@@ -62,19 +62,18 @@ class Builder:
         self,
         a: np.ndarray,
         b: np.ndarray,
-        radius_a: float,
-        radius_b: float,
+        radius_a: Number,
+        radius_b: Number,
         color: Rgb,
         *,
-        soft: float,
+        soft: Number,
         limb: int = -2,
-        scale: tuple[float, float, float] = (1.0, 1.0, 1.0),
+        scale: tuple[Number, Number, Number] = (1.0, 1.0, 1.0),
     ) -> None:
         """Paint; `limb` restricts it to one part (CORE or a limb), -2 to none."""
         ends = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-        self.marks.append(
-            Blob(*ends, float(radius_a), float(radius_b), np.asarray(color, dtype=float), limb, soft, scale)
-        )
+        rgb, stretch = np.asarray(color, dtype=np.float64), (float(scale[0]), float(scale[1]), float(scale[2]))
+        self.marks.append(Blob(*ends, float(radius_a), float(radius_b), rgb, limb, float(soft), stretch))
 
     def build(self) -> Body:
         return Body(
@@ -91,7 +90,7 @@ class Builder:
         )
 
 
-def forward(angle_deg: float) -> np.ndarray:
+def forward(angle_deg: Number) -> np.ndarray:
     """Unit vector in the plane of symmetry, `angle_deg` above straight ahead."""
     angle = np.deg2rad(angle_deg)
     return np.array([0.0, np.sin(angle), np.cos(angle)])

@@ -6,7 +6,7 @@ import numpy as np
 
 from kinema.asset.creatures.builder import Builder, forward, side
 from kinema.asset.creatures.field import CORE, Shell
-from kinema.asset.creatures.proportions import Rgb, Vertebrate
+from kinema.asset.creatures.proportions import Number, Rgb, Vertebrate
 
 BONE: Rgb = (0.90, 0.86, 0.76)
 DARK: Rgb = (0.16, 0.14, 0.14)
@@ -23,12 +23,12 @@ def add_extras(build: Builder, p: Vertebrate, head: int, skull: np.ndarray) -> N
 
 
 def _shell(
-    build: Builder, path: np.ndarray, radii: list[float], color: Rgb, joint: int, tip: Rgb | None = None
+    build: Builder, path: np.ndarray, radii: list[Number], color: Rgb, joint: int, tip: Rgb | None = None
 ) -> None:
     """A tube on both sides, mirrored."""
-    last = None if tip is None else np.asarray(tip, dtype=float)
+    first, last = np.asarray(color, dtype=float), None if tip is None else np.asarray(tip, dtype=float)
     for sign in (1.0, -1.0):
-        build.shells.append(Shell(side(path, sign), np.asarray(radii), np.asarray(color, dtype=float), joint, last))
+        build.shells.append(Shell(side(path, sign), np.asarray(radii, dtype=float), first, joint, last))
 
 
 def _horns(build: Builder, p: Vertebrate, head: int, middle: np.ndarray) -> None:
@@ -249,8 +249,8 @@ def _plumage(build: Builder, p: Vertebrate, head: int, middle: np.ndarray) -> No
     hips = build.heads[0]
     up, back = forward(p.pitch), forward(p.pitch + 90)
     for sign in (1.0, -1.0):
-        at = hips + 0.3 * unit * up + [sign * 0.12 * unit, 0.02 * unit, 0]
-        build.blob(at, at - 0.35 * unit * up, 1.05 * p.belly * unit, 0.8 * p.rump * unit, color, blend=0.1 * unit)
+        at = hips + 0.3 * unit * up + [sign * 0.08 * unit, 0.05 * unit, 0]
+        build.blob(at, at - 0.35 * unit * up, 0.95 * p.belly * unit, 0.75 * p.rump * unit, color, blend=0.1 * unit)
     tip = p.coat.tail_tip or color
     rear = hips - 0.55 * unit * up + 0.05 * unit * back
     build.blob(hips, rear, 0.9 * p.rump * unit, 0.55 * p.rump * unit, tip, blend=0.1 * unit)

@@ -4,7 +4,7 @@ import numpy as np
 
 from kinema.asset.creatures.builder import Builder, forward, side
 from kinema.asset.creatures.field import Eye, Shell
-from kinema.asset.creatures.proportions import Ears, Vertebrate
+from kinema.asset.creatures.proportions import Ears, Number, Vertebrate
 
 
 def add_face(build: Builder, p: Vertebrate, head: int, skull: np.ndarray) -> None:
@@ -61,7 +61,7 @@ def _ear(build: Builder, p: Vertebrate, ears: Ears, head: int, middle: np.ndarra
     inner = root - 0.3 * radius * direction
     tip = root + length * direction
     thin = (1.0, 1.0, 0.42)
-    radii = {
+    thick, thin_end = {
         "pointed": (width, 0.3 * width),
         "round": (0.9 * width, 0.9 * width),
         "long": (0.75 * width, 0.6 * width),
@@ -74,23 +74,23 @@ def _ear(build: Builder, p: Vertebrate, ears: Ears, head: int, middle: np.ndarra
         tip = root + length * np.array([0.35, -0.9, 0.05])
         thin = (0.45, 1.0, 1.0)
     if ears.kind == "fan":
-        root = middle + radius * np.array([0.8, 0.1, -0.35])
+        root = middle + radius * np.array([0.75, 0.35, -0.30])
         inner = root - [0.15 * radius, 0, 0]
-        tip = root + length * np.array([0.80, -0.12, -0.50])
-        thin = (0.8, 1.25, 0.30)
+        tip = root + length * np.array([0.84, -0.06, -0.42])
+        thin = (0.9, 1.2, 0.30)
     joint = build.joint(f"{name}_ear", head, side(inner, sign), side(tip, sign))
     limb = build.limb([joint], 0.35 * width)
-    build.blob(side(inner, sign), side(tip, sign), *radii, color, limb=limb, blend=0.01 * unit, scale=thin)
+    build.blob(side(inner, sign), side(tip, sign), thick, thin_end, color, limb=limb, blend=0.01 * unit, scale=thin)
 
 
 def ball(
     center: np.ndarray,
-    radius: float,
+    radius: Number,
     color: np.ndarray,
     joint: int,
     *,
     rings: int = 7,
-    scale: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    scale: tuple[Number, Number, Number] = (1.0, 1.0, 1.0),
 ) -> Shell:
     """A sphere as a shell of rings about the vertical."""
     angle = np.linspace(0, np.pi, rings)

@@ -6,9 +6,10 @@ One row of the species table is one of these; a random creature is a blend of ro
 from dataclasses import dataclass, field
 from typing import Literal
 
+Number = float | int
 Rgb = tuple[float, float, float]
 Family = Literal["biped", "quadruped", "bird", "hexapod", "octopod"]
-Bones = tuple[tuple[float, float], ...]
+Bones = tuple[tuple[Number, Number], ...]
 """(length, angle) of a leg's bones from the top; the angle is from straight down, forwards positive. The last one is
 the foot on the ground. Lengths are relative: the leg is scaled to reach the ground."""
 
@@ -23,7 +24,7 @@ SOLE_FRONT: Bones = ((0.42, -18), (0.46, 9), (0.18, 72))
 HUMAN_LEG: Bones = ((0.49, 3), (0.46, -4), (0.22, 76))
 HOP_HIND: Bones = ((0.42, 62), (0.52, -48), (0.46, 82))
 HOP_FRONT: Bones = ((0.36, -30), (0.44, 10), (0.16, 70))
-BIRD_LEG: Bones = ((0.26, 52), (0.40, -30), (0.34, 12), (0.17, 84))
+BIRD_LEG: Bones = ((0.30, 40), (0.40, -28), (0.34, 12), (0.17, 84))
 THEROPOD_LEG: Bones = ((0.38, 36), (0.38, -36), (0.24, 16), (0.20, 80))
 KNUCKLE_FRONT: Bones = ((0.44, -8), (0.44, 6), (0.13, 28))
 SPRAWL_LEG: Bones = ((0.45, 0), (0.45, 5), (0.30, 70))
@@ -40,7 +41,7 @@ class Coat:
     """Lower half of the limbs ("socks")."""
     feet: Rgb | None = None
     muzzle: Rgb | None = None
-    muzzle_from: float = 0.1
+    muzzle_from: Number = 0.1
     """Where the muzzle's colour begins between skull and nose; from below 0.5 on the upper side stays as it is."""
     head: Rgb | None = None
     ear: Rgb | None = None
@@ -58,46 +59,46 @@ class Coat:
 
 @dataclass(frozen=True)
 class Neck:
-    length: float = 0.35
-    angle: float = 40
+    length: Number = 0.35
+    angle: Number = 40
     """Above the horizontal."""
-    base: float = 0.16
-    top: float = 0.11
+    base: Number = 0.16
+    top: Number = 0.11
     bones: int = 1
-    curve: float = 0
+    curve: Number = 0
     """Change of angle from the first to the last bone."""
 
 
 @dataclass(frozen=True)
 class Head:
-    radius: float = 0.15
-    snout: float = 0.20
+    radius: Number = 0.15
+    snout: Number = 0.20
     """From the middle of the skull to the tip of the nose."""
-    snout_base: float = 0.10
-    snout_tip: float = 0.06
-    pitch: float = -18
+    snout_base: Number = 0.10
+    snout_tip: Number = 0.06
+    pitch: Number = -18
     """Of the snout above the horizontal."""
-    height: float = 1.0
+    height: Number = 1.0
     """Of the skull, relative to its width."""
-    eye: float = 0.2
+    eye: Number = 0.2
     """Radius relative to the skull's."""
-    eye_side: float = 55
+    eye_side: Number = 55
     """0 looks ahead, 90 sideways."""
-    eye_up: float = 28
+    eye_up: Number = 28
 
 
 @dataclass(frozen=True)
 class Tail:
-    length: float = 0.6
-    angle: float = -35
+    length: Number = 0.6
+    angle: Number = -35
     """Of its root above the horizontal, pointing backwards."""
-    curl: float = 0
+    curl: Number = 0
     """Change of angle from root to tip."""
-    base: float = 0.05
-    tip: float = 0.02
-    bush: float = 0
+    base: Number = 0.05
+    tip: Number = 0.02
+    bush: Number = 0
     """Radius of a brush along its outer bones."""
-    flat: float = 1.0
+    flat: Number = 1.0
     """Width relative to height: a fan of feathers is thin."""
     bones: int = 3
 
@@ -105,9 +106,9 @@ class Tail:
 @dataclass(frozen=True)
 class Ears:
     kind: Literal["pointed", "round", "long", "floppy", "fan"]
-    length: float
-    width: float
-    spread: float = 35
+    length: Number
+    width: Number
+    spread: Number = 35
     """From straight up to the side."""
 
 
@@ -115,12 +116,12 @@ class Ears:
 class Arms:
     """Fore limbs that do not carry: arms or wings."""
 
-    length: float = 0.8
-    spread: float = 40
+    length: Number = 0.8
+    spread: Number = 40
     """From straight down to the side."""
-    forward: float = 8
-    radius: float = 0.06
-    hand: float = 0.06
+    forward: Number = 8
+    radius: Number = 0.06
+    hand: Number = 0.06
     wing: bool = False
 
 
@@ -136,31 +137,31 @@ class Vertebrate:
     """Two or four legs under a trunk that may stand at any angle: dogs, humans, birds and dinosaurs alike."""
 
     family: Family
-    speed: float
+    speed: Number
     """Typical walk [m/s]."""
-    trunk: float
+    trunk: Number
     """From the hip joints to the shoulders [m]."""
-    leg: float
+    leg: Number
     """Height of the hip joints."""
     hind: Bones
     front: Bones | Arms | None
-    pitch: float = 0
+    pitch: Number = 0
     """Of the trunk above the horizontal."""
-    chest: float = 0.24
-    belly: float = 0.20
-    rump: float = 0.20
-    width: float = 0.85
+    chest: Number = 0.24
+    belly: Number = 0.20
+    rump: Number = 0.20
+    width: Number = 0.85
     """Of the trunk, relative to its depth."""
-    sag: float = 0.02
-    thigh: float = 0.13
-    shank: float = 0.045
+    sag: Number = 0.02
+    thigh: Number = 0.13
+    shank: Number = 0.045
     """Radius at the ankle."""
-    paw: float = 0.055
-    fore: float = 0.85
+    paw: Number = 0.055
+    fore: Number = 0.85
     """Thickness of the fore legs relative to the hind ones."""
-    stance: float = 0.13
+    stance: Number = 0.13
     """Of the feet from the middle."""
-    sprawl: float = 0
+    sprawl: Number = 0
     """Of the upper leg from hanging to sideways."""
     neck: Neck = field(default_factory=Neck)
     head: Head = field(default_factory=Head)
@@ -175,29 +176,29 @@ class Arthropod:
     """Pairs of jointed legs around a low body; lengths in body lengths."""
 
     family: Family
-    speed: float
-    body: float
+    speed: Number
+    body: Number
     """Length without legs [m]."""
     legs: int
     """Pairs."""
-    reach: float
+    reach: Number
     """Of the feet, sideways from the middle."""
-    height: float
+    height: Number
     """Of the body."""
-    knee: float
+    knee: Number
     """Height of the knees."""
-    abdomen: float
-    thorax: float
-    head: float
-    leg_radius: float
-    waist: float = 0.04
-    stretch: float = 1.0
+    abdomen: Number
+    thorax: Number
+    head: Number
+    leg_radius: Number
+    waist: Number = 0.04
+    stretch: Number = 1.0
     """Length of the thorax relative to its width."""
-    fan: float = 50
+    fan: Number = 50
     """How far the first and the last pair point ahead and back."""
-    feelers: float = 0
+    feelers: Number = 0
     eyes: int = 2
-    eye: float = 0.2
+    eye: Number = 0.2
     """Radius relative to the head's."""
     coat: Coat = field(default_factory=Coat)
 

@@ -79,8 +79,8 @@ SPECIES: dict[str, Proportions] = {
         neck=Neck(0.58, 48, 0.20, 0.125, bones=2, curve=-6), head=Head(0.135, 0.48, 0.115, 0.082, -46),
         tail=Tail(0.6, -65, -15, 0.035, 0.03, bush=0.05, bones=3), ears=Ears("round", 0.11, 0.05, 24),
         extras=("mane",),
-        coat=Coat(WHITE, feet=BLACK, muzzle=(0.22, 0.20, 0.20), muzzle_from=0.6, tail_tip=BLACK, mane=BLACK, pattern="stripes",
-                  accent=BLACK),
+        coat=Coat(WHITE, feet=BLACK, muzzle=(0.22, 0.20, 0.20), muzzle_from=0.6, tail_tip=BLACK, mane=BLACK,
+                  pattern="stripes", accent=BLACK),
     ),
     "deer": Vertebrate(
         family="quadruped", speed=1.3, trunk=0.80, leg=1.15, hind=HOOF_HIND, front=HOOF_FRONT,
@@ -122,8 +122,8 @@ SPECIES: dict[str, Proportions] = {
         tail=Tail(0.62, -72, -8, 0.03, 0.018, bush=0.045, bones=3), ears=Ears("pointed", 0.13, 0.05, 68),
         extras=("ossicones", "mane"),
         coat=Coat((0.93, 0.82, 0.58), legs=(0.97, 0.93, 0.84), feet=(0.25, 0.18, 0.14), muzzle=(0.80, 0.68, 0.50),
-                  muzzle_from=0.5, head=(0.90, 0.74, 0.48), tail_tip=(0.15, 0.11, 0.09), mane=(0.50, 0.27, 0.13), pattern="net",
-                  accent=(0.60, 0.34, 0.16)),
+                  muzzle_from=0.5, head=(0.90, 0.74, 0.48), tail_tip=(0.15, 0.11, 0.09), mane=(0.50, 0.27, 0.13),
+                  pattern="net", accent=(0.60, 0.34, 0.16)),
     ),
     "camel": Vertebrate(
         family="quadruped", speed=1.3, trunk=1.25, leg=1.22, hind=HOOF_HIND, front=HOOF_FRONT,
@@ -293,7 +293,7 @@ SPECIES: dict[str, Proportions] = {
     ),
     "beetle": Arthropod(
         family="hexapod", speed=0.06, body=0.03, legs=3, reach=0.62, height=0.30, knee=0.36, abdomen=0.27, thorax=0.20,
-        head=0.14, leg_radius=0.03, waist=-0.08, stretch=1.6, fan=56, feelers=0.22, eyes=2, eye=0.22,
+        head=0.14, leg_radius=0.03, waist=-0.08, stretch=1.5, fan=40, feelers=0.22, eyes=2, eye=0.22,
         coat=Coat((0.12, 0.14, 0.16), accent=(0.15, 0.35, 0.25)),
     ),
 }  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kinema.asset.creatures.proportions import Arms, Arthropod, Coat, Proportions, Rgb, Tail, Vertebrate
+from kinema.asset.creatures.proportions import Arms, Arthropod, Bones, Coat, Proportions, Rgb, Tail, Vertebrate
 
 ANGLES = {"pitch", "angle", "curve", "curl", "spread", "forward", "sprawl", "eye_side", "eye_up", "fan"}
 """Fields in degrees: they are shaken by adding, lengths by a factor."""
@@ -40,9 +40,7 @@ def shake(value: Any, rng: np.random.Generator, *, amount: float, name: str = ""
     return float(value * np.exp(amount * rng.normal()))
 
 
-def shake_leg(
-    bones: tuple[tuple[float, float], ...], rng: np.random.Generator, *, amount: float
-) -> tuple[tuple[float, float], ...]:
+def shake_leg(bones: Bones, rng: np.random.Generator, *, amount: float) -> Bones:
     """Bones longer or shorter, and the whole leg straighter or more crouched; the foot keeps its angle."""
     crouch = float(np.exp(1.2 * amount * rng.normal()))
     changed = [(float(l * np.exp(0.6 * amount * rng.normal())), float(a * crouch)) for l, a in bones[:-1]]
@@ -65,10 +63,10 @@ def vary(proportions: Proportions, rng: np.random.Generator, *, amount: float) -
     p = replace(
         p,
         width=float(np.clip(p.width, 0.6, 1.5)),
-        leg=max(p.leg, 1.15 * p.belly),
+        leg=max(p.leg, (1.9 if p.family == "bird" else 1.15) * p.belly),
         sag=min(p.sag, 0.06),
         sprawl=max(p.sprawl, 0.0) if proportions.sprawl else 0.0,
-        thigh=float(np.clip(p.thigh, 0.3 * trunk, 0.9 * p.rump)) * min(1.0, most / legs),
+        thigh=float(np.clip(p.thigh, 0.42 * trunk, 0.9 * p.rump)) * min(1.0, most / legs),
     )
     p = replace(p, shank=float(np.clip(p.shank, 0.2 * p.thigh, 0.85 * p.thigh)))
     p = replace(p, paw=float(np.clip(p.paw, p.shank, 2 * p.shank + 0.01)))
@@ -94,6 +92,12 @@ def _off_the_ground(p: Vertebrate, tail: Tail) -> Tail:
     drop = -sum(np.sin(np.deg2rad(angle)) for angle in angles) / tail.bones
     room = p.leg - tail.base
     return replace(tail, length=room / drop) if drop > 0.05 and tail.length * drop > room else tail
+
+
+def shade_coat(coat: Coat, rng: np.random.Generator) -> Coat:
+    """The same coat a little lighter or darker, as two animals of one litter have it."""
+    turn, light = rng.normal(0, 0.012), float(np.exp(rng.normal(0, 0.12)))
+    return _recolor(coat, lambda rgb: _shift(rgb, turn, 1.0, light))
 
 
 def random_coat(coat: Coat, rng: np.random.Generator) -> Coat:

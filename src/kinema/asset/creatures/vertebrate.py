@@ -6,7 +6,7 @@ from kinema.asset.creatures.builder import Builder, forward, side
 from kinema.asset.creatures.extras import add_extras
 from kinema.asset.creatures.face import add_face
 from kinema.asset.creatures.field import CORE, Body
-from kinema.asset.creatures.proportions import Arms, Bones, Vertebrate
+from kinema.asset.creatures.proportions import Arms, Bones, Number, Vertebrate
 
 
 def vertebrate(p: Vertebrate) -> Body:
@@ -83,7 +83,11 @@ def _legs(build: Builder, p: Vertebrate, which: str, bones: Bones, parent: int, 
     names = ("upper", "lower", "foot", "toes")[: len(bones)]
     prefix = "" if p.family == "biped" or isinstance(p.front, Arms) or p.front is None else f"{which}_"
     part = "leg_" if not prefix else ""
-    start = np.array([min(p.stance * unit, 0.75 * trunk * p.width), top[1] - 0.12 * trunk, top[2]])
+    # The thigh shows on the flank: a hip inside a thick trunk would pull its skin along instead of bending.
+    flank = max(trunk, 0.92 * p.belly * unit if which == "hind" and p.family == "bird" else 0.0) * p.width
+    out = max(min(p.stance * unit, 0.75 * trunk * p.width), 1.1 * flank - thigh)
+    drop = 0.38 if which == "front" else 0.5 if p.family == "bird" else 0.2
+    start = np.array([out, top[1] - drop * trunk, top[2]])
     nodes = leg_nodes(bones, start, sole=0.55 * paw, out=p.stance * unit, sprawl=p.sprawl)
     count = len(nodes)
     knee = 0.42 * thigh + 0.58 * shank
@@ -107,7 +111,7 @@ def _legs(build: Builder, p: Vertebrate, which: str, bones: Bones, parent: int, 
             build.blob(heel, toe, 0.85 * paw, paw, colors[-1], limb=limb, blend=soft, scale=(1.1, 0.8, 1), sharp=boxy)
 
 
-def leg_nodes(bones: Bones, start: np.ndarray, *, sole: float, out: float, sprawl: float) -> list[np.ndarray]:
+def leg_nodes(bones: Bones, start: np.ndarray, *, sole: float, out: float, sprawl: Number) -> list[np.ndarray]:
     """Joint positions of a left leg: scaled to reach the ground, turned so that the ankle is under the hip.
 
     Args:
@@ -147,14 +151,14 @@ def _arms(build: Builder, p: Vertebrate, arms: Arms, parent: int, shoulders: np.
     out, ahead = np.deg2rad(arms.spread), np.deg2rad(arms.forward)
     up = forward(p.pitch)
     if arms.wing:
-        hang = np.array([0.35, -0.25 * 1, -1.0]) / np.linalg.norm([0.35, 0.25, 1.0])
+        hang = np.array([0.16, -0.25, -1.0]) / np.linalg.norm([0.16, 0.25, 1.0])
         upper, fore = hang, hang
     else:
         upper = np.array([np.sin(out), -np.cos(out) * np.cos(ahead), np.cos(out) * np.sin(ahead)])
         bend = ahead + np.deg2rad(14 if p.pitch > 70 else 35)
         fore = np.array([np.sin(out) * 0.95, -np.cos(out) * np.cos(bend), np.cos(out) * np.sin(bend)])
         fore /= np.linalg.norm(fore)
-    reach = p.chest * p.width * (0.92 if p.pitch > 70 else 0.62)
+    reach = p.width * (max(p.chest, p.belly) if arms.wing else 0.92 * p.chest if p.pitch > 70 else 0.86 * p.chest)
     start = shoulders + np.array([reach * unit, 0, 0]) - (0.10 if p.pitch > 70 else 0.22) * unit * up
     elbow = start + 0.44 * length * upper
     wrist = elbow + 0.40 * length * fore
@@ -191,7 +195,8 @@ def _tail(build: Builder, p: Vertebrate, hips: np.ndarray, up: np.ndarray, back:
     tail = p.tail
     assert tail is not None
     unit, coat = p.trunk, p.coat
-    root = hips - 0.75 * p.rump * unit * up + 0.45 * (p.rump - tail.base) * unit * back
+    reach = (0.9 if tail.base < 0.5 * p.rump else 0.7) * p.rump
+    root = hips - reach * unit * up + 0.4 * (p.rump - tail.base) * unit * back
     nodes = [root]
     angle = 180 - tail.angle
     for _ in range(tail.bones):
@@ -210,7 +215,7 @@ def _tail(build: Builder, p: Vertebrate, hips: np.ndarray, up: np.ndarray, back:
     for k in range(tail.bones):
         build.blob(nodes[k], nodes[k + 1], radii[k], radii[k + 1], color, limb=limb, blend=0.02 * unit, scale=flat)
     if coat.tail_tip:
-        start = nodes[-2] + (0.3 if tail.bones > 2 else 0.0) * (nodes[-1] - nodes[-2])
-        reach = max(radii[-2], radii[-1])
-        build.mark(start + 0.5 * (nodes[-1] - start), nodes[-1] + 0.5 * reach * forward(angle), 1.5 * reach, 1.5 * reach,
-                   coat.tail_tip, soft=0.02 * unit, limb=limb)  # fmt: skip
+        start = nodes[-2] + (0.65 if tail.bones > 2 else 0.5) * (nodes[-1] - nodes[-2])
+        reach = 1.5 * max(radii[-2], radii[-1])
+        end = nodes[-1] + reach / 3 * forward(angle)
+        build.mark(start, end, reach, reach, coat.tail_tip, soft=0.02 * unit, limb=limb)

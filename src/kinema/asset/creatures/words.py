@@ -8,9 +8,9 @@ import numpy as np
 
 from kinema.asset.character import Character
 from kinema.asset.creatures.generate import Detail, generate
-from kinema.asset.creatures.proportions import Arms, Arthropod, Coat, Family, Proportions, Rgb, Vertebrate
+from kinema.asset.creatures.proportions import Arms, Arthropod, Coat, Family, Number, Proportions, Rgb, Vertebrate
 from kinema.asset.creatures.table import ALSO, SPECIES
-from kinema.asset.creatures.variation import mix, random_coat, vary
+from kinema.asset.creatures.variation import mix, random_coat, shade_coat, vary
 from kinema.errors import KinemaError
 
 
@@ -20,7 +20,7 @@ class Species:
 
     name: str
     family: Family
-    speed: float
+    speed: Number
     """Typical walk [m/s]."""
 
 
@@ -51,7 +51,9 @@ def creature(words: str, *, seed: int | None = None, detail: Detail = "full") ->
     name, used = _find_species(tokens, words)
     row = SPECIES[name]
     if seed is not None:
-        row = vary(row, np.random.default_rng(seed), amount=0.07)
+        rng = np.random.default_rng(seed)
+        row = vary(row, rng, amount=0.07)
+        row = replace(row, coat=shade_coat(row.coat, rng))
     for token in tokens:
         if token in COLORS:
             row = replace(row, coat=_colored(row.coat, COLORS[token], species=name, token=token))
@@ -65,7 +67,7 @@ def creature(words: str, *, seed: int | None = None, detail: Detail = "full") ->
 
 
 def random_creature(
-    rng: np.random.Generator, *, family: Family | None = None, detail: Detail = "low", amount: float = 0.22
+    rng: np.random.Generator, *, family: str | None = None, detail: Detail = "low", amount: float = 0.22
 ) -> Character:
     """A creature that is in no table: two related rows blended, every proportion shaken, new colours.
 
