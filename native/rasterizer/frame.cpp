@@ -45,10 +45,11 @@ uint32_t float_bits(float x) {
 // Channels of a pass: 0, 1, 2 and the depth; then four at a time.
 int first_channel(int pass) { return pass ? 4 * pass - 1 : 0; }
 
-void set_features(const Inputs& in, const float* features, int pass, Record* records, uint32_t count) {
+void set_features(const Inputs& in, const float* features, const uint32_t* ids, int pass, Record* records,
+                  uint32_t count) {
   const int first = first_channel(pass), n = std::min<int>(pass ? 4 : 3, int(in.channels) - first);
   for (uint32_t i = 0; i < count; ++i) {
-    const float* from = features + size_t(records[i].id) * in.channels + first;
+    const float* from = features + size_t(ids[records[i].index]) * in.channels + first;
     float* to = records[i].feature;
     to[0] = to[1] = to[2] = 0.0f, to[3] = pass ? 0.0f : records[i].z;
     for (int c = 0; c < n; ++c) to[c] = from[c];
@@ -74,37 +75,33 @@ P planes_of_pass(const Inputs& in, uint32_t frame, int pass, F* features, F* alp
 
 bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame) {
   const Kernel& kernel = *in.kernel;
-  Record* projected = ws.projected.need(in.points);
+  const size_t room = size_t(in.points) + kernel.width;
+  const int nx = (in.width + region_size - 1) / region_size, ny = (in.height + region_size - 1) / region_size;
+  const bool single = nx * ny == 1;
+  frame.regions.resize(size_t(nx) * ny);
+  Record* projected = (single ? frame.regions[0].records : ws.projected).need(room);
+  uint32_t* depths = ws.depths.need(room);
   int bad = 0;
-  const uint32_t n = kernel.project(in.cameras[f], in.centers_of(f), in.covariances_of(f), in.opacities_of(f),
-                                    in.points, projected, &bad);
+  const uint32_t n = frame.visible =
+      kernel.project(in.cameras[f], in.points_of(f), projected, frame.footprints.need(room), frame.ids.need(room), depths, &bad);
   if (bad) return false;
   uint64_t* keys = ws.keys.need(n);
   uint32_t lowest = ~0u, highest = 0;
   for (uint32_t i = 0; i < n; ++i) {
-    const uint32_t key = float_bits(projected[i].z);  // positive floats order as their bits
-    lowest = std::min(lowest, key), highest = std::max(highest, key);
-    keys[i] = uint64_t(key) << 32 | i;
+    lowest = std::min(lowest, depths[i]), highest = std::max(highest, depths[i]);
+    keys[i] = uint64_t(depths[i]) << 32 | i;  // positive floats order as their bits
   }
   keys = sort(keys, ws.keys_other.need(n), n, lowest, n ? highest : lowest);
 
-  const int nx = (in.width + region_size - 1) / region_size, ny = (in.height + region_size - 1) / region_size;
-  frame.regions.resize(size_t(nx) * ny);
-  const auto span = [&](float low, float high, int count, int& first, int& last) {
-    first = std::min(std::max(int(low) / region_size, 0), count - 1);
-    last = std::min(std::max(int(high) / region_size, 0), count - 1);
-  };
   std::vector<uint32_t> counts(frame.regions.size());
-  int x0, x1, y0, y1;
-  if (nx * ny == 1) {
+  const int blocks_x = region_size / kernel.block_w, blocks_y = region_size / kernel.block_h;
+  if (single) {
     counts[0] = n;
   } else {
     for (uint32_t i = 0; i < n; ++i) {
       const Record& r = projected[i];
-      span(r.mean_x - r.half_x, r.mean_x + r.half_x, nx, x0, x1);
-      span(r.mean_y - r.half_y, r.mean_y + r.half_y, ny, y0, y1);
-      for (int y = y0; y <= y1; ++y)
-        for (int x = x0; x <= x1; ++x) ++counts[y * nx + x];
+      for (int y = r.by0 / blocks_y; y <= r.by1 / blocks_y; ++y)
+        for (int x = r.bx0 / blocks_x; x <= r.bx1 / blocks_x; ++x) ++counts[y * nx + x];
     }
   }
   std::vector<Record*> to(frame.regions.size());
@@ -116,56 +113,66 @@ bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame
     region.count = counts[k];
     region.blocks_x = (region.x1 - region.x0 + kernel.block_w - 1) / kernel.block_w;
     region.blocks_y = (region.y1 - region.y0 + kernel.block_h - 1) / kernel.block_h;
-    region.records = to[k] = data.records.need(counts[k]);
+    region.records = to[k] = single ? projected : data.records.need(counts[k] + 1);
+    const Record nothing = {0, 0, 0, 0, 0, -100.0f, {0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0};
+    to[k][counts[k]] = nothing;
+    region.order = nullptr;
+    region.footprints = frame.footprints.data();
   }
-  if (nx * ny == 1) {
-    for (uint32_t i = 0; i < n; ++i) to[0][i] = projected[uint32_t(keys[i])];
+  if (single) {
+    uint32_t* order = frame.regions[0].order.need(n);
+    for (uint32_t i = 0; i < n; ++i) order[i] = uint32_t(keys[i]);
+    frame.regions[0].region.order = order;
   } else {
     for (uint32_t i = 0; i < n; ++i) {
       const Record& r = projected[uint32_t(keys[i])];
-      span(r.mean_x - r.half_x, r.mean_x + r.half_x, nx, x0, x1);
-      span(r.mean_y - r.half_y, r.mean_y + r.half_y, ny, y0, y1);
-      for (int y = y0; y <= y1; ++y)
-        for (int x = x0; x <= x1; ++x) *to[y * nx + x]++ = r;
+      if (i + 8 < n) __builtin_prefetch(projected + uint32_t(keys[i + 8]));
+      for (int y = r.by0 / blocks_y; y <= r.by1 / blocks_y; ++y)
+        for (int x = r.bx0 / blocks_x; x <= r.bx1 / blocks_x; ++x) *to[y * nx + x]++ = r;
     }
   }
   return true;
 }
 
-void draw_region(const Inputs& in, uint32_t f, Workspace& ws, RegionData& data, const Image& image) {
+void draw_region(const Inputs& in, uint32_t f, Workspace& ws, const FrameData& frame, RegionData& data,
+                 const Image& image) {
   Region& region = data.region;
   const uint32_t blocks = region.blocks_x * region.blocks_y;
   uint32_t* cursor = ws.cursor.need(blocks);
   std::memset(cursor, 0, 4 * blocks);
   const size_t n = in.kernel->pairs(region, cursor, &ws.blocks, &ws.records);
-  region.start = data.lists.need(n + 2 * blocks + 1);
+  region.start = data.lists.need(n + (2 + group - 1) * blocks + 1);
   region.used = region.start + blocks + 1;
   region.list = region.used + blocks;
   uint32_t sum = 0;
   for (uint32_t k = 0; k < blocks; ++k) {
-    region.start[k] = sum;
-    sum += cursor[k];
-    cursor[k] = region.start[k];
+    const uint32_t count = cursor[k];
+    region.start[k] = cursor[k] = sum;
+    sum += (count + group - 1) / group * group;
+    for (uint32_t i = region.start[k] + count; i < sum; ++i) region.list[i] = region.count;
   }
   region.start[blocks] = sum;
   const uint32_t* block = static_cast<const uint32_t*>(ws.blocks.data);
   const uint32_t* record = static_cast<const uint32_t*>(ws.records.data);
   for (size_t i = 0; i < n; ++i) region.list[cursor[block[i]]++] = record[i];
   for (int pass = 0; pass < in.passes(); ++pass) {
-    set_features(in, in.features_of(f), pass, data.records.data(), region.count);
+    if (pass) set_features(in, in.features_of(f), frame.ids.data(), pass, data.records.data(), region.count);
     in.kernel->raster(region, planes_of_pass<Planes, float>(in, f, pass, image.features, image.alpha, image.depth),
                       pass == 0);
   }
 }
 
-void differentiate_region(const Inputs& in, uint32_t f, RegionData& data, const ImageGradient& g, Moments* moments) {
+void differentiate_region(const Inputs& in, uint32_t f, const FrameData& frame, RegionData& data,
+                          const ImageGradient& g) {
   const Region& region = data.region;
-  std::memset(static_cast<void*>(moments), 0, sizeof(Moments) * region.count);
+  Moments* moments = data.moments.need(region.count + 1);
+  std::memset(static_cast<void*>(moments), 0, sizeof(Moments) * (region.count + 1));
   const int passes = in.passes(), more = 4 * (passes - 1);
   float* extra = more ? data.more_moments.need(size_t(region.count) * more) : nullptr;
   for (int pass = passes - 1; pass >= 0; --pass) {
     // The records still hold the last pass of the forward, and of a single pass all.
-    if (pass < passes - 1) set_features(in, in.features_of(f), pass, data.records.data(), region.count);
+    if (pass < passes - 1)
+      set_features(in, in.features_of(f), frame.ids.data(), pass, data.records.data(), region.count);
     if (!g.features && pass) {
       std::memset(extra, 0, sizeof(float) * region.count * more);
       continue;
@@ -181,41 +188,39 @@ void differentiate_region(const Inputs& in, uint32_t f, RegionData& data, const 
   }
 }
 
-void begin_gather(const Inputs& in, uint32_t f, Workspace& ws, const OperandGradient& out) {
-  std::memset(ws.seen.need(in.points), 0, in.points);
-  ws.by_point.need(in.points);
-  std::memset(out.features + size_t(f) * in.points * in.channels, 0, 4 * size_t(in.points) * in.channels);
-}
-
-void gather_region(const Inputs& in, uint32_t f, Workspace& ws, const RegionData& data, const Moments* moments,
-                   const OperandGradient& out) {
-  Moments* to = ws.by_point.data();
-  uint8_t* seen = ws.seen.data();
-  const int n = std::min<int>(3, in.channels), more = 4 * (in.passes() - 1);
-  float* features = out.features + size_t(f) * in.points * in.channels;
-  for (uint32_t i = 0; i < data.region.count; ++i) {
-    const uint32_t id = data.region.records[i].id;
-    const Moments& from = moments[i];
-    Moments& sum = to[id];
-    if (seen[id]) {
-      for (int j = 0; j < 6; ++j) sum.u[j] += from.u[j];
-      for (int j = 0; j < 4; ++j) sum.feature[j] += from.feature[j];
-    } else {
-      sum = from;
-      seen[id] = 1;
-    }
-    float* feature = features + size_t(id) * in.channels;
-    for (int c = 0; c < n; ++c) feature[c] += from.feature[c];
-    const float* extra = data.more_moments.data() + size_t(i) * more;
-    for (int c = 3; c < int(in.channels); ++c) feature[c] += extra[c - 3];
+void finish_frame(const Inputs& in, uint32_t f, Workspace& ws, const FrameData& frame, bool depth,
+                  const OperandGradient& out) {
+  const size_t n = in.points, c = in.channels;
+  const PointsGradient to{out.centers + f * n * 3, out.covariances + f * n * 9, out.opacities + f * n,
+                          out.features + f * n * c, out.cameras ? out.cameras + 16 * f : nullptr};
+  if (frame.visible < n) {
+    std::memset(to.centers, 0, 12 * n), std::memset(to.covariances, 0, 36 * n), std::memset(to.opacities, 0, 4 * n);
+    std::memset(to.features, 0, 4 * n * c);
+  } else if (c > 3) {
+    std::memset(to.features, 0, 4 * n * c);
   }
-}
-
-void finish_frame(const Inputs& in, uint32_t f, Workspace& ws, bool depth, const OperandGradient& out) {
-  in.kernel->project_backward(in.cameras[f], in.centers_of(f), in.covariances_of(f), in.opacities_of(f),
-                              ws.by_point.data(), ws.seen.data(), depth ? 3 : -1, in.points,
-                              out.centers + size_t(f) * in.points * 3, out.covariances + size_t(f) * in.points * 9,
-                              out.opacities + size_t(f) * in.points, out.cameras ? out.cameras + 16 * f : nullptr);
+  const Moments* moments = frame.regions[0].moments.data();
+  if (frame.regions.size() > 1) {
+    // One Gaussian may lie in several regions; their sums are added in the order of the regions.
+    Moments* sum = ws.by_index.need(frame.visible);
+    std::memset(static_cast<void*>(sum), 0, sizeof(Moments) * frame.visible);
+    for (const RegionData& data : frame.regions)
+      for (uint32_t i = 0; i < data.region.count; ++i) {
+        const Moments& from = data.moments.data()[i];
+        Moments& at = sum[data.region.records[i].index];
+        for (int j = 0; j < 6; ++j) at.u[j] += from.u[j];
+        for (int j = 0; j < 4; ++j) at.feature[j] += from.feature[j];
+      }
+    moments = sum;
+  }
+  in.kernel->project_backward(in.cameras[f], in.points_of(f), frame.ids.data(), frame.visible, moments, depth, to);
+  const size_t more = 4 * (in.passes() - 1);
+  if (more)
+    for (const RegionData& data : frame.regions)
+      for (uint32_t i = 0; i < data.region.count; ++i) {
+        float* feature = to.features + frame.ids.data()[data.region.records[i].index] * c;
+        for (size_t j = 3; j < c; ++j) feature[j] += data.more_moments.data()[i * more + j - 3];
+      }
 }
 
 }  // namespace kinema

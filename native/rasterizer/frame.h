@@ -48,21 +48,21 @@ struct Inputs {
 
   size_t pixels() const { return size_t(width) * height; }
   int passes() const { return channels <= 3 ? 1 : 1 + int(channels) / 4; }
-  const float* centers_of(uint32_t f) const { return centers + size_t(f) * points * 3; }
-  const float* covariances_of(uint32_t f) const { return covariances + size_t(f) * points * 9; }
-  const float* opacities_of(uint32_t f) const { return opacities + (opacities_per_frame ? size_t(f) * points : 0); }
   const float* features_of(uint32_t f) const {
     return features + (features_per_frame ? size_t(f) * points * channels : 0);
+  }
+  Points points_of(uint32_t f) const {
+    return {centers + size_t(f) * points * 3, covariances + size_t(f) * points * 9,
+            opacities + (opacities_per_frame ? size_t(f) * points : 0), features_of(f), int(channels), points};
   }
 };
 
 // Scratch memory of one thread, kept between calls.
 struct Workspace {
   Buffer<Record> projected;
+  Buffer<uint32_t> depths, cursor;
   Buffer<uint64_t> keys, keys_other;
-  Buffer<uint32_t> cursor;
-  Buffer<Moments> moments, by_point;
-  Buffer<uint8_t> seen;
+  Buffer<Moments> moments, by_index;
   Scratch blocks, records;
   ~Workspace() { std::free(blocks.data), std::free(records.data); }
 };
@@ -70,12 +70,15 @@ struct Workspace {
 struct RegionData {
   Region region{};
   Buffer<Record> records;
-  Buffer<uint32_t> lists;
-  Buffer<Moments> moments;     // only when regions are worked on in parallel
+  Buffer<uint32_t> order, lists;
+  Buffer<Moments> moments;
   Buffer<float> more_moments;  // gradients of channels beyond the first pass
 };
 
 struct FrameData {
+  uint32_t visible = 0;
+  Buffer<uint32_t> ids;  // of the visible points
+  Buffer<Footprint> footprints;
   std::vector<RegionData> regions;
 };
 
@@ -93,10 +96,9 @@ struct OperandGradient {
 
 // Projects and sorts a frame and deals its Gaussians out to regions; false if an input is not finite.
 bool prepare_frame(const Inputs&, uint32_t frame, Workspace&, FrameData&);
-void draw_region(const Inputs&, uint32_t frame, Workspace&, RegionData&, const Image&);
-void differentiate_region(const Inputs&, uint32_t frame, RegionData&, const ImageGradient&, Moments*);
-void gather_region(const Inputs&, uint32_t frame, Workspace&, const RegionData&, const Moments*, const OperandGradient&);
-void begin_gather(const Inputs&, uint32_t frame, Workspace&, const OperandGradient&);
-void finish_frame(const Inputs&, uint32_t frame, Workspace&, bool depth, const OperandGradient&);
+void draw_region(const Inputs&, uint32_t frame, Workspace&, const FrameData&, RegionData&, const Image&);
+void differentiate_region(const Inputs&, uint32_t frame, const FrameData&, RegionData&, const ImageGradient&);
+// The gradients of a frame from the moments of its regions, which differentiate_region made.
+void finish_frame(const Inputs&, uint32_t frame, Workspace&, const FrameData&, bool depth, const OperandGradient&);
 
 }  // namespace kinema

@@ -13,11 +13,11 @@ struct alignas(64) Record {
   float mean_x, mean_y;
   float a, b, c;
   float log2_opacity;
-  float feature[4];      // three channels and the depth, or a group of four channels
-  float half_x, half_y;  // half widths of the box around all alpha >= 1/255 [px]
+  float feature[4];                 // three channels and the depth, or a group of four channels
+  uint16_t bx0, bx1, by0, by1;      // blocks of the image that the box around all alpha >= 1/255 touches
+  uint32_t index;                   // among the visible Gaussians of the frame
+  float slope_yx, slope_xy;         // the ellipse's rightmost point is at dy = slope_yx dx, its top at dx = slope_xy dy
   float z;
-  uint32_t id;
-  float slope_yx, slope_xy;  // where the ellipse's tangent is vertical and horizontal: dy = slope_yx dx, dx = slope_xy dy
 };
 
 // Sums over pixels of u = alpha dL/dalpha, with d = pixel - mean: {1, dx, dy, dx^2, dx dy, dy^2}, then dL/dfeature.
@@ -34,16 +34,25 @@ struct Camera {
 };
 
 constexpr double near_plane = 0.01, blur_px2 = 0.3, margin = 0.15;
+constexpr uint32_t group = 4;
 constexpr float alpha_max = 0.999f, transmittance_min = 1e-4f;
 constexpr float log2_alpha_min = -7.9943534368588578f;  // log2(1/255)
 constexpr double half_log2_e = 0.72134752044448170368;
+
+// Which of the 4x4 blocks from (bx0, by0) on a Gaussian touches, bit 4 * row + column; no bit at all if it is larger.
+struct Footprint {
+  uint16_t bx0, by0, blocks, unused;
+};
 
 // Rectangle of pixels that is rasterized at once, with the Gaussians that touch it in depth order.
 struct Region {
   int x0, y0, x1, y1;
   uint32_t count;
-  const Record* records;
-  // Filled by bin(): for every block of pixels the records that touch it, start[k]..start[k] + used[k] after raster().
+  const Record* records;  // and one more after the last, which contributes nothing
+  const uint32_t* order;  // records front to back; null if they lie so
+  const Footprint* footprints;  // by Record::index
+  // For every block of pixels the records that touch it, front to back: list[start[k]..start[k + 1]], of which the
+  // first used[k] matter. Both are multiples of `group`: lists are filled up with the record that contributes nothing.
   uint32_t blocks_x, blocks_y;
   uint32_t* list;
   uint32_t* start;
@@ -68,20 +77,31 @@ struct ConstPlanes {
   int width;
 };
 
+// The Gaussians of one frame.
+struct Points {
+  const float *centers, *covariances, *opacities, *features;
+  int channels;
+  uint32_t count;
+};
+struct PointsGradient {
+  float *centers, *covariances, *opacities, *features;
+  double* camera;  // R, t, fx, fy, cx, cy; may be null
+};
+
 struct Kernel {
   int width;
   int block_w, block_h;
-  // Returns the number of visible Gaussians; sets *bad if an input is not finite.
-  uint32_t (*project)(const Camera&, const float* centers, const float* covariances, const float* opacities,
-                      uint32_t points, Record* out, int* bad);
+  // The visible Gaussians in the order of the points, with their indices and the bits of their depths. The four
+  // outputs need room for `width` more than there are points. Sets *bad if an input is not finite.
+  uint32_t (*project)(const Camera&, const Points&, Record* out, Footprint*, uint32_t* ids, uint32_t* depths,
+                      int* bad);
   // Writes the pairs (block, record) that touch, in the order of the records; counts per block are added up.
   size_t (*pairs)(const Region&, uint32_t* counts, Scratch* blocks, Scratch* records);
   void (*raster)(const Region&, const Planes& out, int first_pass);
   void (*raster_backward)(const Region&, const ConstPlanes& image, const ConstPlanes& grad, Moments* out);
-  // Gradients of one frame from the moments by point; camera (16 doubles: R, t, fx, fy, cx, cy) may be null.
-  void (*project_backward)(const Camera&, const float* centers, const float* covariances, const float* opacities,
-                           const Moments* moments, const uint8_t* seen, int depth_slot, uint32_t points,
-                           float* grad_centers, float* grad_covariances, float* grad_opacities, double* grad_camera);
+  // Gradients of the points `ids` from their moments; the other points are not touched.
+  void (*project_backward)(const Camera&, const Points&, const uint32_t* ids, uint32_t count, const Moments*,
+                           int with_depth, const PointsGradient&);
 };
 
 extern const Kernel kernel_base;

@@ -14,6 +14,7 @@
 namespace kinema {
 namespace {
 
+// 2^x for -8 <= x <= 0 to 2e-6 relative: a polynomial for 2^(x/8), to be squared three times. Garbage outside.
 constexpr float EXP2_0 = 0.99999994f, EXP2_1 = 0.0866428465f, EXP2_2 = 0.00375273172f, EXP2_3 = 0.000107979518f,
                 EXP2_4 = 2.24468204e-06f, EXP2_5 = 2.87101258e-08f;
 
@@ -33,18 +34,76 @@ INLINE vf lane_y() {
   return r;
 }
 
-// log2 of positive doubles to 1e-9: exponent plus atanh series of the mantissa around 1.
-INLINE vd log2_d(vd x) {
-  const vl raw = (vl)x;
-  vl exponent = (raw >> 52) - 1023;
-  vd m = (vd)((raw & 0x000fffffffffffffLL) | 0x3ff0000000000000LL);
-  const vl big = m > 1.4142135623730951;
-  m = blend_d(big, m * 0.5, m);
-  exponent -= big;
-  const vd whole = (vd)(exponent + 0x4338000000000000LL) - 6755399441055744.0;
-  const vd s = (m - 1.0) / (m + 1.0), s2 = s * s;
-  const vd series = 1.0 + s2 * (1.0 / 3 + s2 * (1.0 / 5 + s2 * (1.0 / 7 + s2 * (1.0 / 9))));
-  return whole + 2.8853900817779268 * s * series;
+// log2 of positive floats to 1e-7 of the larger of 1 and itself: exponent plus atanh series of the mantissa around 1.
+INLINE vf log2(vf x) {
+  const vi shifted = (vi)x - 0x3f3504f3;  // bits of sqrt(1/2)
+  const vi exponent = shifted >> 23;
+  const vf m = (vf)((shifted & 0x007fffff) + 0x3f3504f3);
+  const vf s = (m - 1.0f) / (m + 1.0f), s2 = s * s;
+  const vf series = 2.88539008f + s2 * (0.961796694f + s2 * (0.577078016f + s2 * (0.412198583f + s2 * 0.320598898f)));
+  return __builtin_convertvector(exponent, vf) + s * series;
+}
+
+// The 16 numbers of a point - covariance (9), centre (3), opacity, three features - from rows to columns and back.
+// Lane l is the point ids[l].
+#if KINEMA_WIDTH == 16 && defined(__AVX512F__)
+INLINE void read_points(const Points& p, const uint32_t* ids, vf* columns) {
+  const unsigned features = (0xe000u >> (3 - (p.channels < 3 ? p.channels : 3))) & 0xe000u;
+  for (int l = 0; l < W; ++l) {
+    const size_t i = ids[l];
+    __m512 row = _mm512_maskz_loadu_ps(0x01ff, p.covariances + 9 * i);
+    row = _mm512_mask_loadu_ps(row, 0x0e00, p.centers + 3 * i - 9);
+    row = _mm512_mask_loadu_ps(row, 0x1000, p.opacities + i - 12);
+    columns[l] = (vf)_mm512_mask_loadu_ps(row, features, p.features + p.channels * i - 13);
+  }
+  transpose(columns);
+}
+INLINE void write_points(const PointsGradient& p, int channels, const uint32_t* ids, int n, vf* columns) {
+  const unsigned features = (0xe000u >> (3 - (channels < 3 ? channels : 3))) & 0xe000u;
+  transpose(columns);
+  for (int l = 0; l < n; ++l) {
+    const size_t i = ids[l];
+    const __m512 row = (__m512)columns[l];
+    _mm512_mask_storeu_ps(p.covariances + 9 * i, 0x01ff, row);
+    _mm512_mask_storeu_ps(p.centers + 3 * i - 9, 0x0e00, row);
+    _mm512_mask_storeu_ps(p.opacities + i - 12, 0x1000, row);
+    _mm512_mask_storeu_ps(p.features + channels * i - 13, features, row);
+  }
+}
+#else
+INLINE void read_points(const Points& p, const uint32_t* ids, vf* columns) {
+  float t[16][W] = {};
+  for (int l = 0; l < W; ++l) {
+    const size_t i = ids[l];
+    for (int j = 0; j < 9; ++j) t[j][l] = p.covariances[9 * i + j];
+    for (int j = 0; j < 3; ++j) t[9 + j][l] = p.centers[3 * i + j];
+    t[12][l] = p.opacities[i];
+    for (int j = 0; j < 3 && j < p.channels; ++j) t[13 + j][l] = p.features[p.channels * i + j];
+  }
+  for (int j = 0; j < 16; ++j) columns[j] = load(t[j]);
+}
+INLINE void write_points(const PointsGradient& p, int channels, const uint32_t* ids, int n, vf* columns) {
+  float t[16][W];
+  for (int j = 0; j < 16; ++j) store(t[j], columns[j]);
+  for (int l = 0; l < n; ++l) {
+    const size_t i = ids[l];
+    for (int j = 0; j < 9; ++j) p.covariances[9 * i + j] = t[j][l];
+    for (int j = 0; j < 3; ++j) p.centers[3 * i + j] = t[9 + j][l];
+    p.opacities[i] = t[12][l];
+    for (int j = 0; j < 3 && j < channels; ++j) p.features[channels * i + j] = t[13 + j][l];
+  }
+}
+#endif
+
+// Half of the lanes in double precision, and back.
+INLINE vd widen(const float* columns, int half) {
+  vh x;
+  memcpy(&x, columns + half * D, sizeof x);
+  return __builtin_convertvector(x, vd);
+}
+INLINE void narrow(vd x, float* columns, int half) {
+  const vh y = __builtin_convertvector(x, vh);
+  memcpy(columns + half * D, &y, sizeof y);
 }
 
 // Camera coordinates and the linear map M = J R of a batch; shared by both directions.
@@ -84,68 +143,113 @@ INLINE Projected project_batch(const Camera& k, const vd c[3], const vd S[6]) {
   return o;
 }
 
-// Reads D Gaussians; the six unique entries of the symmetric part of the covariance.
-INLINE void read_batch(const float* centers, const float* covariances, vd c[3], vd S[6]) {
-  for (int j = 0; j < 3; ++j) c[j] = gather(centers + j, 3);
-  S[0] = gather(covariances, 9);
-  S[1] = 0.5 * (gather(covariances + 1, 9) + gather(covariances + 3, 9));
-  S[2] = 0.5 * (gather(covariances + 2, 9) + gather(covariances + 6, 9));
-  S[3] = gather(covariances + 4, 9);
-  S[4] = 0.5 * (gather(covariances + 5, 9) + gather(covariances + 7, 9));
-  S[5] = gather(covariances + 8, 9);
+// Centre and the six unique entries of the symmetric part of the covariance.
+INLINE void widen_points(const float columns[16][W], int half, vd c[3], vd S[6]) {
+  for (int j = 0; j < 3; ++j) c[j] = widen(columns[9 + j], half);
+  S[0] = widen(columns[0], half);
+  S[1] = 0.5 * (widen(columns[1], half) + widen(columns[3], half));
+  S[2] = 0.5 * (widen(columns[2], half) + widen(columns[6], half));
+  S[3] = widen(columns[4], half);
+  S[4] = 0.5 * (widen(columns[5], half) + widen(columns[7], half));
+  S[5] = widen(columns[8], half);
 }
 
-INLINE unsigned project_lanes(const Camera& k, const float* centers, const float* covariances, const float* opacities,
-                              float out[13][D], vd* bad) {
-  vd c[3], S[6];
-  read_batch(centers, covariances, c, S);
-  const vd o = gather(opacities, 1);
-  // Zero for finite numbers, NaN otherwise.
-  *bad += ((c[0] + c[1] + c[2]) + (S[0] + S[1] + S[2]) + (S[3] + S[4] + S[5]) + o) * 0.0;
-  const Projected g = project_batch(k, c, S);
-  const vd det = g.p * g.r - g.q * g.q, scale = half_log2_e / det;
-  const vd mx = g.gx * g.x + k.cx, my = g.gy * g.y + k.cy;
-  const vl bright = o >= 1.0 / 255;
-  const vd log2_o = log2_d(blend_d(bright, o, splat_d(1.0)));
-  const vd reach2 = (log2_o - (double)log2_alpha_min) * (1.0 / half_log2_e);
-  const vd hx = sqrt_d(reach2 * g.p) * 1.000001 + 1e-4, hy = sqrt_d(reach2 * g.r) * 1.000001 + 1e-4;
-  const vd a = sqrt_d(g.r * scale), b = -g.q * scale / a, cc = sqrt_d(half_log2_e / g.r);
-  const vl seen = (g.z >= near_plane) & (det > 0.0) & (g.p > 0.0) & (g.r > 0.0) & bright & (mx + hx >= 0.5) &
-                  (mx - hx <= k.width - 0.5) & (my + hy >= 0.5) & (my - hy <= k.height - 0.5);
-  const vd columns[13] = {mx, my, a, b, cc, log2_o, hx, hy, g.z, g.q / g.p, g.q / g.r};
-  for (int j = 0; j < 11; ++j) {
-    const vh x = __builtin_convertvector(columns[j], vh);
-    memcpy(out[j], &x, sizeof x);
-  }
-  return bits_d(seen);
-}
-
-uint32_t project(const Camera& k, const float* centers, const float* covariances, const float* opacities,
-                 uint32_t points, Record* out, int* bad) {
+uint32_t project(const Camera& k, const Points& points, Record* out, Footprint* footprints, uint32_t* ids,
+                 uint32_t* depths, int* bad) {
+  const float last_x = float((k.width + BW - 1) / BW - 1), last_y = float((k.height + BH - 1) / BH - 1);
   uint32_t count = 0;
-  vd not_finite = {};
-  for (uint32_t i = 0; i < points; i += D) {
-    float lanes[13][D], c[3 * D], S[9 * D], o[D];
-    unsigned seen;
-    if (i + D <= points) {
-      seen = project_lanes(k, centers + 3 * i, covariances + 9 * i, opacities + i, lanes, &not_finite);
-    } else {
-      const size_t n = points - i;
-      memset(c, 0, sizeof c), memset(S, 0, sizeof S), memset(o, 0, sizeof o);
-      memcpy(c, centers + 3 * i, 12 * n), memcpy(S, covariances + 9 * i, 36 * n), memcpy(o, opacities + i, 4 * n);
-      seen = project_lanes(k, c, S, o, lanes, &not_finite);
+  vf not_finite = {};
+  for (uint32_t first = 0; first < points.count; first += W) {
+    uint32_t here[W];
+    for (int l = 0; l < W; ++l) here[l] = first + l < points.count ? first + l : points.count - 1;
+    vf columns[16];
+    read_points(points, here, columns);
+    alignas(64) float in[16][W], mid[8][W];
+    for (int j = 0; j < 16; ++j) {
+      not_finite += columns[j] * 0.0f;  // NaN unless finite
+      store(in[j], columns[j]);
     }
-    for (; seen; seen &= seen - 1) {
-      const int l = __builtin_ctz(seen);
-      Record& r = out[count++];
-      r.mean_x = lanes[0][l], r.mean_y = lanes[1][l];
-      r.a = lanes[2][l], r.b = lanes[3][l], r.c = lanes[4][l], r.log2_opacity = lanes[5][l];
-      r.half_x = lanes[6][l], r.half_y = lanes[7][l], r.z = lanes[8][l];
-      r.slope_yx = lanes[9][l], r.slope_xy = lanes[10][l];
-      r.id = i + l;
+    for (int half = 0; half < 2; ++half) {
+      // In double: the determinant of a needle's image is a difference of nearly equal numbers.
+      vd c[3], S[6];
+      widen_points(in, half, c, S);
+      const Projected g = project_batch(k, c, S);
+      const vd det = g.p * g.r - g.q * g.q, scale = half_log2_e / det;
+      narrow(g.gx * g.x + k.cx, mid[0], half);
+      narrow(g.gy * g.y + k.cy, mid[1], half);
+      narrow(g.z, mid[2], half);
+      narrow(g.p, mid[3], half);
+      narrow(g.q, mid[4], half);
+      narrow(g.r, mid[5], half);
+      narrow(g.r * scale, mid[6], half);  // not positive where det is not
+      narrow(-g.q * scale, mid[7], half);
+    }
+    const vf mx = load(mid[0]), my = load(mid[1]), z = load(mid[2]), p = load(mid[3]), q = load(mid[4]),
+             r = load(mid[5]), A = load(mid[6]), B = load(mid[7]);
+    const vf o = columns[12];
+    const mask bright = ge(o, splat(1.0f / 255));
+    const vf log2_o = log2(blend(bright, o, splat(1.0f)));
+    const vf reach = (log2_o - log2_alpha_min) * float(1.0 / half_log2_e);
+    const vf hx = sqrt(reach * p) * 1.000001f + 1e-4f, hy = sqrt(reach * r) * 1.000001f + 1e-4f;
+    const vf a = sqrt(A);
+    // The first pixel inside is floor(mean - half + 1/2), the last floor(mean + half - 1/2).
+    const vf x0 = mx - hx + 0.5f, x1 = mx + hx - 0.5f, y0 = my - hy + 0.5f, y1 = my + hy - 0.5f;
+    mask seen = both(both(bright, ge(z, splat(float(near_plane)))), both(gt(A, vf{}), gt(r, vf{})));
+    seen = both(seen, both(both(ge(x1, vf{}), gt(splat(float(k.width)), x0)),
+                           both(ge(y1, vf{}), gt(splat(float(k.height)), y0))));
+    const vi bx0 = __builtin_convertvector(min(max(x0, vf{}) * (1.0f / BW), splat(last_x)), vi);
+    const vi bx1 = __builtin_convertvector(min(max(x1, vf{}) * (1.0f / BW), splat(last_x)), vi);
+    const vi by0 = __builtin_convertvector(min(max(y0, vf{}) * (1.0f / BH), splat(last_y)), vi);
+    const vi by1 = __builtin_convertvector(min(max(y1, vf{}) * (1.0f / BH), splat(last_y)), vi);
+    const vf b = B / a, c = sqrt(float(half_log2_e) / r), slope_yx = q / p, slope_xy = q / r;
+    unsigned set = bits(seen);
+    if (points.count - first < W) set &= (1u << (points.count - first)) - 1;
+    // The least of (a dx + b dy)^2 + (c dy)^2 over a block lies on one of the two edges that face the mean.
+    const vf fx0 = __builtin_convertvector(bx0, vf), fx1 = __builtin_convertvector(bx1, vf);
+    const vf fy0 = __builtin_convertvector(by0, vf), fy1 = __builtin_convertvector(by1, vf);
+    const vf limit = (log2_o - log2_alpha_min) + 1e-4f, zero = {};
+    vi touched = {};
+    for (int row = 0; row < 4; ++row) {
+      const mask row_in = ge(fy1, fy0 + float(row));
+      if (!(bits(row_in) & set)) break;
+      const vf ly = (fy0 + float(row)) * float(BH) + (0.5f - my), hy = ly + float(BH - 1);
+      const vf ny = min(max(zero, ly), hy), x_at = ny * slope_xy, bny = b * ny, cny = c * ny, cny2 = cny * cny;
+      for (int col = 0; col < 4; ++col) {
+        const mask col_in = ge(fx1, fx0 + float(col));
+        if (!(bits(col_in) & set)) break;
+        const vf lx = (fx0 + float(col)) * float(BW) + (0.5f - mx), hx = lx + float(BW - 1);
+        const vf nx = min(max(zero, lx), hx);
+        const vf ey = min(max(nx * slope_yx, ly), hy), ex = min(max(x_at, lx), hx);
+        const vf u1 = a * nx + b * ey, v1 = c * ey, u2 = a * ex + bny;
+        const vf least = min(u1 * u1 + v1 * v1, u2 * u2 + cny2);
+        touched = set_bit(touched, both(both(row_in, col_in), ge(limit, least)), 1 << (4 * row + col));
+      }
+    }
+    const mask small = both(ge(fx0 + 3.0f, fx1), ge(fy0 + 3.0f, fy1));
+    touched = (vi)keep(small, (vf)touched);
+    alignas(64) int foot[3][W];
+    memcpy(foot[0], &bx0, sizeof bx0), memcpy(foot[1], &by0, sizeof by0), memcpy(foot[2], &touched, sizeof touched);
+    // Records are rows: transposed, and stored one after the other where visible.
+    alignas(64) float rows[16][W];
+    const vf record[16] = {mx,         my,         a,           b,     c,                     log2_o,
+                           columns[13], columns[14], columns[15], z,     (vf)(bx0 | bx1 << 16), (vf)(by0 | by1 << 16),
+                           vf{},       slope_yx,   slope_xy,    z};
+    for (int j = 0; j < 16; j += W) {
+      vf part[W];
+      for (int l = 0; l < W; ++l) part[l] = record[j + l];
+      transpose(part);
+      for (int l = 0; l < W; ++l) store(rows[0] + l * 16 + j, part[l]);
+    }
+    for (int l = 0; l < W; ++l) {
+      memcpy(static_cast<void*>(out + count), rows[0] + l * 16, 64);
+      out[count].index = count;
+      footprints[count] = {uint16_t(foot[0][l]), uint16_t(foot[1][l]), uint16_t(foot[2][l]), 0};
+      ids[count] = first + l;
+      memcpy(depths + count, &mid[2][l], 4);
+      count += set >> l & 1;
     }
   }
-  for (int l = 0; l < D; ++l) *bad |= not_finite[l] != 0.0;
+  for (int l = 0; l < W; ++l) *bad |= not_finite[l] != 0.0f;
   return count;
 }
 
@@ -154,15 +258,34 @@ INLINE int clip(int x, int low, int high) { return x < low ? low : x > high ? hi
 size_t pairs(const Region& region, uint32_t* counts, Scratch* blocks, Scratch* records) {
   const vf ox = lane_x() * float(BW), oy = lane_y() * float(BH);
   vi offset;
+  uint32_t offset4[16];
   for (int i = 0; i < W; ++i) offset[i] = i / BW * region.blocks_x + i % BW;
+  for (int i = 0; i < 16; ++i) offset4[i] = i / 4 * region.blocks_x + i % 4;
   const int w = region.x1 - region.x0, h = region.y1 - region.y0;
+  const int rx = region.x0 / BW, ry = region.y0 / BH;
+  const int bound_x = region.blocks_x, bound_y = region.blocks_y;
   size_t n = 0;
-  for (uint32_t i = 0; i < region.count; ++i) {
+  for (uint32_t k = 0; k < region.count; ++k) {
+    const uint32_t i = region.order ? region.order[k] : k;
+    const Footprint foot = region.footprints[region.order ? i : region.records[i].index];
+    if (4 * (n + 32) > blocks->size) {
+      blocks->size = records->size = 8 * (n + 4096);
+      blocks->data = realloc(blocks->data, blocks->size);
+      records->data = realloc(records->data, records->size);
+    }
+    // In a frame of several regions a footprint may reach over the edge; then block by block.
+    if (foot.blocks && (region.order || (foot.bx0 >= rx && foot.by0 >= ry && foot.bx0 + 3 < rx + bound_x &&
+                                         foot.by0 + 3 < ry + bound_y))) {
+      append_bits((uint32_t*)blocks->data + n, foot.blocks, (foot.by0 - ry) * bound_x + (foot.bx0 - rx), offset4);
+      fill16((uint32_t*)records->data + n, i);
+      n += __builtin_popcount(foot.blocks);
+      continue;
+    }
     const Record& r = region.records[i];
     const float mx = r.mean_x - region.x0 - 0.5f, my = r.mean_y - region.y0 - 0.5f;
-    const int bx0 = clip(int(mx - r.half_x), 0, w - 1) / BW, bx1 = clip(int(mx + r.half_x), 0, w - 1) / BW;
-    const int by0 = clip(int(my - r.half_y), 0, h - 1) / BH, by1 = clip(int(my + r.half_y), 0, h - 1) / BH;
-    const size_t need = 4 * (n + size_t(bx1 - bx0 + BW) * (by1 - by0 + BH) + W);
+    const int bx0 = clip(r.bx0 - rx, 0, bound_x - 1), bx1 = clip(r.bx1 - rx, 0, bound_x - 1);
+    const int by0 = clip(r.by0 - ry, 0, bound_y - 1), by1 = clip(r.by1 - ry, 0, bound_y - 1);
+    const size_t need = 4 * (n + size_t(bx1 - bx0 + BW) * (by1 - by0 + BH) + 32);
     if (need > blocks->size) {
       blocks->size = records->size = 2 * need;
       blocks->data = realloc(blocks->data, 2 * need);
@@ -171,7 +294,6 @@ size_t pairs(const Region& region, uint32_t* counts, Scratch* blocks, Scratch* r
     const float limit = r.log2_opacity - log2_alpha_min + 1e-4f;
     for (int by = by0; by <= by1; by += BH)
       for (int bx = bx0; bx <= bx1; bx += BW) {
-        // The least of (a dx + b dy)^2 + (c dy)^2 over a block lies on one of the two edges that face the mean.
         const vf lx = ox + (bx * BW - mx), ly = oy + (by * BH - my), hx = lx + (BW - 1.0f), hy = ly + (BH - 1.0f);
         const vf nx = min(max(vf{}, lx), hx), ny = min(max(vf{}, ly), hy);
         const vf ey = min(max(nx * r.slope_yx, ly), hy), ex = min(max(ny * r.slope_xy, lx), hx);
@@ -179,8 +301,7 @@ size_t pairs(const Region& region, uint32_t* counts, Scratch* blocks, Scratch* r
         const vf least = min(u1 * u1 + v1 * v1, u2 * u2 + v2 * v2);
         const mask hit = both(ge(splat(limit), least), both(ge(splat(w - 1 - mx), lx), ge(splat(h - 1 - my), ly)));
         append((uint32_t*)blocks->data + n, hit, offset + int(by * region.blocks_x + bx));
-        const vi self = int(i) - vi{};
-        memcpy((uint32_t*)records->data + n, &self, sizeof self);
+        fill16((uint32_t*)records->data + n, i);
         n += __builtin_popcount(bits(hit));
       }
   }
@@ -191,66 +312,79 @@ size_t pairs(const Region& region, uint32_t* counts, Scratch* blocks, Scratch* r
 
 // Pixels of a block in and out of row-major planes; the part outside of the image is zero or dropped.
 INLINE vf read_block(const float* plane, int width, int x, int y, int nx, int ny) {
-  alignas(64) float t[W];
-  if (nx >= BW && ny >= BH) {
-    for (int j = 0; j < BH; ++j) memcpy(t + j * BW, plane + size_t(y + j) * width + x, 4 * BW);
-  } else {
-    for (int i = 0; i < W; ++i)
-      t[i] = i % BW < nx && i / BW < ny ? plane[size_t(y + i / BW) * width + x + i % BW] : 0.0f;
-  }
-  return load(t);
+  plane += size_t(y) * width + x;
+  if (nx >= BW && ny >= BH) return read_rows(plane, width);
+  vf r = {};
+  for (int i = 0; i < W; ++i)
+    if (i % BW < nx && i / BW < ny) r[i] = plane[size_t(i / BW) * width + i % BW];
+  return r;
 }
 INLINE void write_block(float* plane, int width, int x, int y, int nx, int ny, vf v) {
-  alignas(64) float t[W];
-  store(t, v);
-  if (nx >= BW && ny >= BH) {
-    for (int j = 0; j < BH; ++j) memcpy(plane + size_t(y + j) * width + x, t + j * BW, 4 * BW);
-  } else {
-    for (int i = 0; i < W; ++i)
-      if (i % BW < nx && i / BW < ny) plane[size_t(y + i / BW) * width + x + i % BW] = t[i];
-  }
+  plane += size_t(y) * width + x;
+  if (nx >= BW && ny >= BH) return write_rows(plane, width, v);
+  for (int i = 0; i < W; ++i)
+    if (i % BW < nx && i / BW < ny) plane[size_t(i / BW) * width + i % BW] = v[i];
 }
 
-INLINE vf exponent(const Record& r, vf px, vf py) {
-  const vf dx = px - r.mean_x, dy = py - r.mean_y;
-  const vf u = r.a * dx + r.b * dy, v = r.c * dy;
-  return (r.log2_opacity - u * u) - v * v;
-}
+// Gaussians are taken a few at a time: what does not depend on the transmittance is computed for all of them side by
+// side, so that the scheduler sees independent work.
+constexpr int G = group;
 
-// One Gaussian onto one block. A negative transmittance marks a finished pixel.
-INLINE void blend_over(const Record& r, vf px, vf py, vf& T, vf c[4]) {
-  const vf e = exponent(r, px, py);
-  const vf alpha = keep_min(ge(e, splat(log2_alpha_min)), exp2_8(e), splat(alpha_max));
-  const vf after = T - T * alpha;
-  const mask alive = gt(after, splat(transmittance_min));
-  const vf weight = keep(alive, T * alpha);
-  T = blend(alive, after, (vf)((vi)T | int(0x80000000)));
-  for (int j = 0; j < 4; ++j) c[j] += weight * r.feature[j];
+// alpha (zero where it is skipped) of G Gaussians, and the value before it was clamped.
+INLINE void alphas(const Record* const r[G], vf px, vf py, vf alpha[G], vf raw[G], vf dx[G], vf dy[G]) {
+  vf u[G], v[G], e[G], p[G];
+  for (int j = 0; j < G; ++j) dx[j] = px - r[j]->mean_x;
+  for (int j = 0; j < G; ++j) dy[j] = py - r[j]->mean_y;
+  for (int j = 0; j < G; ++j) u[j] = r[j]->b * dy[j];
+  for (int j = 0; j < G; ++j) v[j] = r[j]->c * dy[j];
+  for (int j = 0; j < G; ++j) u[j] = r[j]->a * dx[j] + u[j];
+  for (int j = 0; j < G; ++j) e[j] = r[j]->log2_opacity - v[j] * v[j];
+  for (int j = 0; j < G; ++j) e[j] = e[j] - u[j] * u[j];
+  for (int j = 0; j < G; ++j) p[j] = EXP2_5 * e[j] + EXP2_4;
+  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_3;
+  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_2;
+  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_1;
+  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_0;
+  for (int j = 0; j < G; ++j) p[j] *= p[j];
+  for (int j = 0; j < G; ++j) p[j] *= p[j];
+  for (int j = 0; j < G; ++j) raw[j] = p[j] * p[j];
+  for (int j = 0; j < G; ++j) alpha[j] = keep_min(ge(e[j], splat(log2_alpha_min)), raw[j], splat(alpha_max));
 }
 
 void raster(const Region& region, const Planes& out, int first_pass) {
+  const FlushDenormals flush;
+  const Record* const records = region.records;
   const vf lx = lane_x() + 0.5f, ly = lane_y() + 0.5f;
   for (uint32_t k = 0; k < region.blocks_x * region.blocks_y; ++k) {
     const int x = region.x0 + int(k % region.blocks_x) * BW, y = region.y0 + int(k / region.blocks_x) * BH;
     const vf px = lx + float(x), py = ly + float(y);
     const uint32_t* at = region.list + region.start[k];
     const uint32_t n = first_pass ? region.start[k + 1] - region.start[k] : region.used[k];
-    vf T = splat(1.0f), c[4] = {};
+    // T runs on when a pixel is finished; as it never grows, comparing it tells that. T_end is what counted.
+    vf T = splat(1.0f), T_end = T, c[4] = {};
     uint32_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-      for (int j = 0; j < 4; ++j) blend_over(region.records[at[i + j]], px, py, T, c);
-      if (all_negative(T)) break;
-    }
-    if (i + 4 <= n) {
-      i += 4;
-    } else {
-      for (; i < n; ++i) blend_over(region.records[at[i]], px, py, T, c);
+    while (i < n) {
+      const Record* r[G];
+      for (int j = 0; j < G; ++j) r[j] = records + at[i + j];
+      vf alpha[G], raw[G], dx[G], dy[G];
+      alphas(r, px, py, alpha, raw, dx, dy);
+      mask alive = {};
+      for (int j = 0; j < G; ++j) {
+        const vf after = T * (1.0f - alpha[j]);
+        alive = gt(after, splat(transmittance_min));
+        const vf weight = keep(alive, T * alpha[j]);
+        T_end = blend(alive, after, T_end);
+        T = after;
+        for (int m = 0; m < 4; ++m) c[m] += weight * r[j]->feature[m];
+      }
+      i += G;
+      if (!bits(alive)) break;
     }
     if (first_pass) region.used[k] = i;
     const int nx = region.x1 - x, ny = region.y1 - y;
     for (int j = 0; j < 4; ++j)
       if (out.channel[j]) write_block(out.channel[j], out.width, x, y, nx, ny, c[j]);
-    if (first_pass) write_block(out.alpha, out.width, x, y, nx, ny, 1.0f - max(T, -T));
+    if (first_pass) write_block(out.alpha, out.width, x, y, nx, ny, 1.0f - T_end);
   }
 }
 
@@ -259,7 +393,13 @@ void raster(const Region& region, const Planes& out, int first_pass) {
 template <int C>
 INLINE void raster_backward_channels(const Region& region, const ConstPlanes& image, const ConstPlanes& grad,
                                      Moments* out) {
+  const FlushDenormals flush;
+  const Record* const records = region.records;
   const vf lx = lane_x() + 0.5f, ly = lane_y() + 0.5f;
+  // In a group of four lanes lie pixels of one row, or all of a 2x2 block.
+  constexpr int columns = W == 4 ? 2 : 4;
+  vf row;  // of a lane's group
+  for (int i = 0; i < W; ++i) row[i] = i / 4;
   for (uint32_t k = 0; k < region.blocks_x * region.blocks_y; ++k) {
     const uint32_t n = region.used[k];
     if (!n) continue;
@@ -267,67 +407,70 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& im
     const int nx = region.x1 - x, ny = region.y1 - y;
     const vf px = lx + float(x), py = ly + float(y);
     vf g[C], S = {}, T = splat(1.0f);
-    alignas(64) float pixel_grad[C][W];
-    for (int j = 0; j < C; ++j) {
-      g[j] = grad.channel[j] ? read_block(grad.channel[j], grad.width, x, y, nx, ny) : vf{};
-      if (grad.channel[j]) S += g[j] * read_block(image.channel[j], image.width, x, y, nx, ny);
-      store(pixel_grad[j], g[j]);
+    alignas(64) float spread[C][4][W];  // the gradient of column p of a lane's group, at all lanes of the group
+    for (int c = 0; c < C; ++c) {
+      g[c] = grad.channel[c] ? read_block(grad.channel[c], grad.width, x, y, nx, ny) : vf{};
+      if (grad.channel[c]) S += g[c] * read_block(image.channel[c], image.width, x, y, nx, ny);
+      vf all[4] = {g[c], g[c], g[c], g[c]};
+      transpose4(all);
+      for (int p = 0; p < 4; ++p) store(spread[c][p], all[p]);
     }
     if (grad.alpha)
       S -= (1.0f - read_block(image.alpha, image.width, x, y, nx, ny)) *
            read_block(grad.alpha, grad.width, x, y, nx, ny);
     const uint32_t* at = region.list + region.start[k];
-    for (uint32_t i = 0; i < n; i += W) {
-      const int m = n - i < W ? n - i : W;
-      vf us[W], ws[W];
-      float dx[W], dy[W];
-      for (int j = 0; j < m; ++j) {
-        const Record& r = region.records[at[i + j]];
-        dx[j] = r.mean_x, dy[j] = r.mean_y;
-        const vf e = exponent(r, px, py), raw = exp2_8(e);
-        const vf alpha = keep_min(ge(e, splat(log2_alpha_min)), raw, splat(alpha_max));
-        const vf after = T - T * alpha;
+    for (uint32_t i = 0; i < n; i += G) {
+      const Record* r[G];
+      for (int j = 0; j < G; ++j) r[j] = records + at[i + j];
+      vf alpha[G], raw[G], dx[G], dy[G], dot[G], rest[G], inverse[G], u[G], w[G];
+      alphas(r, px, py, alpha, raw, dx, dy);
+      alignas(16) float first_dx[G], first_dy[G];
+      for (int j = 0; j < G; ++j) first_dx[j] = dx[j][0], first_dy[j] = dy[j][0];
+      for (int j = 0; j < G; ++j) dot[j] = g[0] * r[j]->feature[0];
+      for (int c = 1; c < C; ++c)
+        for (int j = 0; j < G; ++j) dot[j] += g[c] * r[j]->feature[c];
+      for (int j = 0; j < G; ++j) rest[j] = 1.0f - alpha[j];
+      for (int j = 0; j < G; ++j) inverse[j] = reciprocal(rest[j]);
+      for (int j = 0; j < G; ++j) {
+        const vf after = T * rest[j];
         const mask alive = gt(after, splat(transmittance_min));
-        const vf weight = keep(alive, T * alpha);
-        vf dot = g[0] * r.feature[0];
-        for (int c = 1; c < C; ++c) dot += g[c] * r.feature[c];
-        S -= weight * dot;
-        const vf to_alpha = T * dot - S * reciprocal(1.0f - alpha);
-        ws[j] = weight;
-        us[j] = keep(both(alive, ge(splat(alpha_max), raw)), alpha * to_alpha);
-        T = blend(alive, after, (vf)((vi)T | int(0x80000000)));
+        w[j] = keep(alive, T * alpha[j]);
+        S -= w[j] * dot[j];
+        u[j] = keep(both(alive, ge(splat(alpha_max), raw[j])), alpha[j] * (T * dot[j] - S * inverse[j]));
+        T = after;
       }
-      for (int j = m; j < W; ++j) us[j] = ws[j] = vf{}, dx[j] = dy[j] = 0.0f;
-      // From lanes that are pixels to lanes that are Gaussians: the sums over pixels become plain additions.
-      transpose(us);
-      vf u00 = {}, u10 = {}, u01 = {}, u20 = {}, u11 = {}, u02 = {};
-      for (int row = 0; row < BH; ++row) {
-        vf s0 = us[row * BW], s1 = {}, s2 = {};
-        for (int col = 1; col < BW; ++col) {
-          const vf u = us[row * BW + col];
-          s0 += u, s1 += float(col) * u, s2 += float(col * col) * u;
-        }
-        u00 += s0, u10 += s1, u20 += s2;
-        if (row) u01 += float(row) * s0, u11 += float(row) * s1, u02 += float(row * row) * s0;
+      // Sums over pixels, with d = pixel - mean. First over the four lanes of a group: after the transposition u[p] is
+      // pixel p of the group for the four Gaussians.
+      transpose4(u);
+      transpose4(w);
+      vf q[12];
+      const vf ax = repeat4(first_dx), ay = repeat4(first_dy);
+      if (columns == 4) {
+        const vf y_row = ay + row;
+        const vf s0 = (u[0] + u[1]) + (u[2] + u[3]), b1 = u[1] + 2.0f * u[2] + 3.0f * u[3];
+        const vf s1 = b1 + ax * s0, b2 = u[1] + 4.0f * u[2] + 9.0f * u[3];
+        q[0] = s0;
+        q[1] = s1;
+        q[2] = y_row * s0;
+        q[3] = b2 + ax * (b1 + s1);  // sum of (ax + p)^2 u
+        q[4] = y_row * s1;
+        q[5] = y_row * q[2];
+      } else {
+        const vf low = u[0] + u[1], high = u[2] + u[3], right = u[1] + u[3], ax1 = ax + 1.0f, ay1 = ay + 1.0f;
+        q[0] = low + high;
+        q[1] = ax * (u[0] + u[2]) + ax1 * right;
+        q[2] = ay * low + ay1 * high;
+        q[3] = ax * ax * (u[0] + u[2]) + ax1 * ax1 * right;
+        q[4] = ay * (ax * u[0] + ax1 * u[1]) + ay1 * (ax * u[2] + ax1 * u[3]);
+        q[5] = ay * ay * low + ay1 * ay1 * high;
       }
-      const vf ax = (x + 0.5f) - load(dx), ay = (y + 0.5f) - load(dy);
-      vf rows[16] = {};
-      rows[0] = u00;
-      rows[1] = u10 + ax * u00;
-      rows[2] = u01 + ay * u00;
-      rows[3] = u20 + ax * (2.0f * u10 + ax * u00);
-      rows[4] = u11 + ax * u01 + ay * rows[1];
-      rows[5] = u02 + ay * (2.0f * u01 + ay * u00);
-      transpose(ws);
-      for (int p = 0; p < W; ++p)
-        for (int c = 0; c < C; ++c) rows[6 + c] += ws[p] * pixel_grad[c][p];
-      for (int part = 0; part * W < 6 + C; ++part) {
-        transpose(rows + part * W);
-        for (int j = 0; j < m; ++j) {
-          float* to = (float*)(out + at[i + j]) + part * W;
-          store(to, load(to) + rows[part * W + j]);
-        }
-      }
+      for (int c = 0; c < C; ++c)
+        q[6 + c] = (w[0] * load(spread[c][0]) + w[1] * load(spread[c][1])) +
+                   (w[2] * load(spread[c][2]) + w[3] * load(spread[c][3]));
+      for (int j = 6 + C; j < 12; ++j) q[j] = vf{};
+      float* to[G];
+      for (int j = 0; j < G; ++j) to[j] = (float*)(out + at[i + j]);
+      scatter4(q, to);
     }
   }
 }
@@ -343,13 +486,7 @@ struct Gradients {
   vd center[3], covariance[6], opacity, R[9], t[3], fx, fy, cx, cy;
 };
 
-INLINE Gradients project_backward_lanes(const Camera& k, const float* centers, const float* covariances,
-                                        const float* opacities, const Moments* moments, int depth_slot) {
-  vd c[3], S[6], m[6];
-  read_batch(centers, covariances, c, S);
-  const vd o = gather(opacities, 1);
-  for (int j = 0; j < 6; ++j) m[j] = gather(&moments->u[j], 16);
-  const vd grad_z = depth_slot >= 0 ? gather(&moments->feature[depth_slot], 16) : vd{};
+INLINE Gradients project_backward_lanes(const Camera& k, const vd c[3], const vd S[6], vd o, const vd m[6], vd grad_z) {
   const Projected g = project_batch(k, c, S);
   // Q = inverse of the image covariance; dL/dmean = Q m1, dL/dcov = Q m2 Q / 2.
   const vd idet = 1.0 / (g.p * g.r - g.q * g.q);
@@ -404,52 +541,47 @@ INLINE Gradients project_backward_lanes(const Camera& k, const float* centers, c
   return r;
 }
 
-void project_backward(const Camera& k, const float* centers, const float* covariances, const float* opacities,
-                      const Moments* moments, const uint8_t* seen, int depth_slot, uint32_t points,
-                      float* grad_centers, float* grad_covariances, float* grad_opacities, double* grad_camera) {
+void project_backward(const Camera& k, const Points& points, const uint32_t* ids, uint32_t count,
+                      const Moments* moments, int with_depth, const PointsGradient& out) {
   vd sums[16] = {};
-  for (uint32_t i = 0; i < points; i += D) {
-    const int n = points - i < D ? points - i : D;
-    Gradients r;
-    vl on;
-    for (int l = 0; l < D; ++l) on[l] = l < n && seen[i + l] ? -1 : 0;
-    if (n == D) {
-      r = project_backward_lanes(k, centers + 3 * i, covariances + 9 * i, opacities + i, moments + i, depth_slot);
-    } else {
-      float c[3 * D] = {}, S[9 * D] = {}, o[D] = {};
-      Moments m[D];
-      memset(m, 0, sizeof m);
-      memcpy(c, centers + 3 * i, 12 * n), memcpy(S, covariances + 9 * i, 36 * n), memcpy(o, opacities + i, 4 * n);
-      memcpy(m, moments + i, sizeof(Moments) * n);
-      r = project_backward_lanes(k, c, S, o, m, depth_slot);
+  for (uint32_t first = 0; first < count; first += W) {
+    const int n = count - first < W ? count - first : W;
+    uint32_t here[W];
+    for (int l = 0; l < W; ++l) here[l] = ids[first + (l < n ? l : n - 1)];
+    vf columns[16];
+    alignas(64) float in[16][W], sum[16][W], result[16][W];
+    read_points(points, here, columns);
+    for (int j = 0; j < 16; ++j) store(in[j], columns[j]);
+    for (int j = 0; j < 12; j += W) {
+      vf part[W];
+      for (int l = 0; l < W; ++l) part[l] = l < n ? load((const float*)(moments + first + l) + j) : vf{};
+      transpose(part);
+      for (int l = 0; l < W && j + l < 16; ++l) store(sum[j + l], part[l]);
     }
-    float lanes[10][D];
-    const vd* columns[10] = {&r.center[0],     &r.center[1],     &r.center[2],     &r.covariance[0], &r.covariance[1],
-                             &r.covariance[2], &r.covariance[3], &r.covariance[4], &r.covariance[5], &r.opacity};
-    for (int j = 0; j < 10; ++j) {
-      const vh x = __builtin_convertvector(blend_d(on, *columns[j], vd{}), vh);
-      memcpy(lanes[j], &x, sizeof x);
+    for (int half = 0; half < 2; ++half) {
+      vd c[3], S[6], m[6];
+      widen_points(in, half, c, S);
+      for (int j = 0; j < 6; ++j) m[j] = widen(sum[j], half);
+      const Gradients r =
+          project_backward_lanes(k, c, S, widen(in[12], half), m, with_depth ? widen(sum[9], half) : vd{});
+      const int unique[9] = {0, 1, 2, 1, 3, 4, 2, 4, 5};
+      for (int j = 0; j < 9; ++j) narrow(r.covariance[unique[j]], result[j], half);
+      for (int j = 0; j < 3; ++j) narrow(r.center[j], result[9 + j], half);
+      narrow(r.opacity, result[12], half);
+      if (out.camera) {
+        for (int j = 0; j < 9; ++j) sums[j] += r.R[j];
+        for (int j = 0; j < 3; ++j) sums[9 + j] += r.t[j];
+        sums[12] += r.fx, sums[13] += r.fy, sums[14] += r.cx, sums[15] += r.cy;
+      }
     }
-    for (int l = 0; l < n; ++l) {
-      float* c = grad_centers + 3 * (i + l);
-      float* S = grad_covariances + 9 * (i + l);
-      c[0] = lanes[0][l], c[1] = lanes[1][l], c[2] = lanes[2][l];
-      S[0] = lanes[3][l], S[1] = S[3] = lanes[4][l], S[2] = S[6] = lanes[5][l];
-      S[4] = lanes[6][l], S[5] = S[7] = lanes[7][l], S[8] = lanes[8][l];
-      grad_opacities[i + l] = lanes[9][l];
-    }
-    if (grad_camera) {
-      for (int j = 0; j < 9; ++j) sums[j] += blend_d(on, r.R[j], vd{});
-      for (int j = 0; j < 3; ++j) sums[9 + j] += blend_d(on, r.t[j], vd{});
-      sums[12] += blend_d(on, r.fx, vd{}), sums[13] += blend_d(on, r.fy, vd{});
-      sums[14] += blend_d(on, r.cx, vd{}), sums[15] += blend_d(on, r.cy, vd{});
-    }
+    for (int j = 0; j < 16; ++j) columns[j] = load(j < 13 ? result[j] : sum[j - 7]);
+    write_points(out, points.channels, here, n, columns);
   }
-  if (grad_camera)
+  if (out.camera)
     for (int j = 0; j < 16; ++j) {
       double s = 0;
       for (int l = 0; l < D; ++l) s += sums[j][l];
-      grad_camera[j] = s;
+      out.camera[j] = s;
     }
 }
 

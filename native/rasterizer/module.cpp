@@ -183,7 +183,7 @@ Saved* forward(const Array& centers, const Array& covariances, const Array& opac
           finite = false;
           return;
         }
-        for (RegionData& region : frame.regions) draw_region(in, f, ws, region, image);
+        for (RegionData& region : frame.regions) draw_region(in, f, ws, frame, region, image);
         if (!keep) frame = FrameData();
       });
     } else {
@@ -193,7 +193,7 @@ Saved* forward(const Array& centers, const Array& covariances, const Array& opac
       const uint32_t regions = in.frames && finite ? uint32_t(saved->frames[0].regions.size()) : 0;
       for_all(in.frames * regions, threads, [&](uint32_t unit, Workspace& ws) {
         const uint32_t f = unit / regions;
-        draw_region(in, f, ws, saved->frames[f].regions[unit % regions], image);
+        draw_region(in, f, ws, saved->frames[f], saved->frames[f].regions[unit % regions], image);
       });
     }
   }
@@ -236,26 +236,21 @@ void backward(Saved& saved, const Array& centers, const Array& covariances, cons
   const nb::gil_scoped_release release;
   if (in.frames >= 2 * uint32_t(threads)) {
     for_all(in.frames, threads, [&](uint32_t f, Workspace& ws) {
-      begin_gather(in, f, ws, out);
-      for (RegionData& region : saved.frames[f].regions) {
-        Moments* moments = ws.moments.need(region.region.count);
-        differentiate_region(in, f, region, grad, moments);
-        gather_region(in, f, ws, region, moments, out);
-      }
-      finish_frame(in, f, ws, grad.depth, out);
+      FrameData& frame = saved.frames[f];
+      // Moments live only from here to finish_frame: lend them the thread's memory.
+      if (frame.regions.size() == 1) std::swap(frame.regions[0].moments, ws.moments);
+      for (RegionData& region : frame.regions) differentiate_region(in, f, frame, region, grad);
+      finish_frame(in, f, ws, frame, grad.depth, out);
+      if (frame.regions.size() == 1) std::swap(frame.regions[0].moments, ws.moments);
     });
   } else {
     const uint32_t regions = in.frames ? uint32_t(saved.frames[0].regions.size()) : 0;
     for_all(in.frames * regions, threads, [&](uint32_t unit, Workspace&) {
-      RegionData& region = saved.frames[unit / regions].regions[unit % regions];
-      differentiate_region(in, unit / regions, region, grad, region.moments.need(region.region.count));
+      FrameData& frame = saved.frames[unit / regions];
+      differentiate_region(in, unit / regions, frame, frame.regions[unit % regions], grad);
     });
-    for_all(in.frames, threads, [&](uint32_t f, Workspace& ws) {
-      begin_gather(in, f, ws, out);
-      for (RegionData& region : saved.frames[f].regions)
-        gather_region(in, f, ws, region, region.moments.data(), out);
-      finish_frame(in, f, ws, grad.depth, out);
-    });
+    for_all(in.frames, threads,
+            [&](uint32_t f, Workspace& ws) { finish_frame(in, f, ws, saved.frames[f], grad.depth, out); });
   }
   const auto add_frames = [&](const float* by_frame, size_t size, float* to) {
     constexpr size_t piece = 4096;

@@ -26,21 +26,65 @@ INLINE unsigned bits(mask m) { return m; }
 INLINE vf min(vf a, vf b) { return (vf)_mm512_min_ps((__m512)a, (__m512)b); }
 INLINE vf max(vf a, vf b) { return (vf)_mm512_max_ps((__m512)a, (__m512)b); }
 INLINE vf keep_min(mask m, vf a, vf b) { return (vf)_mm512_maskz_min_ps(m, (__m512)a, (__m512)b); }
-INLINE bool all_negative(vf a) { return _mm512_movepi32_mask((__m512i)a) == 0xffff; }
+INLINE vf sqrt(vf a) { return (vf)_mm512_sqrt_ps((__m512)a); }
 INLINE vf reciprocal(vf x) {
   vf r = (vf)_mm512_rcp14_ps((__m512)x);
   return r * (2.0f - x * r);
 }
 INLINE vd min_d(vd a, vd b) { return (vd)_mm512_min_pd((__m512d)a, (__m512d)b); }
 INLINE vd max_d(vd a, vd b) { return (vd)_mm512_max_pd((__m512d)a, (__m512d)b); }
-INLINE vd sqrt_d(vd a) { return (vd)_mm512_sqrt_pd((__m512d)a); }
-INLINE vd gather(const float* p, int stride) {
-  const __m256i at = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(stride));
-  return (vd)_mm512_cvtps_pd(_mm256_i32gather_ps(p, at, 4));
+INLINE vi set_bit(vi x, mask m, int bit) {
+  return (vi)_mm512_mask_or_epi32((__m512i)x, m, (__m512i)x, _mm512_set1_epi32(bit));
 }
-INLINE unsigned bits_d(vl m) { return _mm512_movepi64_mask((__m512i)m); }
+// Writes x + offset[l] for every set bit l.
+INLINE void append_bits(uint32_t* p, unsigned set, uint32_t x, const uint32_t offset[16]) {
+  const __m512i all = _mm512_add_epi32(_mm512_set1_epi32(int(x)), _mm512_loadu_si512(offset));
+  _mm512_storeu_si512(p, _mm512_maskz_compress_epi32(__mmask16(set), all));
+}
+INLINE void fill16(uint32_t* p, uint32_t x) { _mm512_storeu_si512(p, _mm512_set1_epi32(int(x))); }
 // Appends the lanes of `x` whose mask is set.
 INLINE void append(uint32_t* p, mask m, vi x) { _mm512_storeu_si512(p, _mm512_maskz_compress_epi32(m, (__m512i)x)); }
+INLINE vf repeat4(const float* p) { return (vf)_mm512_broadcast_f32x4(_mm_loadu_ps(p)); }
+INLINE vf read_rows(const float* p, size_t stride) {
+  __m512 r = _mm512_castps128_ps512(_mm_loadu_ps(p));
+  r = _mm512_insertf32x4(r, _mm_loadu_ps(p + stride), 1);
+  r = _mm512_insertf32x4(r, _mm_loadu_ps(p + 2 * stride), 2);
+  return (vf)_mm512_insertf32x4(r, _mm_loadu_ps(p + 3 * stride), 3);
+}
+INLINE void write_rows(float* p, size_t stride, vf v) {
+  _mm_storeu_ps(p, _mm512_castps512_ps128((__m512)v));
+  _mm_storeu_ps(p + stride, _mm512_extractf32x4_ps((__m512)v, 1));
+  _mm_storeu_ps(p + 2 * stride, _mm512_extractf32x4_ps((__m512)v, 2));
+  _mm_storeu_ps(p + 3 * stride, _mm512_extractf32x4_ps((__m512)v, 3));
+}
+// Within every group of four lanes: element j of r[i] becomes element i of r[j].
+INLINE void transpose4(vf* r) {
+  const __m512d a = (__m512d)_mm512_unpacklo_ps((__m512)r[0], (__m512)r[1]);
+  const __m512d b = (__m512d)_mm512_unpackhi_ps((__m512)r[0], (__m512)r[1]);
+  const __m512d c = (__m512d)_mm512_unpacklo_ps((__m512)r[2], (__m512)r[3]);
+  const __m512d d = (__m512d)_mm512_unpackhi_ps((__m512)r[2], (__m512)r[3]);
+  r[0] = (vf)_mm512_unpacklo_pd(a, c);
+  r[1] = (vf)_mm512_unpackhi_pd(a, c);
+  r[2] = (vf)_mm512_unpacklo_pd(b, d);
+  r[3] = (vf)_mm512_unpackhi_pd(b, d);
+}
+// For four vectors: group i of the result is r[i] summed over its groups.
+INLINE __m512 sum_groups(const vf* r) {
+  const __m512 a = (__m512)r[0], b = (__m512)r[1], c = (__m512)r[2], d = (__m512)r[3];
+  const __m512 ab = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+  const __m512 cd = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));
+  return _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
+}
+// Adds q[k], summed over the groups of four lanes, element e, to number k of to[e], for k < 12.
+INLINE void scatter4(const vf* q, float* const to[4]) {
+  const __m512i turn = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512 a = _mm512_permutexvar_ps(turn, sum_groups(q)), b = _mm512_permutexvar_ps(turn, sum_groups(q + 4)),
+               c = _mm512_permutexvar_ps(turn, sum_groups(q + 8));
+  const __m512 even = _mm512_shuffle_f32x4(a, b, 0x88), odd = _mm512_shuffle_f32x4(a, b, 0xdd);
+  const __m512 rows[4] = {_mm512_shuffle_f32x4(even, c, 0x08), _mm512_shuffle_f32x4(odd, c, 0x18),
+                          _mm512_shuffle_f32x4(even, c, 0x2d), _mm512_shuffle_f32x4(odd, c, 0x3d)};
+  for (int e = 0; e < 4; ++e) store(to[e], load(to[e]) + (vf)rows[e]);
+}
 INLINE void transpose(vf* r) {
   __m512 a[16], b[16];
   for (int i = 0; i < 16; ++i) a[i] = (__m512)r[i];
@@ -72,31 +116,51 @@ INLINE mask gt(vf a, vf b) { return a > b; }
 INLINE mask both(mask a, mask b) { return a & b; }
 INLINE vf keep(mask m, vf a) { return (vf)((vi)a & m); }
 INLINE vf blend(mask m, vf a, vf b) { return (vf)(((vi)a & m) | ((vi)b & ~m)); }
-INLINE vd sqrt_d(vd a) {
-  for (int i = 0; i < D; ++i) a[i] = __builtin_sqrt(a[i]);
-  return a;
-}
-INLINE vd gather(const float* p, int stride) {
-  vd r;
-  for (int i = 0; i < D; ++i) r[i] = p[i * stride];
-  return r;
-}
-INLINE unsigned bits_d(vl m) {
-  unsigned r = 0;
-  for (int i = 0; i < D; ++i) r |= unsigned(m[i] & 1) << i;
-  return r;
-}
 #if KINEMA_WIDTH == 8 && defined(__AVX2__)
 INLINE unsigned bits(mask m) { return _mm256_movemask_ps((__m256)m); }
 INLINE vf min(vf a, vf b) { return (vf)_mm256_min_ps((__m256)a, (__m256)b); }
 INLINE vf max(vf a, vf b) { return (vf)_mm256_max_ps((__m256)a, (__m256)b); }
-INLINE bool all_negative(vf a) { return _mm256_movemask_ps((__m256)a) == 0xff; }
+INLINE vf sqrt(vf a) { return (vf)_mm256_sqrt_ps((__m256)a); }
 INLINE vf reciprocal(vf x) {
   vf r = (vf)_mm256_rcp_ps((__m256)x);
   return r * (2.0f - x * r);
 }
 INLINE vd min_d(vd a, vd b) { return (vd)_mm256_min_pd((__m256d)a, (__m256d)b); }
 INLINE vd max_d(vd a, vd b) { return (vd)_mm256_max_pd((__m256d)a, (__m256d)b); }
+INLINE vf repeat4(const float* p) { return (vf)_mm256_broadcast_ps((const __m128*)p); }
+INLINE vf read_rows(const float* p, size_t stride) {
+  return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + stride), 1);
+}
+INLINE void write_rows(float* p, size_t stride, vf v) {
+  _mm_storeu_ps(p, _mm256_castps256_ps128((__m256)v));
+  _mm_storeu_ps(p + stride, _mm256_extractf128_ps((__m256)v, 1));
+}
+INLINE void transpose4(vf* r) {
+  const __m256d a = (__m256d)_mm256_unpacklo_ps((__m256)r[0], (__m256)r[1]);
+  const __m256d b = (__m256d)_mm256_unpackhi_ps((__m256)r[0], (__m256)r[1]);
+  const __m256d c = (__m256d)_mm256_unpacklo_ps((__m256)r[2], (__m256)r[3]);
+  const __m256d d = (__m256d)_mm256_unpackhi_ps((__m256)r[2], (__m256)r[3]);
+  r[0] = (vf)_mm256_unpacklo_pd(a, c);
+  r[1] = (vf)_mm256_unpackhi_pd(a, c);
+  r[2] = (vf)_mm256_unpacklo_pd(b, d);
+  r[3] = (vf)_mm256_unpackhi_pd(b, d);
+}
+INLINE void scatter4(const vf* q, float* const to[4]) {
+  // Eight numbers at once: group 0 holds numbers k, group 1 numbers k + 4.
+  vf rows[4];
+  for (int k = 0; k < 4; ++k)
+    rows[k] = (vf)_mm256_add_ps(_mm256_permute2f128_ps((__m256)q[k], (__m256)q[k + 4], 0x20),
+                                _mm256_permute2f128_ps((__m256)q[k], (__m256)q[k + 4], 0x31));
+  transpose4(rows);
+  __m128 last[4];
+  for (int k = 0; k < 4; ++k)
+    last[k] = _mm_add_ps(_mm256_castps256_ps128((__m256)q[8 + k]), _mm256_extractf128_ps((__m256)q[8 + k], 1));
+  _MM_TRANSPOSE4_PS(last[0], last[1], last[2], last[3]);
+  for (int e = 0; e < 4; ++e) {
+    store(to[e], load(to[e]) + rows[e]);
+    _mm_store_ps(to[e] + 8, _mm_add_ps(_mm_load_ps(to[e] + 8), last[e]));
+  }
+}
 INLINE void transpose(vf* r) {
   __m256 a[8], b[8];
   for (int i = 0; i < 4; ++i) {
@@ -118,13 +182,28 @@ INLINE void transpose(vf* r) {
 INLINE unsigned bits(mask m) { return _mm_movemask_ps((__m128)m); }
 INLINE vf min(vf a, vf b) { return (vf)_mm_min_ps((__m128)a, (__m128)b); }
 INLINE vf max(vf a, vf b) { return (vf)_mm_max_ps((__m128)a, (__m128)b); }
-INLINE bool all_negative(vf a) { return _mm_movemask_ps((__m128)a) == 0xf; }
+INLINE vf sqrt(vf a) { return (vf)_mm_sqrt_ps((__m128)a); }
 INLINE vf reciprocal(vf x) {
   vf r = (vf)_mm_rcp_ps((__m128)x);
   return r * (2.0f - x * r);
 }
 INLINE vd min_d(vd a, vd b) { return (vd)_mm_min_pd((__m128d)a, (__m128d)b); }
 INLINE vd max_d(vd a, vd b) { return (vd)_mm_max_pd((__m128d)a, (__m128d)b); }
+INLINE vf read_rows(const float* p, size_t stride) {
+  return (vf)_mm_loadh_pi(_mm_loadl_pi(_mm_setzero_ps(), (const __m64*)p), (const __m64*)(p + stride));
+}
+INLINE void write_rows(float* p, size_t stride, vf v) {
+  _mm_storel_pi((__m64*)p, (__m128)v);
+  _mm_storeh_pi((__m64*)(p + stride), (__m128)v);
+}
+INLINE void transpose4(vf* r) { _MM_TRANSPOSE4_PS(r[0], r[1], r[2], r[3]); }
+INLINE void scatter4(const vf* q, float* const to[4]) {
+  for (int k = 0; k < 12; k += 4) {
+    vf rows[4] = {q[k], q[k + 1], q[k + 2], q[k + 3]};
+    transpose4(rows);
+    for (int e = 0; e < 4; ++e) store(to[e] + k, load(to[e] + k) + rows[e]);
+  }
+}
 INLINE void transpose(vf* r) {
   const __m128 a = _mm_unpacklo_ps((__m128)r[0], (__m128)r[1]), b = _mm_unpackhi_ps((__m128)r[0], (__m128)r[1]);
   const __m128 c = _mm_unpacklo_ps((__m128)r[2], (__m128)r[3]), d = _mm_unpackhi_ps((__m128)r[2], (__m128)r[3]);
@@ -141,14 +220,33 @@ INLINE unsigned bits(mask m) {
 }
 INLINE vf min(vf a, vf b) { return blend(a < b, a, b); }
 INLINE vf max(vf a, vf b) { return blend(a > b, a, b); }
-INLINE bool all_negative(vf a) {
-  int r = -1;
-  for (int i = 0; i < W; ++i) r &= ((vi)a)[i];
-  return r < 0;
+INLINE vf sqrt(vf a) {
+  for (int i = 0; i < W; ++i) a[i] = __builtin_sqrtf(a[i]);
+  return a;
 }
 INLINE vf reciprocal(vf x) { return 1.0f / x; }
 INLINE vd min_d(vd a, vd b) { return blend_d(a < b, a, b); }
 INLINE vd max_d(vd a, vd b) { return blend_d(a > b, a, b); }
+INLINE vf read_rows(const float* p, size_t stride) {
+  vf r;
+  for (int i = 0; i < W; ++i) r[i] = p[i / 2 * stride + i % 2];
+  return r;
+}
+INLINE void write_rows(float* p, size_t stride, vf v) {
+  for (int i = 0; i < W; ++i) p[i / 2 * stride + i % 2] = v[i];
+}
+INLINE void scatter4(const vf* q, float* const to[4]) {
+  for (int k = 0; k < 12; ++k)
+    for (int e = 0; e < 4; ++e) to[e][k] += q[k][e];
+}
+INLINE void transpose4(vf* r) {
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < i; ++j) {
+      const float t = r[i][j];
+      r[i][j] = r[j][i];
+      r[j][i] = t;
+    }
+}
 INLINE void transpose(vf* r) {
   for (int i = 0; i < W; ++i)
     for (int j = 0; j < i; ++j) {
@@ -158,7 +256,17 @@ INLINE void transpose(vf* r) {
     }
 }
 #endif
+#if KINEMA_WIDTH == 4
+INLINE vf repeat4(const float* p) { return load(p); }
+#endif
 INLINE vf keep_min(mask m, vf a, vf b) { return keep(m, min(a, b)); }
+INLINE vi set_bit(vi x, mask m, int bit) { return x | (m & bit); }
+INLINE void append_bits(uint32_t* p, unsigned set, uint32_t x, const uint32_t offset[16]) {
+  for (; set; set &= set - 1) *p++ = x + offset[__builtin_ctz(set)];
+}
+INLINE void fill16(uint32_t* p, uint32_t x) {
+  for (int i = 0; i < 16; ++i) p[i] = x;
+}
 INLINE void append(uint32_t* p, mask m, vi x) {
   const unsigned set = bits(m);
   for (int i = 0; i < W; ++i) {
@@ -168,15 +276,16 @@ INLINE void append(uint32_t* p, mask m, vi x) {
 }
 #endif
 
-// 2^x for -8 <= x <= 0.1 to 1e-6 relative: a polynomial for 2^(x/8), squared three times. Garbage outside.
-INLINE vf exp2_8(vf x) {
-  vf p = splat(EXP2_5);
-  p = p * x + EXP2_4;
-  p = p * x + EXP2_3;
-  p = p * x + EXP2_2;
-  p = p * x + EXP2_1;
-  p = p * x + EXP2_0;
-  p *= p;
-  p *= p;
-  return p * p;
-}
+
+// Transmittances shrink without bound; as denormal numbers they would slow everything down.
+#if defined(__SSE__)
+struct FlushDenormals {
+  unsigned before = _mm_getcsr();
+  FlushDenormals() { _mm_setcsr(before | 0x8040); }
+  ~FlushDenormals() { _mm_setcsr(before); }
+};
+#else
+struct FlushDenormals {
+  ~FlushDenormals() {}
+};
+#endif
