@@ -165,6 +165,21 @@ def test_colours_texture_and_its_transform(tmp_path: Path) -> None:
     np.testing.assert_allclose(mesh.colors[:3], 1, atol=1e-15)
 
 
+def test_a_missing_texture_is_told_and_does_without(tmp_path: Path) -> None:
+    builder = arm()
+    primitive = builder.content["meshes"][0]["primitives"][0]
+    primitive["attributes"]["TEXCOORD_0"] = builder.accessor(np.zeros((len(tube()[0]), 2)))
+    primitive["material"] = 0
+    builder.content |= {
+        "images": [{"uri": "lost.png"}],
+        "textures": [{"source": 0}],
+        "materials": [{"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}}],
+    }
+    character = load_gltf(builder.write(tmp_path / "bare.gltf"))
+    assert character.mesh.textures == ()
+    assert any("lost.png is missing" in line for line in character.changes)
+
+
 def test_quantised_positions_and_eight_influences(tmp_path: Path) -> None:
     builder = arm()
     attributes = builder.content["meshes"][0]["primitives"][0]["attributes"]

@@ -18,7 +18,7 @@ from kinema.skin import Skin, blend, skin_points
 
 QUICK = ("RiggedFigure", "RiggedSimple", "khronos_fox", "fox", "velociraptor", "snake", "character")
 FILES = sorted(path.stem for path in (shared_data_path() / "assets").glob("*.glb") if path.stem != "wasp")
-OFF = {"kaykit_knight": ("Death_A", "Death_B", "2H_Melee_Attack_Spin"), "robot_expressive": ("Death",)}
+OFF = {"kaykit_knight": ("Death_A", "Death_B"), "robot_expressive": ("Death",)}
 """Clips in which a sword leaves the hand or the head the neck, which no rotation can do."""
 
 

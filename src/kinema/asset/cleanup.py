@@ -77,8 +77,9 @@ def clean_rig(raw: RawRig, motion: Float[np.ndarray, "frames joints 3 4"]) -> Cl
             parents[child] = -1
         alive.remove(found)
         taken_by[found] = heir
+        why = "what hangs on it moves on its own" if len(children) > 1 else f"it only holds {raw.names[heir]}"
         moved = f", its vertices now follow {raw.names[heir]}" if mass[found] > 0 else ""
-        changes.append(f"dropped root {raw.names[found]}: what hangs on it moves on its own{moved}")
+        changes.append(f"dropped root {raw.names[found]}: {why}{moved}")
 
     roots = [j for j in alive if parents[j] < 0]
     if len(roots) > 1:

@@ -38,6 +38,10 @@ LARGEST_ACCESSOR = 64_000_000
 """Values in one accessor; a file that asks for more without bytes behind it is a mistake or an attack."""
 
 
+class MissingFileError(KinemaError):
+    """A file that is not there, apart from other errors because a texture can be done without."""
+
+
 @dataclass(frozen=True)
 class Document:
     """A glTF file: its JSON and the bytes behind it. Nothing is converted, so it can be written back as it was."""
@@ -113,7 +117,7 @@ def _read_bytes(path: Path, shown: Path) -> bytes:
     if path.is_dir():
         raise KinemaError(f"{shown}: is a folder, not a file")
     if not path.is_file():
-        raise KinemaError(f"{shown}: no such file")
+        raise MissingFileError(f"{shown}: no such file")
     try:
         return path.read_bytes()
     except OSError as error:
@@ -179,7 +183,10 @@ def _read_images(document: Document) -> tuple[bytes, ...]:
         if "bufferView" in image:
             images.append(bytes(view_bytes(document, image["bufferView"])))
         elif "uri" in image:
-            images.append(_read_uri(document.path, image["uri"]))
+            try:
+                images.append(_read_uri(document.path, image["uri"]))
+            except MissingFileError:
+                images.append(b"")  # a character without its texture is better than none; the reader says so
         else:
             images.append(b"")
     return tuple(images)

@@ -58,6 +58,11 @@ def character_from_document(
     parts, changes = read_parts(document)
     if not sum(len(part.faces) for part in parts):
         raise KinemaError(f"{document.path}: has no triangles")
+    changes += [
+        f"images[{image}] {document.json['images'][image].get('uri', '')} is missing: its surfaces stay untextured"
+        for image in sorted({base_image(document, part.material) for part in parts})
+        if image >= 0 and not document.images[image]
+    ]
     animations = [read_tracks(document, i) for i in range(len(document.json.get("animations", ())))]
     joints = _joint_nodes(document, parts, animations) if rigged else []
     rest = rest_pose(document, parts)
@@ -282,30 +287,39 @@ def _clips(
 
     if not motions:
         return (), []
-    motion = np.concatenate(motions)
     kept = list(clean.joints)
-    lost = coming_off(motion[:, kept], raw.heads[kept], clean.parents, size=raw.size)
-    pull = np.array([1e-3 if j in lost else 1.0 for j in clean.carrier])
-    targets, moments, square = gather_targets(motion, raw.moments * pull[:, None, None], clean.carrier)
-    root, rotation, error = fit_rotations(
-        motion[:, kept], targets, square, moments, raw.heads[kept], clean.parents, size=raw.size
-    )
+    heads = raw.heads[kept]
+    lost = [tuple(coming_off(motion[:, kept], heads, clean.parents, size=raw.size)) for motion in motions]
+    frames = np.cumsum([0, *(len(motion) for motion in motions)])
+    root, rotation = np.empty((frames[-1], 3)), np.empty((frames[-1], len(kept), 3, 3))
+    error = np.empty(frames[-1])
+    for missing in dict.fromkeys(lost):
+        same = [i for i in range(len(motions)) if lost[i] == missing]
+        motion = np.concatenate([motions[i] for i in same])
+        pull = np.array([1e-3 if j in missing else 1.0 for j in clean.carrier])
+        targets, moments, square = gather_targets(motion, raw.moments * pull[:, None, None], clean.carrier)
+        rows = np.concatenate([np.arange(frames[i], frames[i + 1]) for i in same])
+        root[rows], rotation[rows], error[rows] = fit_rotations(
+            motion[:, kept], targets, square, moments, heads, clean.parents, size=raw.size
+        )
     world = frame.rotation @ rotation @ frame.rotation.T
     local = np.swapaxes(world[:, [max(p, 0) for p in clean.parents]], -1, -2) @ world
     local[:, 0] = world[:, 0]
     xyzw = Rotation.from_matrix(local.reshape(-1, 3, 3)).as_quat().reshape(*local.shape[:2], 4)
     wxyz, position = xyzw[..., [3, 0, 1, 2]], apply_frame(frame, root)
     clips, misfits = [], []
-    start = 0
-    for name, fps, part in zip(names, rates, motions):
-        rows = slice(start, start + len(part))
-        start += len(part)
+    for i, (name, fps) in enumerate(zip(names, rates)):
+        rows = slice(frames[i], frames[i + 1])
         turns = wxyz[rows].copy()
         turns[1:] *= np.cumprod(np.where((turns[1:] * turns[:-1]).sum(-1) < 0, -1.0, 1.0), axis=0)[..., None]
         clips.append(Clip(name, fps, position[rows], turns))
         misfits.append((float(np.sqrt((error[rows] ** 2).mean())), name))
     off = [misfit for misfit in misfits if misfit[0] > 1e-4]
-    lines = [f"clips take {raw.names[kept[j]]} off {raw.names[kept[clean.parents[j]]]}: it stays on" for j in lost]
+    lines = []
+    for j in sorted({j for missing in lost for j in missing}):
+        which = [name for name, missing in zip(names, lost) if j in missing]
+        some = ", ".join(which[:3]) + (" ..." if len(which) > 3 else "")
+        lines.append(f"{some} take {raw.names[kept[j]]} off {raw.names[kept[clean.parents[j]]]}: it stays on")
     if off:
         lines.append(
             f"{len(off)} of {len(clips)} clips move joints apart: replaced by the nearest rotations "
@@ -322,6 +336,7 @@ def _mesh(document: Document, parts: list[Part], vertices: Float[np.ndarray, "ve
         colors.append(srgb_from_linear(linear))
         faces.append(part.faces + start)
         image = base_image(document, part.material) if part.uv is not None else -1
+        image = image if image >= 0 and document.images[image] else -1
         face_image.append(np.full(len(part.faces), image))
         start += len(part.vertices)
     images = np.concatenate(face_image)
