@@ -39,7 +39,8 @@ def test_stance_feet_stand_still_and_the_body_moves_at_its_speed(kind, name):
     assert np.abs(np.diff(points, axis=1))[both].max() < 1e-9 * limbs.leg_length
     assert np.abs(points[..., 1][plan.stance]).max() < 1e-9
     assert points[..., 1].min() > -1e-9
-    assert (label.name, label.period, label.speed) == (name, period, speed)
+    assert (label.name, label.period) == (name, period)
+    assert label.speed == pytest.approx(speed)
     if not name.startswith("turn"):
         cycle = motion.root_position[30] - motion.root_position[0]
         # One period of travel: v T L.

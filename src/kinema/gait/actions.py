@@ -37,7 +37,7 @@ def _breathe(body: Body, plan: Plan, time: np.ndarray, phase: float, style: Styl
     plan.shift[:, 1] = 0.006 * style.bob * body.leg * breath
     plan.shift[:, 0] = 0.010 * style.sway * body.leg * slow
     bend(plan, body.limbs.spine, np.stack((0.012 * breath, 0 * breath, 0.01 * slow), -1))
-    bend(plan, _neck(body), np.stack((0.03 * style.nod * breath + style.head, 0.05 * style.nod * slow, 0 * slow), -1))
+    bend(plan, body.neck, np.stack((0.03 * style.nod * breath + style.head, 0.05 * style.nod * slow, 0 * slow), -1))
     for k, j in enumerate(body.limbs.tail):
         sweep = 0.12 * style.tail / len(body.limbs.tail)
         angle = sweep * np.sin(TAU * (time / 1.9 + phase) - 1.5 * k / len(body.limbs.tail))
@@ -54,7 +54,7 @@ def _jump(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
     air = np.abs(since) < half
     w = np.clip(since / half, -1, 1)
     rise = height * (1 - w * w)
-    deep = -0.24 * body.leg
+    deep = -min(0.24 * body.leg, 0.5 * body.limbs.clearance)
     ready = keyed(since, (-half - 0.55, -half - 0.2, -half, half, half + 0.16, half + 0.55), (0, deep, 0, 0, deep, 0))
     plan.shift[:, 1] += np.where(air, rise, ready)
     forward = 0.6 * (style.lift - 0.6) * body.leg
@@ -85,12 +85,14 @@ def _sit(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
     if len(body.limbs.legs) == 4:
         fore = float(np.mean([h[2] for h, g in zip(heads, body.limbs.legs) if g.rank == 0]))
         hind = float(np.mean([h[2] for h, g in zip(heads, body.limbs.legs) if g.rank > 0]))
-        # Nose up by the angle that brings the croup to 45 % of its height while the shoulders keep theirs.
-        angle = float(np.arcsin(np.clip(0.5 * body.leg / max(fore - hind, 1e-6), 0.1, 0.75)))
+        # Nose up by the angle that brings the croup down as far as its flesh allows; the shoulders keep their height.
+        angle = float(
+            np.arcsin(np.clip(0.8 * min(0.5 * body.leg, body.limbs.clearance) / max(fore - hind, 1e-6), 0.05, 0.75))
+        )
         plan.tilt[:, 0] -= angle * down
         plan.shift[:, 1] -= (fore - body.pivot[2]) * np.sin(angle * down)
         plan.shift[:, 2] += 0.35 * (fore - hind) * (1 - np.cos(angle * down))
-        bend(plan, _neck(body), _pitch(0.7 * angle * down))
+        bend(plan, body.neck, _pitch(0.7 * angle * down))
         for i, leg in enumerate(body.limbs.legs):
             if leg.rank > 0:
                 plan.contacts[i, :, 2] += 0.12 * body.leg * down
@@ -101,9 +103,9 @@ def _sit(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
         plan.shift[:, 1] -= 0.5 * body.leg * down
         plan.shift[:, 2] -= 0.3 * body.leg * down
         bend(plan, body.limbs.spine, _pitch(0.35 * down))
-        bend(plan, _neck(body), _pitch(-0.3 * down))
+        bend(plan, body.neck, _pitch(-0.3 * down))
     else:
-        plan.shift[:, 1] -= 0.5 * body.pivot[1] * down
+        plan.shift[:, 1] -= 0.8 * body.limbs.clearance * down
 
 
 def _look(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
@@ -111,7 +113,7 @@ def _look(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
     far = 0.9 * style.side * min(style.nod, 1.4)
     yaw = keyed(since, (-1.2, -0.7, -0.4, 0.4, 0.7, 1.2), (0, far, far, -far, -far, 0))
     pitch = keyed(since, (-1.2, -0.6, 0, 0.6, 1.2), (0, -0.15, 0.05, -0.15, 0))
-    bend(plan, _neck(body), np.stack((pitch, yaw, 0 * yaw), -1))
+    bend(plan, body.neck, np.stack((pitch, yaw, 0 * yaw), -1))
     bend(plan, body.limbs.spine, np.stack((0 * yaw, 0.2 * yaw, 0 * yaw), -1))
 
 
@@ -141,7 +143,7 @@ def _kick(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
     key = (-0.55, -0.2, 0.0, 0.12, 0.5)
     if len(body.limbs.legs) == 4:
         plan.tilt[:, 0] += body.rock * keyed(since, key, (0, 0.1, 0.38, 0.36, 0))
-        bend(plan, _neck(body), _pitch(keyed(since, key, (0, 0.2, 0.45, 0.45, 0))))
+        bend(plan, body.neck, _pitch(keyed(since, key, (0, 0.2, 0.45, 0.45, 0))))
         for i, leg in enumerate(body.limbs.legs):
             if leg.rank > 0:
                 plan.contacts[i, :, 2] += body.leg * keyed(since, key, (0, 0.15, -0.85, -0.8, 0))
@@ -182,17 +184,22 @@ def _eat(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
         upper = (1 - hold) * np.array([0.16 * s, -1.0, 0.05]) + hold * np.array([0.2 * s, -0.75, 0.65])
         fore = (1 - hold) * np.array([0.1 * s, -1.0, 0.25]) + hold * np.array([-0.45 * s, 0.75, 0.55])
         point_arm(body, plan, arm, upper, fore)
-        bend(plan, _neck(body), _pitch(0.2 * down + 0.08 * chew))
+        bend(plan, body.neck, _pitch(0.2 * down + 0.08 * chew))
         return
-    neck = _neck(body)
+    neck = body.neck
     base = body.heads[neck[0]]
-    nose = body.heads[head] + 0.7 * (body.heads[head] - body.heads[body.rig.parents[head]])
-    reach = nose - base
-    length = float(np.hypot(reach[1], reach[2]))
-    # Down to the ground if the neck is long enough; a short one needs the forehand lowered too.
-    steep = float(np.arcsin(np.clip((base[1] - 0.06 * body.leg) / max(length, 1e-6), -1.0, 0.95)))
-    pitch = steep - float(np.arctan2(-reach[1], reach[2]))
-    missing = max(base[1] - 0.06 * body.leg - 0.95 * length, 0.0)
+    parents = body.rig.parents
+    flesh = [neck[0]]
+    flesh += [k for k in range(neck[0] + 1, len(parents)) if _descends(parents, k, neck[0])]
+    away = (body.heads[flesh][:, None] + body.limbs.probes[flesh] - base).reshape(-1, 3)
+    # Turn the neck until the lowest point of head, beak or trunk is at the ground; a short one bows the forehand too.
+    angles = np.linspace(0.0, 1.9, 77)
+    low = base[1] + (np.outer(np.cos(angles), away[:, 1]) - np.outer(np.sin(angles), away[:, 2])).min(-1)
+    there = low < 0.05 * body.leg
+    pitch = float(angles[int(there.argmax())] if there.any() else angles[int(low.argmin())])
+    # The bend is shared by n joints, so the whole turns by (n + 1) / 2n of it.
+    pitch = min(pitch * 2 * len(neck) / (len(neck) + 1), 2.6)
+    missing = 0.0 if there.any() else float(low.min())
     bow = float(np.clip(np.arctan2(missing, max(base[2] - body.pivot[2], 0.2 * body.leg)), 0.0, 0.32))
     plan.tilt[:, 0] += bow * down
     bend(plan, neck, _pitch(pitch * down + 0.10 * style.nod * chew))
@@ -219,8 +226,10 @@ def _lean_away(body: Body, plan: Plan, amount: np.ndarray, style: Style) -> None
     plan.shift[:, 0] -= 0.45 * style.side * width * amount
 
 
-def _neck(body: Body) -> tuple[int, ...]:
-    return (*body.limbs.neck, *((body.limbs.head,) if body.limbs.head is not None else ()))
+def _descends(parents: tuple[int, ...], k: int, top: int) -> bool:
+    while k > top:
+        k = parents[k]
+    return k == top
 
 
 def _pitch(angle: Float[np.ndarray, "frames"]) -> Float[np.ndarray, "frames 3"]:

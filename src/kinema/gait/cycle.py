@@ -165,6 +165,7 @@ def _trunk(
     """Bob, sway, roll and pitch of the trunk, and the bending of the back."""
     leg, two = body.leg, len(body.limbs.legs) == 2
     bob = gait.bob * style.bob * leg * (1.6 if two and gait.name in ("walk", "run") else 1.0)
+    bob = float(np.clip(bob, -0.35 * body.limbs.clearance, 0.35 * body.limbs.clearance))
     spine = body.limbs.spine
     angles = np.zeros((len(cycles), 3))
     galloping = gait.name in ("gallop", "run", "canter", "hop") and len(body.limbs.legs) == 4
@@ -175,7 +176,7 @@ def _trunk(
         gather = fore + 0.5 * ((hind - fore) % 1.0)
         plan.shift[:, 1] = bob * np.cos(TAU * (cycles - gather - 0.5)) * 0.8
         plan.tilt[:, 0] = -0.10 * body.rock * style.bob * np.cos(TAU * (cycles - hind))
-        angles[:, 0] = 0.22 * style.bob * np.cos(TAU * (cycles - gather))
+        angles[:, 0] = 0.22 * body.rock * style.bob * np.cos(TAU * (cycles - gather))
     elif gait.name == "hop":
         plan.shift[:, 1] = bob * np.cos(TAU * (cycles - duty / 2))
         plan.tilt[:, 0] = 0.08 * np.cos(TAU * (cycles - duty / 2))

@@ -52,6 +52,11 @@ class Body:
         length = float(np.ptp(self.home[:, 2])) if len(self.home) else 0.0
         return min(1.0, 1.2 * self.leg / max(length, 1e-9)) ** 1.5
 
+    @property
+    def neck(self) -> tuple[int, ...]:
+        """Neck and head."""
+        return (*self.limbs.neck, *((self.limbs.head,) if self.limbs.head is not None else ()))
+
     @staticmethod
     def of(rig: Rig, limbs: Limbs) -> "Body":
         heads = rig.heads.detach().double().cpu().numpy()
@@ -129,7 +134,7 @@ def solve(body: Body, plan: Plan, *, fps: float, crouch: float = 0.0) -> Motion:
     """Joint angles of a plan. The trunk is lowered, all clip long, as far as the stance legs need to reach.
 
     Args:
-        crouch: lowers the trunk further, in leg lengths.
+        crouch: lowers the trunk further, in leg lengths, but not to the ground.
     """
     frames = len(plan.path)
     rotations = np.broadcast_to(np.eye(3), (len(body.rig.parents), frames, 3, 3)).copy()
@@ -137,7 +142,7 @@ def solve(body: Body, plan: Plan, *, fps: float, crouch: float = 0.0) -> Motion:
         rotations[j] = turn
     heading = about(UP, plan.heading)
     rotations[0] = heading @ tilt_matrix(plan.tilt)
-    shift = plan.shift - [0.0, crouch * body.leg, 0.0]
+    shift = plan.shift - [0.0, min(crouch * body.leg, 0.45 * body.limbs.clearance), 0.0]
     arm = ((rotations[0]) @ (body.heads[0] - body.pivot)[:, None])[..., 0]
     root = plan.path + (heading @ (body.pivot * [0, 1, 0] + shift)[..., None])[..., 0] + arm
     # The path carries the pivot's place at rest, so a still plan is the rest pose.
@@ -161,7 +166,54 @@ def solve(body: Body, plan: Plan, *, fps: float, crouch: float = 0.0) -> Motion:
                 wanted = feet[i][k - leg.foot]
                 rotations[leg.joints[k]] = world.swapaxes(-1, -2) @ wanted
                 world = wanted
+    _keep_up(body, rotations, root)
     return Motion(_tensor(root, body.rig), _angles(body.rig, rotations), fps)
+
+
+def _keep_up(body: Body, rotations: np.ndarray, root: np.ndarray) -> None:
+    """Raise tail, neck and head where their flesh would go into the ground; changes their rotations."""
+    parents = body.rig.parents
+    for chain, away in ((body.limbs.tail, -1.0), (body.neck, 1.0)):
+        if not chain:
+            continue
+        path, j = [], parents[chain[0]]
+        while j > 0:
+            path.append(j)
+            j = parents[j]
+        below = [k for k in range(chain[0], len(parents)) if _under(parents, k, chain[0])]
+        for _ in range(3):
+            place, turn = root, rotations[0]
+            last = 0
+            for j in path[::-1]:
+                place, turn = _next(body, rotations, last, j, place, turn)
+                last = j
+            places, turns = {last: place}, {last: turn}
+            lack = np.zeros(len(root))
+            for k in below:
+                places[k], turns[k] = _next(body, rotations, parents[k], k, places[parents[k]], turns[parents[k]])
+                probes = (turns[k][:, None] @ body.limbs.probes[k][..., None])[..., 0] + places[k][:, None]
+                out = np.hypot(*(probes - places[chain[0]][:, None])[..., [0, 2]].transpose(2, 0, 1))
+                # A rotation of the chain's root by depth / distance lifts the point out.
+                angle = np.maximum(-probes[..., 1], 0.0) / np.maximum(out, 0.1 * body.leg)
+                lack = np.maximum(lack, angle.max(-1))
+            if lack.max() < 1e-4:
+                break
+            raised = about(LEFT, -away * np.minimum(lack, 0.8) * 1.1 / min(len(chain), 2))
+            for j in chain[:2]:
+                rotations[j] = raised @ rotations[j]
+
+
+def _next(
+    body: Body, rotations: np.ndarray, p: int, j: int, place: np.ndarray, turn: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Position and orientation of a child."""
+    return place + (turn @ (body.heads[j] - body.heads[p])[:, None])[..., 0], turn @ rotations[j]
+
+
+def _under(parents: tuple[int, ...], k: int, top: int) -> bool:
+    while k > top:
+        k = parents[k]
+    return k == top
 
 
 def _hips(body: Body, rotations: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

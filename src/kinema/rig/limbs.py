@@ -66,6 +66,10 @@ class Limbs:
     leg_length: float
     """Mean distance from hip to contact point at rest [m]; height/2 without legs."""
     height: float
+    clearance: float
+    """Height of the trunk's lowest flesh over the ground at rest [m]."""
+    probes: Float[np.ndarray, "joints 3 3"]
+    """Lowest, foremost and farthest point of each joint's flesh, in its frame [m]: what may hit the ground."""
 
     @property
     def body(self) -> str:
@@ -102,7 +106,13 @@ def find_limbs(character: Character) -> Limbs:
         length = float(np.mean(np.linalg.norm(reach, axis=-1)))
     else:
         length = tree.height / 2
-    return Limbs(tuple(legs), tuple(arms), spine, neck, head, tail, length, tree.height)
+    limb_joints = {k for leg in legs for k in tree.subtree(leg.joints[0])} | {k for a in arms for k in a.joints}
+    hanging = limb_joints | set(tail) | set(neck) | (set(tree.subtree(head)) if head is not None else set())
+    trunk = [tree.lowest(j) for j in range(len(tree.parents)) if j not in hanging]
+    clearance = float(np.clip(min(trunk, default=0.0), 0.0, tree.height))
+    return Limbs(
+        tuple(legs), tuple(arms), spine, neck, head, tail, length, tree.height, clearance, tree.probes()
+    )  # fmt: skip
 
 
 class _Tree:
@@ -178,6 +188,15 @@ class _Tree:
     def lowest(self, j: int) -> float:
         """Height of the lowest point that the joint itself carries, over the floor."""
         return float(self.points[j][:, 1].min()) - self.floor if len(self.points[j]) else np.inf
+
+    def probes(self) -> Float[np.ndarray, "joints 3 3"]:
+        result = np.zeros((len(self.parents), 3, 3))
+        for j, points in enumerate(self.points):
+            if len(points):
+                away = points - self.heads[j]
+                picks = away[:, 1].argmin(), away[:, 2].argmax(), (away**2).sum(-1).argmax()
+                result[j] = away[list(picks)]
+        return result
 
     def grounded_chain(self, top: int) -> tuple[int, ...] | None:
         """From the top to the last joint that reaches the ground; None if none does."""
