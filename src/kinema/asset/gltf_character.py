@@ -1,6 +1,7 @@
 """A glTF document as a Character: rest pose, one tree of rotations, clips in our parameters."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -25,8 +26,10 @@ from kinema.errors import KinemaError
 
 LARGEST_WEIGHTS = 60_000_000
 """Vertices times joints; 480 MB."""
-LARGEST_CLIP = 1_500_000
-"""Frames times nodes; 192 MB."""
+LARGEST_CLIPS = 3_000_000
+"""Frames of all clips times nodes; 384 MB while one is read."""
+AT_ONCE = 4096
+"""Frames that are fitted together, to bound the memory; each frame is a problem of its own."""
 
 
 def load_gltf(
@@ -38,11 +41,7 @@ def load_gltf(
     ground: float | None = None,
 ) -> Character:
     """Read .glb or .gltf; the options replace what `asset.orientation` would find."""
-    document = read_document(path)
-    try:
-        return character_from_document(document, up=up, facing=facing, scale=scale, ground=ground)
-    except (np.linalg.LinAlgError, OverflowError, FloatingPointError) as error:
-        raise KinemaError(f"{path}: its numbers cannot be worked with ({str(error).splitlines()[0]})") from None
+    return character_from_document(read_document(path), up=up, facing=facing, scale=scale, ground=ground)
 
 
 def character_from_document(
@@ -55,6 +54,14 @@ def character_from_document(
     rigged: bool = True,
 ) -> Character:
     """The Character of a parsed file, with a GltfBinding in `source`; `rigged=False` leaves out all but the mesh."""
+    try:
+        return _character(document, rigged, {"up": up, "facing": facing, "scale": scale, "ground": ground})
+    except (np.linalg.LinAlgError, OverflowError, FloatingPointError) as error:
+        reason = str(error).splitlines()[0]
+        raise KinemaError(f"{document.path}: its numbers cannot be worked with ({reason})") from None
+
+
+def _character(document: Document, rigged: bool, given: dict[str, Any]) -> Character:
     parts, changes = read_parts(document)
     if not sum(len(part.faces) for part in parts):
         raise KinemaError(f"{document.path}: has no triangles")
@@ -71,7 +78,7 @@ def character_from_document(
     if not np.isfinite(vertices).all():
         raise KinemaError(f"{document.path}: vertex {np.argmax(~np.isfinite(vertices).all(1))} is not finite at rest")
     if not joints:
-        frame, lines = find_frame(vertices, None, up=up, facing=facing, scale=scale, ground=ground)
+        frame, lines = find_frame(vertices, None, **given)
         binding = _binding(document, parts, (), rest)
         mesh = _mesh(document, parts, apply_frame(frame, vertices))
         return Character(document.path.stem, mesh, frame=frame, source=binding, changes=(*changes, *lines))
@@ -83,6 +90,9 @@ def character_from_document(
     raw_weights, line = _raw_weights(document, parts, joints, vertices, rest)
     changes += line + _scale_lines(document, joints)
     raw = _raw_rig(document, joints, raw_weights, vertices, rest)
+    frames = sum(len(frame_times(tracks)[0]) for tracks in animations if tracks)
+    if frames * len(document.nodes) > LARGEST_CLIPS:
+        raise KinemaError(f"{document.path}: clips of {frames} frames on {len(document.nodes)} nodes are too long")
     motions = [_motion(document, tracks, joints, rest) for tracks in animations]
     samples = [motion for motion, _, _ in motions if len(motion)]
     together = np.concatenate(samples) if samples else np.zeros((0, len(joints), 3, 4))
@@ -93,11 +103,11 @@ def character_from_document(
     for k, j in enumerate(clean.carrier):
         weights[:, j] += raw_weights[:, k]
     skeleton = skeleton_of(raw, clean, [rest[joints[j]] for j in clean.joints])
-    frame, lines = find_frame(vertices, skeleton, up=up, facing=facing, scale=scale, ground=ground)
+    frame, lines = find_frame(vertices, skeleton, **given)
     changes += lines
 
     used = [i for i, (motion, _, _) in enumerate(motions) if len(motion)]
-    names = [document.json["animations"][i].get("name", f"animation{i}") for i in used]
+    names = _unique(tuple(document.json["animations"][i].get("name", f"animation{i}") for i in used))
     clips, lines = _clips(names, [motions[i][2] for i in used], samples, raw, clean, frame)
     changes += lines
     nodes = tuple(joints[j] for j in clean.joints)
@@ -124,7 +134,13 @@ def _joint_nodes(document: Document, parts: list[Part], animations: list[list[Tr
         while node >= 0:
             above.add(node)
             node = parents[node]
-    moved = {track.node for tracks in animations for track in tracks if len(np.unique(track.values, axis=0)) > 1}
+    still = {"translation": (0.0, 0.0, 0.0), "rotation": (0.0, 0.0, 0.0, 1.0), "scale": (1.0, 1.0, 1.0)}
+    moved = {
+        track.node
+        for tracks in animations
+        for track in tracks
+        if np.abs(track.values - document.nodes[track.node].get(track.path, still[track.path])).max() > 1e-6
+    }
     return sorted(nodes | (above & moved))
 
 
@@ -225,8 +241,6 @@ def _motion(
     if not tracks:
         return np.zeros((0, len(joints), 3, 4)), 0.0, 30.0
     times, fps = frame_times(tracks)
-    if len(times) * len(document.nodes) > LARGEST_CLIP:
-        raise KinemaError(f"{document.path}: a clip of {len(times)} frames on {len(document.nodes)} nodes is too long")
     placed = global_matrices(document, animated_locals(document, tracks, times))[:, joints]
     return (placed @ np.linalg.inv(rest[joints]))[..., :3, :], float(times[0]), fps
 
@@ -275,7 +289,7 @@ def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _clips(
-    names: list[str],
+    names: tuple[str, ...],
     rates: list[float],
     motions: list[Float[np.ndarray, "_ raw 3 4"]],
     raw: RawRig,
@@ -295,13 +309,15 @@ def _clips(
     error = np.empty(frames[-1])
     for missing in dict.fromkeys(lost):
         same = [i for i in range(len(motions)) if lost[i] == missing]
-        motion = np.concatenate([motions[i] for i in same])
         pull = np.array([1e-3 if j in missing else 1.0 for j in clean.carrier])
-        targets, moments, square = gather_targets(motion, raw.moments * pull[:, None, None], clean.carrier)
-        rows = np.concatenate([np.arange(frames[i], frames[i + 1]) for i in same])
-        root[rows], rotation[rows], error[rows] = fit_rotations(
-            motion[:, kept], targets, square, moments, heads, clean.parents, size=raw.size
-        )
+        every = np.concatenate([motions[i] for i in same])
+        places = np.concatenate([np.arange(frames[i], frames[i + 1]) for i in same])
+        for start in range(0, len(every), AT_ONCE):
+            motion, rows = every[start : start + AT_ONCE], places[start : start + AT_ONCE]
+            targets, moments, square = gather_targets(motion, raw.moments * pull[:, None, None], clean.carrier)
+            root[rows], rotation[rows], error[rows] = fit_rotations(
+                motion[:, kept], targets, square, moments, heads, clean.parents, size=raw.size
+            )
     world = frame.rotation @ rotation @ frame.rotation.T
     local = np.swapaxes(world[:, [max(p, 0) for p in clean.parents]], -1, -2) @ world
     local[:, 0] = world[:, 0]
