@@ -21,6 +21,7 @@ from kinema.distill.config import Animate, resolve
 from kinema.distill.loop import Body, Distiller, Outcome, Progress
 from kinema.distill.tempo import Tempo, choose_tempo
 from kinema.errors import KinemaError
+from kinema.evaluate.metrics import measure
 from kinema.export.write import write
 from kinema.motion import Motion, load_motion, save_motion
 from kinema.physics.track import Tracking, TrackResult, track
@@ -28,6 +29,7 @@ from kinema.prior.nano.prior import NanoPrior
 from kinema.prior.protocol import VideoPrior
 from kinema.render.show import Film, render_character
 from kinema.render.stage import Stage
+from kinema.report import write_report
 from kinema.rig.cuboids import bone_cuboids
 from kinema.rig.hinges import hinges
 from kinema.rig.kinematics import Rig
@@ -65,7 +67,10 @@ def animate(config: Animate, *, progress: Callable[[Progress], None] = lambda _:
     tracked = _track(config, character, rig, body, outcome.motion, folder, progress)
     motion = tracked.motion if tracked is not None else outcome.motion
     report = _report(config, character, tempo, outcome, tracked, seconds=time.monotonic() - begun)
+    report["metrics"] = measure(character, motion, limbs=body.limbs).as_dict()
+    report["metrics_distilled"] = measure(character, outcome.motion, limbs=body.limbs).as_dict()
     _write_all(config, folder, character, rig, motion, outcome.motion, report)
+    write_report(folder / "report.html", report, rig, body.limbs, motion, outcome.motion)
     return Animation(folder, character, rig, motion, outcome.motion, report)
 
 
