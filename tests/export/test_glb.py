@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton
-from kinema.asset.gltf import GltfBinding, read_document
+from kinema.asset.gltf import GltfBinding, read_accessor, read_document
 from kinema.asset.gltf_animation import animated_locals, global_matrices, original_vertices, read_tracks
 from kinema.asset.gltf_geometry import read_parts
 from kinema.errors import KinemaError
@@ -207,6 +207,34 @@ def test_rig_is_hung_on_the_meshes_of_a_file_without_one(tmp_path: Path) -> None
     written = read_document(tmp_path / "rigged.glb")
     assert written.json["materials"] == document.json["materials"]
     assert len(read_parts(written)[0]) == len(parts)
+
+
+def test_weights_are_written_normalised(tmp_path: Path) -> None:
+    """Weights that sum to 1.755, and a vertex that has none."""
+    character = some_character()
+    write_glb(tmp_path / "one.glb", character, ())
+    again = bound(character, tmp_path / "one.glb")
+    document = again.source.document
+    accessor = document.json["accessors"][document.json["meshes"][0]["primitives"][0]["attributes"]["WEIGHTS_0"]]
+    start = document.json["bufferViews"][accessor["bufferView"]]["byteOffset"]
+    data = bytearray(document.buffers[0])
+    weights = np.frombuffer(data, np.float32, count=160, offset=start).reshape(40, 4) * np.float32(1.755)
+    weights[7] = 0
+    data[start : start + weights.nbytes] = weights.tobytes()
+    source = replace(again.source, document=replace(document, buffers=(bytes(data),)))
+    write_glb(tmp_path / "two.glb", replace(again, source=source), ())
+    written = read_document(tmp_path / "two.glb")
+    parts, changes = read_parts(written)
+    assert changes == []
+    attributes = written.json["meshes"][0]["primitives"][0]["attributes"]
+    kept = np.delete(np.arange(40), 7)
+    values = read_accessor(written, attributes["WEIGHTS_0"])
+    np.testing.assert_allclose(values.sum(1), 1, atol=1e-6)
+    np.testing.assert_allclose(values[kept], weights[kept] / 1.755, atol=1e-6)
+    assert parts[0].joints is not None
+    assert parts[0].joints[7, 0] == written.json["skins"][0]["joints"][0]
+    # Both primitives share the new accessors.
+    assert attributes["WEIGHTS_0"] == written.json["meshes"][0]["primitives"][1]["attributes"]["WEIGHTS_0"]
 
 
 def test_decompose_inverts_recompose() -> None:

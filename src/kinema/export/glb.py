@@ -21,6 +21,7 @@ from kinema.asset.gltf import GltfBinding, node_order, node_parents
 from kinema.asset.gltf_animation import local_matrices, matrices
 from kinema.export.gltf_file import GltfFile, drop_animations
 from kinema.export.gltf_rig import fresh_file, matrix_to_xyzw, rig_file
+from kinema.export.gltf_weights import normalize_weights
 from kinema.export.timing import world_transforms
 
 
@@ -55,7 +56,9 @@ def _bound_file(character: Character) -> tuple[GltfFile, GltfBinding, Frame]:
         return fresh_file(character)
     if character.skeleton is not None and len(source.joint_nodes) != len(character.skeleton.names):
         return *rig_file(character, source), character.frame
-    return GltfFile.from_document(source.document), source, character.frame
+    file = GltfFile.from_document(source.document)
+    normalize_weights(file, source.document)
+    return file, source, character.frame
 
 
 def _sign(file: GltfFile) -> None:
