@@ -8,7 +8,7 @@ from torch import Tensor
 from kinema.asset.character import Mesh
 from kinema.camera import Cameras
 from kinema.errors import KinemaError
-from kinema.splat.surface import SurfacePoints, surface_colors
+from kinema.splat.surface import SurfacePoints, ray_tracer, surface_colors
 
 DEEPEST = 8
 """Layers of cut-out texture that a ray looks through."""
@@ -47,11 +47,7 @@ class _Tracer:
     """An embree scene of one mesh."""
 
     def __init__(self, vertices: np.ndarray, faces: np.ndarray) -> None:
-        from embreex.mesh_construction import TriangleMesh
-        from embreex.rtcore_scene import EmbreeScene
-
-        self.scene = EmbreeScene()
-        TriangleMesh(self.scene, vertices.astype(np.float32), faces.astype(np.int32))
+        self.scene = ray_tracer(vertices, faces)
 
     def __call__(self, origins: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Face (-1: none), barycentric coordinates and distance of the first hits."""

@@ -1,6 +1,7 @@
 """Points on a triangle mesh: even sampling, colour, normal, and the nearest point of a surface."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -42,12 +43,17 @@ def face_areas_normals(
     return double / 2, cross / np.maximum(double, 1e-30)[:, None]
 
 
-def sample_surface(mesh: Mesh, count: int, *, rng: np.random.Generator) -> SurfacePoints:
-    """`count` area-weighted points: each face gets its share within one, and inside it a low-discrepancy pattern."""
+def sample_surface(
+    mesh: Mesh, count: int, *, rng: np.random.Generator, weight: Float[np.ndarray, "faces"] | None = None
+) -> SurfacePoints:
+    """`count` area-weighted points: each face gets its share within one, and inside it a low-discrepancy pattern.
+
+    `weight` makes the points denser on some faces than on others.
+    """
     if count < 1:
         raise KinemaError(f"cannot sample {count} points of a surface")
     area, _ = face_areas_normals(mesh.vertices, mesh.faces)
-    edges = np.cumsum(area)
+    edges = np.cumsum(area if weight is None else area * weight)
     if len(edges) == 0 or not np.isfinite(edges[-1]) or edges[-1] <= 0:
         raise KinemaError(f"the mesh has no surface to sample ({len(mesh.faces)} faces without area)")
     # Systematic sampling of the cumulated area gives every face its share rounded up or down.
@@ -59,6 +65,33 @@ def sample_surface(mesh: Mesh, count: int, *, rng: np.random.Generator) -> Surfa
     over = u + v > 1
     u, v = np.where(over, 1 - u, u), np.where(over, 1 - v, v)
     return SurfacePoints(face, np.stack((1 - u - v, u, v), -1))
+
+
+def visibility(mesh: Mesh, *, rays: int = 24) -> Float[np.ndarray, "faces"]:
+    """Share of the directions, on both sides of a face's middle, from which it can be seen at rest."""
+    tracer = ray_tracer(mesh.vertices, mesh.faces)
+    _, normal = face_areas_normals(mesh.vertices, mesh.faces)
+    middle = mesh.vertices[mesh.faces].mean(1)
+    lift = 1e-4 * float(np.ptp(mesh.vertices, axis=0).max())
+    # Directions on a spiral, evenly over the sphere.
+    k = np.arange(rays) + 0.5
+    y, turn = 1 - 2 * k / rays, k * np.pi * (3 - np.sqrt(5))
+    free = np.zeros(len(middle))
+    for direction in np.stack((np.sqrt(1 - y * y) * np.cos(turn), y, np.sqrt(1 - y * y) * np.sin(turn)), -1):
+        side = np.where(normal @ direction < 0, -lift, lift)[:, None]
+        origin = (middle + side * normal).astype(np.float32)
+        free += tracer.run(origin, np.tile(direction.astype(np.float32), (len(middle), 1))) < 0
+    return free / rays
+
+
+def ray_tracer(vertices: Float[np.ndarray, "vertices 3"], faces: Int[np.ndarray, "faces 3"]) -> Any:
+    """An embree scene of one mesh."""
+    from embreex.mesh_construction import TriangleMesh
+    from embreex.rtcore_scene import EmbreeScene
+
+    scene = EmbreeScene()
+    TriangleMesh(scene, np.ascontiguousarray(vertices, np.float32), np.ascontiguousarray(faces, np.int32))
+    return scene
 
 
 def surface_colors(mesh: Mesh, points: SurfacePoints) -> Float[np.ndarray, "points 4"]:
