@@ -49,7 +49,8 @@ def play(owner, wanted):
 
 def posed(owner):
     """World positions of a mesh's vertices after its modifiers (the armature)."""
-    mesh = owner.evaluated_get(bpy.context.evaluated_depsgraph_get()).data
+    owner = owner.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    mesh = owner.data
     flat = np.empty(3 * len(mesh.vertices), dtype=np.float32)
     mesh.vertices.foreach_get("co", flat)
     matrix = np.array(owner.matrix_world)
