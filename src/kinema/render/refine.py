@@ -165,7 +165,7 @@ class _State:
         rates = (1.6e-4 * size, 5e-3, 1e-3, 2.5e-2, 1e-2)
         groups = [{"params": [p], "lr": rate} for p, rate in zip(self.parameters, rates, strict=True)]
         self.optimizer = torch.optim.Adam(groups, eps=1e-15, betas=(0.9, 0.99), fused=True)
-        self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 0.05 ** (step / steps))
+        self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 0.05 ** (step / max(steps, 1)))
         self.pull = torch.zeros(len(splats))
 
     def splats(self) -> Splats:
