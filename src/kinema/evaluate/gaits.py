@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from kinema.evaluate.feet import Cycle, Feet
+from kinema.gait.feet import Cycle, Feet
 from kinema.rig.limbs import Limbs
 
 GaitClass = Literal["stand", "walk", "trot", "pace", "canter", "gallop", "run", "hop", "other"]

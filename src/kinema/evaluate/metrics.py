@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float, Int
 
 from kinema.asset.character import Character
-from kinema.evaluate.feet import Feet, find_cycle, find_stance, track_feet, without_stills
 from kinema.evaluate.gaits import name_gait
+from kinema.gait.feet import Feet, find_cycle, find_stance, track_feet, without_stills
 from kinema.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs

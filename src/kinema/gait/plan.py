@@ -147,6 +147,18 @@ def solve(body: Body, plan: Plan, *, fps: float, crouch: float = 0.0) -> Motion:
     root = plan.path + (heading @ (body.pivot * [0, 1, 0] + shift)[..., None])[..., 0] + arm
     # The path carries the pivot's place at rest, so a still plan is the rest pose.
     root = root + body.pivot * [1, 0, 1]
+    return stand(body, plan, rotations, root, fps=fps)
+
+
+def stand(
+    body: Body,
+    plan: Plan,
+    rotations: Float[np.ndarray, "joints frames 3 3"],
+    root: Float[np.ndarray, "frames 3"],
+    *,
+    fps: float,
+) -> Motion:
+    """Put the legs of a posed trunk on the plan's contacts; `rotations` and `root` are changed."""
     if body.chains is not None:
         hips, R_world_parent = _hips(body, rotations, root)
         feet, ankles = _ankles(body, plan)

@@ -1,0 +1,151 @@
+"""Recorded motion as training data: rigs with clips (.npz) and motion capture (.bvh) from a folder, with labels."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from kinema.asset.bvh import read_bvh
+from kinema.asset.character import Character, Mesh
+from kinema.asset.clips_npz import load_clips_npz
+from kinema.errors import KinemaError
+from kinema.gait.make import Label
+from kinema.gait.pattern import PERIODIC, TABLE
+from kinema.gait.plan import Body
+from kinema.gait.retarget import Recording, retarget
+from kinema.motion import Motion
+from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import find_limbs
+
+HELD_OUT = ("husky", "velociraptor", "frog", "khronos_fox")
+"""Rigs that no training may see."""
+CMU_SCALE = 0.0564
+"""Metres per unit of the motion capture's files."""
+T_POSE = 8
+"""Frames at the start of a capture that may hold a T-pose."""
+
+
+def motion_name(clip: str) -> str | None:
+    """Which of our motions a clip of an artist shows, by its name; None: none of them."""
+    words = clip.lower()
+    if any(w in words for w in ("gun", "shoot", "hitreact", "death", "gallop_jump", "headbutt")):
+        return None
+    known = (("walk", "walk"), ("gallop", "gallop"), ("run", "run"), ("survey", "look"), ("idle_2", "look"))
+    known += (("jump", "jump"), ("idle", "stand"), ("eating", "eat"), ("kick", "kick"), ("wave", "wave"))
+    return next((name for word, name in known if word in words), None)
+
+
+def caption_name(text: str) -> str | None:
+    """Which of our motions a line of the motion capture's index describes."""
+    words = text.lower()
+    if any(w in words for w in ("crawl", "to sneak", "ball", "on left foot", "stop")):
+        return None
+    known = (("limp", "limp"), ("walk", "walk"), ("run", "run"), ("jump", "jump"), ("kick", "kick"), ("march", "walk"))
+    return next((name for word, name in known if word in words), None)
+
+
+def load_recordings(shared: Path, *, leave_out: tuple[str, ...] = HELD_OUT) -> tuple[Recording, ...]:
+    """All clips below `shared` (clips/*.npz, motion/cmu/*.bvh) that show one of our motions on legs."""
+    result = []
+    for path in sorted((shared / "clips").glob("*.npz")):
+        if path.stem in leave_out:
+            continue
+        character = load_clips_npz(path)
+        body = _body(character)
+        for clip in character.clips if body.limbs.legs else ():
+            name = motion_name(clip.name)
+            if name is not None and len(clip.root_position) > 12:
+                result.append(Recording.of(name, body, Motion.from_clip(body.rig, clip)))
+    index = shared / "motion" / "cmu" / "index_selected.tsv"
+    if index.is_file():
+        with index.open(newline="") as file:
+            rows = list(csv.DictReader(file, delimiter="\t"))
+        for row in rows:
+            path, name = index.parent / f"{row['clip']}.bvh", caption_name(row["description"])
+            if name is not None and path.is_file():
+                result.append(_captured(path, name))
+    if not result:
+        raise KinemaError(f"{shared}: holds no clips/*.npz and no motion/cmu/*.bvh")
+    return tuple(r for r in result if r.name not in PERIODIC or r.cycle.explained > 0.75)
+
+
+def _captured(path: Path, name: str) -> Recording:
+    skeleton, clip = read_bvh(path, scale=CMU_SCALE)
+    empty = np.zeros((0, 3))
+    person = Character(path.stem, Mesh(empty, np.zeros((0, 3), dtype=np.int64), empty), skeleton)
+    body = _body(person)
+    return Recording.of(name, body, Motion.from_clip(body.rig, clip)[T_POSE:].resample(30.0))
+
+
+def _body(character: Character) -> Body:
+    assert character.skeleton is not None
+    return Body.of(Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character))
+
+
+def recorded_motion(
+    recording: Recording, target: Body, *, frames: int, fps: float, rng: np.random.Generator, cycle_frames: float = 9.0
+) -> tuple[Motion, Label]:
+    """The recording on another body with as many legs, entered at a random phase, with the labels of what was made.
+
+    Args:
+        cycle_frames: how many frames a cycle of a gait takes; actions play at 0.8 to 1.3 times their own tempo.
+    """
+    if len(target.limbs.legs) != len(recording.body.limbs.legs):
+        count = len(recording.body.limbs.legs)
+        raise KinemaError(f"a recording on {count} legs does not fit a body with {len(target.limbs.legs)}")
+    own = recording.motion.fps
+    length = (len(recording.motion) - 1) / own
+    if recording.name not in PERIODIC:
+        tempo = float(rng.uniform(0.8, 1.3))
+        event = float(rng.uniform(0.35, 0.65)) * (frames - 1) / fps
+        start = float(rng.uniform(0, length)) if recording.name == "stand" else _climax(recording) - event * tempo
+        made = retarget(recording, target, frames=frames, fps=fps, start=start, tempo=tempo)
+        return made, Label(recording.name, 0.0, 0.0, 0.0, event, target.limbs.body, _side(recording))
+    period = recording.cycle.period / own
+    wanted = cycle_frames / fps
+    tempo = period / wanted
+    start = float(rng.uniform(0, length))
+    made = retarget(recording, target, frames=frames, fps=fps, start=start, tempo=tempo)
+    # The first harmonic of a foot is farthest ahead half of (duty - 0.5) cycles after touchdown (stance at constant
+    # speed, duty of the gait).
+    ahead = 0.5 * (TABLE[recording.name].duty - 0.5)
+    phase = (ahead - _farthest_ahead(made, target, wanted * fps)) % 1.0
+    speed = recording.speed / recording.body.leg * tempo
+    return made, Label(recording.name, phase, wanted, speed, 0.0, target.limbs.body, _side(recording))
+
+
+def _farthest_ahead(motion: Motion, body: Body, period: float) -> float:
+    """When the reference foot is farthest ahead of the body, by its first harmonic [cycles]."""
+    leg = body.limbs.legs[0]
+    pose = motion.pose(body.rig).double().numpy()
+    foot = (pose[:, leg.joints[-1], :, :3] @ leg.contact) + pose[:, leg.joints[-1], :, 3]
+    z = foot[:, 2] - pose[:, 0, 2, 3]
+    t = 2 * np.pi * np.arange(len(z)) / period
+    basis = np.stack((np.ones_like(t), np.cos(t), np.sin(t), np.cos(2 * t), np.sin(2 * t)), -1)
+    weights = np.linalg.lstsq(basis, z, rcond=None)[0]
+    return float(np.arctan2(weights[2], weights[1]) / (2 * np.pi))
+
+
+def _climax(recording: Recording) -> float:
+    """When the body is farthest from how it starts and ends [s]; a jump's is its highest point."""
+    motion = recording.motion
+    if recording.name == "jump":
+        return float(motion.root_position[:, 1].argmax()) / motion.fps
+    place = motion.pose(recording.body.rig)[..., 3]
+    away = (place - (place[:1] + place[-1:]) / 2).norm(dim=-1).mean(-1)
+    # The middle of the time spent near the extreme, not its first moment.
+    far = (away > 0.8 * away.max()).nonzero().flatten().double()
+    return float(far.mean()) / motion.fps
+
+
+def _side(recording: Recording) -> int:
+    """The side whose arms (or, without arms, front legs) move more."""
+    limbs = recording.body.limbs
+    place = recording.motion.pose(recording.body.rig)[..., 3]
+    place = place - place[:, :1]
+    moved = {1: 0.0, -1: 0.0}
+    for part in limbs.arms or limbs.legs[:2]:
+        if part.side in moved:
+            moved[part.side] += float(place[:, part.joints[-1]].std(0).norm())
+    return 1 if moved[1] >= moved[-1] else -1

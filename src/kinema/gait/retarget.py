@@ -1,0 +1,195 @@
+"""Carry recorded motion (artists' clips, motion capture) over to other bodies with as many legs.
+
+Displacements from rest are scaled by leg length, trunk, neck and tail take over rotations, arms their directions, and
+the legs are solved anew, so that feet which stood on the source stand on the target, exactly.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+
+from kinema.gait.arms import hang_arm, point_arm
+from kinema.gait.feet import Cycle, find_cycle, find_stance, track_feet, without_stills
+from kinema.gait.legs import about
+from kinema.gait.pattern import PERIODIC
+from kinema.gait.plan import UP, Body, Plan, stand
+from kinema.motion import Motion
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A clip with what its feet do."""
+
+    name: str
+    """Of the motion, one of pattern.GAIT_NAMES."""
+    body: Body
+    motion: Motion
+    cycle: Cycle
+    speed: float
+    """Over the ground as the feet tell it [m/s]."""
+    in_place: bool
+    """The body stays while the feet walk: it is to be moved at `speed`."""
+    loops: bool
+
+    @staticmethod
+    def of(name: str, body: Body, motion: Motion) -> "Recording":
+        motion = without_stills(motion)
+        feet = track_feet(body.rig, body.limbs, motion)
+        cycle, stance = find_cycle(feet), find_stance(feet)
+        if name in PERIODIC and not feet.loops and cycle.explained > 0.7:
+            motion = one_cycle(motion, round(cycle.period))
+            feet = track_feet(body.rig, body.limbs, motion)
+        away = feet.body[-1] - feet.body[0]
+        travelled = float(np.hypot(away[0], away[2])) * motion.fps / max(len(motion) - 1, 1)
+        in_place = travelled < 0.25 * stance.speed and name not in ("stand", "look", "eat", "sit", "wave", "kick")
+        # What happens once is not played twice, even if it ends as it began.
+        return Recording(name, body, motion, cycle, stance.speed, in_place, feet.loops and name in (*PERIODIC, "stand"))
+
+
+def one_cycle(motion: Motion, period: int) -> Motion:
+    """The stretch of one period that closes best, its gap shared out so that it closes exactly (but for the way)."""
+    pose = motion.angles[:, 1:].flatten(1)
+    count = len(motion) - period
+    start = int((pose[period:] - pose[:count]).norm(dim=-1).argmin())
+    part = motion[start : start + period + 1]
+    w = torch.linspace(0, 1, period + 1).to(part.angles)
+    angles = part.angles - w[:, None, None] * (part.angles[-1] - part.angles[0])
+    gap = (part.root_position[-1] - part.root_position[0]) * torch.tensor([0.0, 1.0, 0.0]).to(part.angles)
+    return Motion(part.root_position - w[:, None] * gap, angles, motion.fps)
+
+
+def retarget(
+    recording: Recording, target: Body, *, frames: int, fps: float, start: float = 0.0, tempo: float = 1.0
+) -> Motion:
+    """The recording on another body.
+
+    Args:
+        start: where in the recording frame 0 is [s]; a clip that loops may be entered anywhere.
+        tempo: plays it faster than it was recorded.
+    """
+    source = recording.body
+    times = start + tempo * np.arange(frames) / fps
+    played = Motion(*_sample(recording, times), fps)
+    pose = played.pose(source.rig).double().numpy()
+    rotation, position = pose[..., :3], pose[..., 3]
+    # Begin at rest's place, facing +Z.
+    ahead = rotation[:, 0, :, 2].mean(0)
+    back = about(UP, np.asarray(-np.arctan2(ahead[0], ahead[2])))
+    ground = source.heads[0] * [1, 0, 1]
+    first = position[0, 0] * [1, 0, 1]
+    rotation = back @ rotation
+    position = (position - first) @ back.T + ground
+    if recording.in_place:
+        position[..., 2] += (recording.speed * (times - times[0]))[:, None]
+    scale = target.leg / source.leg
+    plan = Plan.still(target, frames)
+    _step_alike(recording, target, plan, rotation, position, scale)
+    rotations = np.broadcast_to(np.eye(3), (len(target.rig.parents), frames, 3, 3)).copy()
+    _trunk_alike(source, target, rotation, plan)
+    for j, turn in plan.turns.items():
+        rotations[j] = turn
+    rotations[0] = rotation[:, 0]
+    root = target.heads[0] + scale * (position[:, 0] - source.heads[0])
+    return stand(target, plan, rotations, root, fps=fps)
+
+
+def _sample(recording: Recording, times: Float[np.ndarray, "frames"]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Root and angles at any times; a loop goes on, with the way of each round added."""
+    motion = recording.motion
+    last = len(motion) - 1
+    at = times * motion.fps
+    rounds = np.floor(at / last) if recording.loops else np.zeros_like(at)
+    at = np.clip(at - rounds * last, 0, last)
+    low = np.minimum(at.astype(int), last - 1)
+    w = torch.from_numpy(at - low).to(motion.angles)
+    root = torch.lerp(motion.root_position[low], motion.root_position[low + 1], w[:, None])
+    angles = torch.lerp(motion.angles[low], motion.angles[low + 1], w[:, None, None])
+    way = (motion.root_position[-1] - motion.root_position[0]) * torch.tensor([1.0, 0.0, 1.0]).to(motion.angles)
+    return root + torch.from_numpy(rounds).to(motion.angles)[:, None] * way, angles
+
+
+def _step_alike(
+    recording: Recording, target: Body, plan: Plan, rotation: np.ndarray, position: np.ndarray, scale: float
+) -> None:
+    """Contacts of the target: the source's displacements from rest, scaled, with every stance nailed down."""
+    source = recording.body
+    for i, (leg, like) in enumerate(zip(target.limbs.legs, source.limbs.legs)):
+        end, foot = like.joints[-1], like.joints[min(like.foot, len(like.joints) - 1)]
+        track = (rotation[:, end] @ like.contact) + position[:, end]
+        contact = target.home[i] + scale * (track - source.home[i])
+        contact[:, 1] = scale * (track[:, 1] - np.quantile(track[:, 1], 0.1))
+        forward, toes = rotation[:, foot, :, 2], rotation[:, end, :, 2]
+        yaw, pitch = np.unwrap(np.arctan2(forward[:, 0], forward[:, 2])), -np.arcsin(np.clip(forward[:, 1], -1, 1))
+        standing = _stands(contact, position[:, 0] * scale, target.leg)
+        contact = nail(contact, standing)
+        plan.stance[i] = standing
+        plan.foot_yaw[i] = yaw
+        plan.foot_pitch[i] = np.where(standing, np.maximum(pitch, 0.0), pitch)
+        plan.toe_pitch[i] = np.where(standing, 0.0, -np.arcsin(np.clip(toes[:, 1], -1, 1)))
+        if leg.foot < len(leg.joints):
+            turned = plan.toe_pitch[i] if len(leg.joints) - leg.foot > 1 else plan.foot_pitch[i]
+            arms = leg.soles - leg.contact
+            dip = np.cos(turned)[:, None] * arms[:, 1] - np.sin(turned)[:, None] * arms[:, 2]
+            contact[:, 1] = np.where(standing, 0.0, np.maximum(contact[:, 1], -np.minimum(dip.min(-1), 0.0)))
+        plan.contacts[i] = contact
+
+
+def _stands(contact: np.ndarray, body: np.ndarray, leg: float) -> Bool[np.ndarray, "frames"]:
+    """Low and not faster over the ground than a third of the body's or of the foot's own top speed."""
+    low = contact[:, 1] < max(0.15 * float(np.ptp(contact[:, 1])), 0.02 * leg)
+    speed = np.linalg.norm(np.gradient(contact[:, [0, 2]], axis=0), axis=-1)
+    return low & (speed < max(0.3 * float(speed.max()), 0.01 * leg))
+
+
+def nail(contact: Float[np.ndarray, "frames 3"], standing: Bool[np.ndarray, "frames"]) -> Float[np.ndarray, "frames 3"]:
+    """Hold each stance at its mean place on the ground; swings take over the corrections of their neighbours."""
+    if not standing.any():
+        return contact
+    fixed = contact.copy()
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], standing.astype(int), [0]))))
+    for start, stop in edges.reshape(-1, 2):
+        fixed[start:stop] = contact[start:stop].mean(0) * [1, 0, 1]
+    at = np.flatnonzero(standing)
+    frames = np.arange(len(contact))
+    change = np.stack([np.interp(frames, at, (fixed - contact)[at, k]) for k in range(3)], -1)
+    result = contact + change
+    result[:, 1] = np.maximum(result[:, 1], 0.0)
+    result[standing] = fixed[standing]
+    return result
+
+
+def _trunk_alike(source: Body, target: Body, rotation: np.ndarray, plan: Plan) -> None:
+    """Spine, neck with head, and tail bend as they do on the source; arms point the same ways."""
+    parents = source.rig.parents
+    for ours, theirs in (
+        (target.limbs.spine, source.limbs.spine),
+        (target.neck, source.neck),
+        (target.limbs.tail, source.limbs.tail),
+    ):
+        if not ours or not theirs:
+            continue
+        base = rotation[:, max(parents[theirs[0]], 0)].swapaxes(-1, -2)
+        before = np.broadcast_to(np.eye(3), (len(rotation), 3, 3))
+        for i, j in enumerate(ours):
+            # The joint of the source that is as far along its chain.
+            like = theirs[min(round((i + 1) / len(ours) * len(theirs)) - 1, len(theirs) - 1)] if i else theirs[0]
+            like = theirs[-1] if i == len(ours) - 1 else like
+            now = base @ rotation[:, like]
+            plan.turns[j] = before.swapaxes(-1, -2) @ now
+            before = now
+    still = np.zeros(len(rotation))
+    for arm in target.limbs.arms:
+        match = [a for a in source.limbs.arms if a.side == arm.side and len(a.joints) >= 3]
+        if not match or arm.wing:
+            hang_arm(target, plan, arm, swing=still, spread=still, elbow=0.2)
+            continue
+        upper, fore, hand = match[0].joints[-3:] if len(match[0].joints) == 3 else match[0].joints[1:4]
+        chest = rotation[:, max(parents[upper], 0)].swapaxes(-1, -2)
+        bone = source.heads[fore] - source.heads[upper]
+        below = source.heads[hand] - source.heads[fore]
+        point_arm(
+            target, plan, arm,
+            (chest @ rotation[:, upper] @ bone[:, None])[..., 0], (chest @ rotation[:, fore] @ below[:, None])[..., 0],
+        )  # fmt: skip

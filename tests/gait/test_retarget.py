@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+import torch
+from gait_bodies import biped, quadruped
+
+from kinema.asset.creatures import creature
+from kinema.gait.feet import find_cycle, find_stance, track_feet
+from kinema.gait.make import make_motion
+from kinema.gait.plan import Body
+from kinema.gait.recorded import load_recordings, motion_name, recorded_motion
+from kinema.gait.retarget import Recording, nail, one_cycle, retarget
+from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import find_limbs
+
+
+def body_of(character) -> Body:
+    return Body.of(Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character))
+
+
+def test_nailed_feet_stand():
+    contact = np.stack((np.linspace(0, 1, 20), np.abs(np.sin(np.arange(20) / 3)), np.linspace(0, 2, 20)), -1)
+    standing = np.zeros(20, dtype=bool)
+    standing[3:8] = standing[14:18] = True
+    fixed = nail(contact, standing)
+    assert np.ptp(fixed[3:8], axis=0).max() == 0
+    assert np.ptp(fixed[14:18], axis=0).max() == 0
+    assert (fixed[standing][:, 1] == 0).all()
+    np.testing.assert_allclose(fixed[3:8, 0].mean(), contact[3:8, 0].mean())
+
+
+@pytest.mark.parametrize(("source", "target", "name"), [(quadruped, "horse", "trot"), (biped, "t-rex", "walk")])
+def test_a_gait_stays_a_gait_on_another_body(source, target, name):
+    ours, theirs = body_of(source()), body_of(creature(target, detail="low"))
+    motion, _ = make_motion(ours.rig, ours.limbs, name, frames=49, fps=24.0, period=1.0, body=ours)
+    recording = Recording.of(name, ours, motion)
+    made = retarget(recording, theirs, frames=24, fps=12.0)
+    feet = track_feet(theirs.rig, theirs.limbs, made)
+    cycle, stance = find_cycle(feet), find_stance(feet)
+    assert cycle.period == pytest.approx(12.0, rel=0.04)
+    truth = find_cycle(track_feet(ours.rig, ours.limbs, motion))
+    away = (cycle.phase - cycle.phase[0] - truth.phase + truth.phase[0] + 0.5) % 1 - 0.5
+    assert np.abs(away).max() < 0.04
+    # Speeds in leg lengths per second agree, and feet that stand do not slide.
+    assert stance.speed / theirs.leg == pytest.approx(recording.speed / ours.leg, rel=0.1)
+    inner = stance.carrying.copy()
+    inner[:, 1:] &= stance.carrying[:, :-1]
+    inner[:, :-1] &= stance.carrying[:, 1:]
+    assert np.linalg.norm(feet.velocity[..., [0, 2]], axis=-1)[inner].mean() < 0.1 * stance.speed
+
+
+def test_one_cycle_closes():
+    ours = body_of(biped())
+    motion, _ = make_motion(
+        ours.rig, ours.limbs, "run", frames=40, fps=20.0, period=0.8, rng=np.random.default_rng(0), body=ours
+    )
+    part = one_cycle(motion, 16)
+    torch.testing.assert_close(part.angles[0], part.angles[-1], atol=1e-12, rtol=0)
+    assert float(part.root_position[-1, 2] - part.root_position[0, 2]) > 0.5
+
+
+def test_clips_are_known_by_their_names():
+    assert motion_name("Velociraptor_Run") == "run"
+    assert motion_name("Idle_2") == "look"
+    assert motion_name("Gallop_Jump") is None
+    assert motion_name("Eating") == "eat"
+
+
+@pytest.mark.slow
+def test_recordings_of_the_shared_folder(shared_data):
+    recordings = load_recordings(shared_data)
+    assert {"walk", "gallop", "run", "stand", "jump", "eat", "kick", "wave"} <= {r.name for r in recordings}
+    assert len(recordings) > 40
+    rng = np.random.default_rng(0)
+    bodies = {4: body_of(creature("dog", detail="low")), 2: body_of(creature("human", detail="low"))}
+    for recording in recordings:
+        target = bodies[len(recording.body.limbs.legs)]
+        motion, label = recorded_motion(recording, target, frames=16, fps=8.0, rng=rng)
+        assert torch.isfinite(motion.angles).all()
+        assert label.name == recording.name
