@@ -5,10 +5,6 @@
 namespace kinema {
 namespace {
 
-// Regions bound the working set of a frame (records, lists and moments stay in the second-level cache) and are the unit
-// of work when there are few frames. The size is fixed so that sums have one order whatever the number of threads.
-constexpr int region_size = 128;
-
 // Stable radix sort of (key << 32 | value) by key, least digit first. Order must be exact: depth ties keep their index.
 uint64_t* sort(uint64_t* a, uint64_t* b, uint32_t n, uint32_t lowest, uint32_t highest) {
   int bits = 0;
@@ -34,12 +30,6 @@ uint64_t* sort(uint64_t* a, uint64_t* b, uint32_t n, uint32_t lowest, uint32_t h
     std::swap(a, b);
   }
   return a;
-}
-
-uint32_t float_bits(float x) {
-  uint32_t r;
-  std::memcpy(&r, &x, 4);
-  return r;
 }
 
 // Channels of a pass: 0, 1, 2 and the depth; then four at a time.
@@ -76,14 +66,17 @@ P planes_of_pass(const Inputs& in, uint32_t frame, int pass, F* features, F* alp
 bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame) {
   const Kernel& kernel = *in.kernel;
   const size_t room = size_t(in.points) + kernel.width;
+  // Regions bound the working set of a frame (records, lists and moments stay in the second-level cache) and are the
+  // unit of work when there are few frames. Their size is fixed so that sums have one order for any number of threads.
+  const int region_size = region_blocks * kernel.block_w;
   const int nx = (in.width + region_size - 1) / region_size, ny = (in.height + region_size - 1) / region_size;
   const bool single = nx * ny == 1;
   frame.regions.resize(size_t(nx) * ny);
   Record* projected = (single ? frame.regions[0].records : ws.projected).need(room);
   uint32_t* depths = ws.depths.need(room);
   int bad = 0;
-  const uint32_t n = frame.visible =
-      kernel.project(in.cameras[f], in.points_of(f), projected, frame.footprints.need(room), frame.ids.need(room), depths, &bad);
+  const Visible visible{projected, frame.ids.need(room), depths, frame.footprints.need(room), frame.corners.need(room)};
+  const uint32_t n = frame.visible = kernel.project(in.cameras[f], in.points_of(f), visible, &bad);
   if (bad) return false;
   uint64_t* keys = ws.keys.need(n);
   uint32_t lowest = ~0u, highest = 0;
@@ -117,7 +110,7 @@ bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame
     const Record nothing = {0, 0, 0, 0, 0, -100.0f, {0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0};
     to[k][counts[k]] = nothing;
     region.order = nullptr;
-    region.footprints = frame.footprints.data();
+    region.footprints = visible.footprints, region.corners = visible.corners;
   }
   if (single) {
     uint32_t* order = frame.regions[0].order.need(n);
@@ -135,30 +128,23 @@ bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame
 }
 
 void draw_region(const Inputs& in, uint32_t f, Workspace& ws, const FrameData& frame, RegionData& data,
-                 const Image& image) {
+                 const Image& image, bool keep) {
   Region& region = data.region;
   const uint32_t blocks = region.blocks_x * region.blocks_y;
-  uint32_t* cursor = ws.cursor.need(blocks);
-  std::memset(cursor, 0, 4 * blocks);
-  const size_t n = in.kernel->pairs(region, cursor, &ws.blocks, &ws.records);
-  region.start = data.lists.need(n + (2 + group - 1) * blocks + 1);
-  region.used = region.start + blocks + 1;
-  region.list = region.used + blocks;
-  uint32_t sum = 0;
-  for (uint32_t k = 0; k < blocks; ++k) {
-    const uint32_t count = cursor[k];
-    region.start[k] = cursor[k] = sum;
-    sum += (count + group - 1) / group * group;
-    for (uint32_t i = region.start[k] + count; i < sum; ++i) region.list[i] = region.count;
+  region.start = data.start.need(blocks + 1);
+  const auto planes = [&](int pass) {
+    return planes_of_pass<Planes, float>(in, f, pass, image.features, image.alpha, image.depth);
+  };
+  const size_t n = in.kernel->draw(region, planes(0), &ws.draw);
+  region.list = ws.draw.list.data;
+  if (in.passes() > 1 || keep) {
+    uint32_t* list = data.list.need(n);
+    std::memcpy(list, ws.draw.list.data, 4 * n);
+    region.list = list;
   }
-  region.start[blocks] = sum;
-  const uint32_t* block = static_cast<const uint32_t*>(ws.blocks.data);
-  const uint32_t* record = static_cast<const uint32_t*>(ws.records.data);
-  for (size_t i = 0; i < n; ++i) region.list[cursor[block[i]]++] = record[i];
-  for (int pass = 0; pass < in.passes(); ++pass) {
-    if (pass) set_features(in, in.features_of(f), frame.ids.data(), pass, data.records.data(), region.count);
-    in.kernel->raster(region, planes_of_pass<Planes, float>(in, f, pass, image.features, image.alpha, image.depth),
-                      pass == 0);
+  for (int pass = 1; pass < in.passes(); ++pass) {
+    set_features(in, in.features_of(f), frame.ids.data(), pass, data.records.data(), region.count);
+    in.kernel->redraw(region, planes(pass));
   }
 }
 

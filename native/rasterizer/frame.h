@@ -60,17 +60,19 @@ struct Inputs {
 // Scratch memory of one thread, kept between calls.
 struct Workspace {
   Buffer<Record> projected;
-  Buffer<uint32_t> depths, cursor;
+  Buffer<uint32_t> depths;
   Buffer<uint64_t> keys, keys_other;
   Buffer<Moments> moments, by_index;
-  Scratch blocks, records;
-  ~Workspace() { std::free(blocks.data), std::free(records.data); }
+  DrawScratch draw{};
+  ~Workspace() {
+    for (Scratch* s : {&draw.where, &draw.record, &draw.row_columns, &draw.row_record, &draw.list}) std::free(s->data);
+  }
 };
 
 struct RegionData {
   Region region{};
   Buffer<Record> records;
-  Buffer<uint32_t> order, lists;
+  Buffer<uint32_t> order, start, list;
   Buffer<Moments> moments;
   Buffer<float> more_moments;  // gradients of channels beyond the first pass
 };
@@ -78,7 +80,7 @@ struct RegionData {
 struct FrameData {
   uint32_t visible = 0;
   Buffer<uint32_t> ids;  // of the visible points
-  Buffer<Footprint> footprints;
+  Buffer<uint32_t> footprints, corners;
   std::vector<RegionData> regions;
 };
 
@@ -96,7 +98,7 @@ struct OperandGradient {
 
 // Projects and sorts a frame and deals its Gaussians out to regions; false if an input is not finite.
 bool prepare_frame(const Inputs&, uint32_t frame, Workspace&, FrameData&);
-void draw_region(const Inputs&, uint32_t frame, Workspace&, const FrameData&, RegionData&, const Image&);
+void draw_region(const Inputs&, uint32_t frame, Workspace&, const FrameData&, RegionData&, const Image&, bool keep);
 void differentiate_region(const Inputs&, uint32_t frame, const FrameData&, RegionData&, const ImageGradient&);
 // The gradients of a frame from the moments of its regions, which differentiate_region made.
 void finish_frame(const Inputs&, uint32_t frame, Workspace&, const FrameData&, bool depth, const OperandGradient&);

@@ -39,30 +39,40 @@ constexpr float alpha_max = 0.999f, transmittance_min = 1e-4f;
 constexpr float log2_alpha_min = -7.9943534368588578f;  // log2(1/255)
 constexpr double half_log2_e = 0.72134752044448170368;
 
-// Which of the 4x4 blocks from (bx0, by0) on a Gaussian touches, bit 4 * row + column; no bit at all if it is larger.
-struct Footprint {
-  uint16_t bx0, by0, blocks, unused;
+// Of the visible Gaussians, each with room for `width` more than there are points.
+struct Visible {
+  Record* records;
+  uint32_t* ids;     // of the points
+  uint32_t* depths;  // bits of z, which order as positive floats do
+  // Which of the 4x4 blocks from (bx0, by0) on a Gaussian touches, bit 4 * row + column; no bit at all if it is larger.
+  uint32_t* footprints;
+  uint32_t* corners;  // bx0 | by0 << 16
 };
 
-// Rectangle of pixels that is rasterized at once, with the Gaussians that touch it in depth order.
+// A region is at most so many blocks wide: a row of blocks fits the bits of a word.
+constexpr int region_blocks = 32;
+
+// Rectangle of pixels that is rasterized at once, with the Gaussians that touch it.
 struct Region {
   int x0, y0, x1, y1;
-  uint32_t count;
-  const Record* records;  // and one more after the last, which contributes nothing
-  const uint32_t* order;  // records front to back; null if they lie so
-  const Footprint* footprints;  // by Record::index
-  // For every block of pixels the records that touch it, front to back: list[start[k]..start[k + 1]], of which the
-  // first used[k] matter. Both are multiples of `group`: lists are filled up with the record that contributes nothing.
   uint32_t blocks_x, blocks_y;
-  uint32_t* list;
+  uint32_t count;
+  const Record* records;        // and one more after the last, which contributes nothing
+  const uint32_t* order;  // records front to back; null if they lie so
+  const uint32_t *footprints, *corners;  // by Record::index
+  // For every block of pixels the records that matter to it, front to back: list[start[k]..start[k + 1]], a multiple of
+  // `group`, filled up with the record that contributes nothing.
   uint32_t* start;
-  uint32_t* used;
+  const uint32_t* list;
 };
 
-// Growing scratch memory of one thread.
+// Growing memory.
 struct Scratch {
-  void* data = nullptr;
-  size_t size = 0;
+  uint32_t* data;
+  size_t size;
+};
+struct DrawScratch {
+  Scratch where, record, row_columns, row_record, list;
 };
 
 // Planes of one frame: up to four channels (null where there is none), and alpha.
@@ -91,13 +101,13 @@ struct PointsGradient {
 struct Kernel {
   int width;
   int block_w, block_h;
-  // The visible Gaussians in the order of the points, with their indices and the bits of their depths. The four
-  // outputs need room for `width` more than there are points. Sets *bad if an input is not finite.
-  uint32_t (*project)(const Camera&, const Points&, Record* out, Footprint*, uint32_t* ids, uint32_t* depths,
-                      int* bad);
-  // Writes the pairs (block, record) that touch, in the order of the records; counts per block are added up.
-  size_t (*pairs)(const Region&, uint32_t* counts, Scratch* blocks, Scratch* records);
-  void (*raster)(const Region&, const Planes& out, int first_pass);
+  // Finds the visible Gaussians, in the order of the points, and returns their number. Sets *bad if an input is not
+  // finite.
+  uint32_t (*project)(const Camera&, const Points&, const Visible& out, int* bad);
+  // Fills in region.start, writes the lists to scratch->list and returns their length; paints features and alpha.
+  size_t (*draw)(const Region&, const Planes& out, DrawScratch* scratch);
+  // Paints further channels.
+  void (*redraw)(const Region&, const Planes& out);
   void (*raster_backward)(const Region&, const ConstPlanes& image, const ConstPlanes& grad, Moments* out);
   // Gradients of the points `ids` from their moments; the other points are not touched.
   void (*project_backward)(const Camera&, const Points&, const uint32_t* ids, uint32_t count, const Moments*,

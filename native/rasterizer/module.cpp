@@ -183,7 +183,7 @@ Saved* forward(const Array& centers, const Array& covariances, const Array& opac
           finite = false;
           return;
         }
-        for (RegionData& region : frame.regions) draw_region(in, f, ws, frame, region, image);
+        for (RegionData& region : frame.regions) draw_region(in, f, ws, frame, region, image, keep);
         if (!keep) frame = FrameData();
       });
     } else {
@@ -193,7 +193,7 @@ Saved* forward(const Array& centers, const Array& covariances, const Array& opac
       const uint32_t regions = in.frames && finite ? uint32_t(saved->frames[0].regions.size()) : 0;
       for_all(in.frames * regions, threads, [&](uint32_t unit, Workspace& ws) {
         const uint32_t f = unit / regions;
-        draw_region(in, f, ws, saved->frames[f], saved->frames[f].regions[unit % regions], image);
+        draw_region(in, f, ws, saved->frames[f], saved->frames[f].regions[unit % regions], image, keep);
       });
     }
   }

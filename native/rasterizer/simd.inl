@@ -4,16 +4,18 @@
 constexpr int W = KINEMA_WIDTH, D = W / 2;
 typedef float vf __attribute__((vector_size(4 * W)));
 typedef int vi __attribute__((vector_size(4 * W)));
-typedef double vd __attribute__((vector_size(8 * D)));
-typedef long long vl __attribute__((vector_size(8 * D)));
+typedef double vd_half __attribute__((vector_size(8 * D)));
+typedef long long vl_half __attribute__((vector_size(8 * D)));
 typedef float vf_any __attribute__((vector_size(4 * W), aligned(4)));  // unaligned access
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE vf splat(float x) { return x - vf{}; }
-INLINE vd splat_d(double x) { return x - vd{}; }
+INLINE vi splat_i(int x) { return x - vi{}; }
 INLINE vf load(const float* p) { return *(const vf_any*)p; }
 INLINE void store(float* p, vf x) { *(vf_any*)p = x; }
-INLINE vd blend_d(vl m, vd a, vd b) { return (vd)(((vl)a & m) | ((vl)b & ~m)); }
+typedef int vi_any __attribute__((vector_size(4 * W), aligned(4)));
+INLINE vi load_i(const uint32_t* p) { return *(const vi_any*)p; }
+INLINE vd_half blend_half(vl_half m, vd_half a, vd_half b) { return (vd_half)(((vl_half)a & m) | ((vl_half)b & ~m)); }
 
 #if KINEMA_WIDTH == 16 && defined(__AVX512F__)
 typedef __mmask16 mask;
@@ -31,18 +33,16 @@ INLINE vf reciprocal(vf x) {
   vf r = (vf)_mm512_rcp14_ps((__m512)x);
   return r * (2.0f - x * r);
 }
-INLINE vd min_d(vd a, vd b) { return (vd)_mm512_min_pd((__m512d)a, (__m512d)b); }
-INLINE vd max_d(vd a, vd b) { return (vd)_mm512_max_pd((__m512d)a, (__m512d)b); }
+INLINE vd_half min_half(vd_half a, vd_half b) { return (vd_half)_mm512_min_pd((__m512d)a, (__m512d)b); }
+INLINE vd_half max_half(vd_half a, vd_half b) { return (vd_half)_mm512_max_pd((__m512d)a, (__m512d)b); }
+INLINE mask from_bits(unsigned set) { return mask(set); }
+// Shifts by more than 31, or by less than 0, give 0.
+INLINE vi shift_right(vi x, vi by) { return (vi)_mm512_srlv_epi32((__m512i)x, (__m512i)by); }
+INLINE vi shift_left(vi x, vi by) { return (vi)_mm512_sllv_epi32((__m512i)x, (__m512i)by); }
+INLINE mask any_bit(vi x, vi y) { return _mm512_test_epi32_mask((__m512i)x, (__m512i)y); }
 INLINE vi set_bit(vi x, mask m, int bit) {
   return (vi)_mm512_mask_or_epi32((__m512i)x, m, (__m512i)x, _mm512_set1_epi32(bit));
 }
-// Writes x + offset[l] for every set bit l.
-INLINE void append_bits(uint32_t* p, unsigned set, uint32_t x, const uint32_t offset[16]) {
-  const __m512i all = _mm512_add_epi32(_mm512_set1_epi32(int(x)), _mm512_loadu_si512(offset));
-  _mm512_storeu_si512(p, _mm512_maskz_compress_epi32(__mmask16(set), all));
-}
-INLINE void fill16(uint32_t* p, uint32_t x) { _mm512_storeu_si512(p, _mm512_set1_epi32(int(x))); }
-// Appends the lanes of `x` whose mask is set.
 INLINE void append(uint32_t* p, mask m, vi x) { _mm512_storeu_si512(p, _mm512_maskz_compress_epi32(m, (__m512i)x)); }
 INLINE vf repeat4(const float* p) { return (vf)_mm512_broadcast_f32x4(_mm_loadu_ps(p)); }
 INLINE vf read_rows(const float* p, size_t stride) {
@@ -116,7 +116,15 @@ INLINE mask gt(vf a, vf b) { return a > b; }
 INLINE mask both(mask a, mask b) { return a & b; }
 INLINE vf keep(mask m, vf a) { return (vf)((vi)a & m); }
 INLINE vf blend(mask m, vf a, vf b) { return (vf)(((vi)a & m) | ((vi)b & ~m)); }
+INLINE mask any_bit(vi x, vi y) { return (x & y) != 0; }
+INLINE mask from_bits(unsigned set) {
+  vi r;
+  for (int i = 0; i < W; ++i) r[i] = 1 << i;
+  return (r & int(set)) != 0;
+}
 #if KINEMA_WIDTH == 8 && defined(__AVX2__)
+INLINE vi shift_right(vi x, vi by) { return (vi)_mm256_srlv_epi32((__m256i)x, (__m256i)by); }
+INLINE vi shift_left(vi x, vi by) { return (vi)_mm256_sllv_epi32((__m256i)x, (__m256i)by); }
 INLINE unsigned bits(mask m) { return _mm256_movemask_ps((__m256)m); }
 INLINE vf min(vf a, vf b) { return (vf)_mm256_min_ps((__m256)a, (__m256)b); }
 INLINE vf max(vf a, vf b) { return (vf)_mm256_max_ps((__m256)a, (__m256)b); }
@@ -125,8 +133,8 @@ INLINE vf reciprocal(vf x) {
   vf r = (vf)_mm256_rcp_ps((__m256)x);
   return r * (2.0f - x * r);
 }
-INLINE vd min_d(vd a, vd b) { return (vd)_mm256_min_pd((__m256d)a, (__m256d)b); }
-INLINE vd max_d(vd a, vd b) { return (vd)_mm256_max_pd((__m256d)a, (__m256d)b); }
+INLINE vd_half min_half(vd_half a, vd_half b) { return (vd_half)_mm256_min_pd((__m256d)a, (__m256d)b); }
+INLINE vd_half max_half(vd_half a, vd_half b) { return (vd_half)_mm256_max_pd((__m256d)a, (__m256d)b); }
 INLINE vf repeat4(const float* p) { return (vf)_mm256_broadcast_ps((const __m128*)p); }
 INLINE vf read_rows(const float* p, size_t stride) {
   return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + stride), 1);
@@ -187,8 +195,8 @@ INLINE vf reciprocal(vf x) {
   vf r = (vf)_mm_rcp_ps((__m128)x);
   return r * (2.0f - x * r);
 }
-INLINE vd min_d(vd a, vd b) { return (vd)_mm_min_pd((__m128d)a, (__m128d)b); }
-INLINE vd max_d(vd a, vd b) { return (vd)_mm_max_pd((__m128d)a, (__m128d)b); }
+INLINE vd_half min_half(vd_half a, vd_half b) { return (vd_half)_mm_min_pd((__m128d)a, (__m128d)b); }
+INLINE vd_half max_half(vd_half a, vd_half b) { return (vd_half)_mm_max_pd((__m128d)a, (__m128d)b); }
 INLINE vf read_rows(const float* p, size_t stride) {
   return (vf)_mm_loadh_pi(_mm_loadl_pi(_mm_setzero_ps(), (const __m64*)p), (const __m64*)(p + stride));
 }
@@ -225,8 +233,8 @@ INLINE vf sqrt(vf a) {
   return a;
 }
 INLINE vf reciprocal(vf x) { return 1.0f / x; }
-INLINE vd min_d(vd a, vd b) { return blend_d(a < b, a, b); }
-INLINE vd max_d(vd a, vd b) { return blend_d(a > b, a, b); }
+INLINE vd_half min_half(vd_half a, vd_half b) { return blend_half(a < b, a, b); }
+INLINE vd_half max_half(vd_half a, vd_half b) { return blend_half(a > b, a, b); }
 INLINE vf read_rows(const float* p, size_t stride) {
   vf r;
   for (int i = 0; i < W; ++i) r[i] = p[i / 2 * stride + i % 2];
@@ -261,19 +269,57 @@ INLINE vf repeat4(const float* p) { return load(p); }
 #endif
 INLINE vf keep_min(mask m, vf a, vf b) { return keep(m, min(a, b)); }
 INLINE vi set_bit(vi x, mask m, int bit) { return x | (m & bit); }
-INLINE void append_bits(uint32_t* p, unsigned set, uint32_t x, const uint32_t offset[16]) {
-  for (; set; set &= set - 1) *p++ = x + offset[__builtin_ctz(set)];
-}
-INLINE void fill16(uint32_t* p, uint32_t x) {
-  for (int i = 0; i < 16; ++i) p[i] = x;
-}
+#if KINEMA_WIDTH == 8 && defined(__AVX2__)
+// For every mask of eight lanes the places of the set ones, four bits each.
+struct Compress {
+  uint32_t places[256];
+  constexpr Compress() : places() {
+    for (int m = 0; m < 256; ++m)
+      for (int i = 0, n = 0; i < 8; ++i)
+        if (m >> i & 1) places[m] |= uint32_t(i) << (4 * n++);
+  }
+};
+constexpr Compress compress;
 INLINE void append(uint32_t* p, mask m, vi x) {
-  const unsigned set = bits(m);
+  const __m256i places = _mm256_srlv_epi32(_mm256_set1_epi32(int(compress.places[bits(m)])),
+                                           _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28));
+  _mm256_storeu_si256((__m256i*)p, _mm256_permutevar8x32_epi32((__m256i)x, places));
+}
+#else
+INLINE vi shift_right(vi x, vi by) {
+  for (int i = 0; i < W; ++i) x[i] = unsigned(by[i]) < 32 ? unsigned(x[i]) >> by[i] : 0;
+  return x;
+}
+INLINE vi shift_left(vi x, vi by) {
+  for (int i = 0; i < W; ++i) x[i] = unsigned(by[i]) < 32 ? x[i] << by[i] : 0;
+  return x;
+}
+#if defined(__SSSE3__)
+struct Compress {
+  uint8_t places[16][16];
+  constexpr Compress() : places() {
+    for (int m = 0; m < 16; ++m)
+      for (int i = 0, n = 0; i < 4; ++i)
+        if (m >> i & 1) {
+          for (int b = 0; b < 4; ++b) places[m][4 * n + b] = uint8_t(4 * i + b);
+          ++n;
+        }
+  }
+};
+alignas(16) constexpr Compress compress;
+INLINE void append(uint32_t* p, mask m, vi x) {
+  const __m128i places = _mm_load_si128((const __m128i*)compress.places[bits(m)]);
+  _mm_storeu_si128((__m128i*)p, _mm_shuffle_epi8((__m128i)x, places));
+}
+#else
+INLINE void append(uint32_t* p, mask m, vi x) {
   for (int i = 0; i < W; ++i) {
     *p = x[i];
-    p += set >> i & 1;
+    p -= m[i];
   }
 }
+#endif
+#endif
 #endif
 
 
@@ -289,3 +335,41 @@ struct FlushDenormals {
   ~FlushDenormals() {}
 };
 #endif
+
+// As many doubles as a vector has floats: two registers, whose instructions interleave.
+struct vd {
+  vd_half a, b;
+};
+struct vl {
+  vl_half a, b;
+};
+INLINE vd splat_d(double x) { return {x - vd_half{}, x - vd_half{}}; }
+INLINE vd operator+(vd x, vd y) { return {x.a + y.a, x.b + y.b}; }
+INLINE vd operator-(vd x, vd y) { return {x.a - y.a, x.b - y.b}; }
+INLINE vd operator*(vd x, vd y) { return {x.a * y.a, x.b * y.b}; }
+INLINE vd operator/(vd x, vd y) { return {x.a / y.a, x.b / y.b}; }
+INLINE vd operator+(vd x, double y) { return {x.a + y, x.b + y}; }
+INLINE vd operator-(double x, vd y) { return {x - y.a, x - y.b}; }
+INLINE vd operator*(double x, vd y) { return {x * y.a, x * y.b}; }
+INLINE vd operator*(vd x, double y) { return {x.a * y, x.b * y}; }
+INLINE vd operator/(double x, vd y) { return {x / y.a, x / y.b}; }
+INLINE vd operator-(vd x) { return {-x.a, -x.b}; }
+INLINE vd& operator+=(vd& x, vd y) { return x = x + y; }
+INLINE vd& operator-=(vd& x, vd y) { return x = x - y; }
+INLINE vl operator==(vd x, vd y) { return {x.a == y.a, x.b == y.b}; }
+INLINE vd keep_d(vl m, vd x) { return {(vd_half)((vl_half)x.a & m.a), (vd_half)((vl_half)x.b & m.b)}; }
+INLINE vd min_d(vd x, vd y) { return {min_half(x.a, y.a), min_half(x.b, y.b)}; }
+INLINE vd max_d(vd x, vd y) { return {max_half(x.a, y.a), max_half(x.b, y.b)}; }
+INLINE vd widen(const float* p) {
+  typedef float vh __attribute__((vector_size(4 * D)));
+  vh x[2];
+  __builtin_memcpy(x, p, sizeof x);
+  return {__builtin_convertvector(x[0], vd_half), __builtin_convertvector(x[1], vd_half)};
+}
+INLINE vf narrow(vd x) {
+  typedef float vh __attribute__((vector_size(4 * D)));
+  const vh halves[2] = {__builtin_convertvector(x.a, vh), __builtin_convertvector(x.b, vh)};
+  vf r;
+  __builtin_memcpy(&r, halves, sizeof r);
+  return r;
+}

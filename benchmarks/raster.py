@@ -1,0 +1,129 @@
+"""The rasterizer on four sizes of cloud, A to D, and on a character at the size where the small prior distils.
+
+Metrics are CPU milliseconds summed over threads (the least of several rounds, the variants taking turns), forward and
+backward with all gradients but the cameras', for all frames of one call. The clouds are balls of random Gaussians whose
+widths were chosen so that `pairs_per_gaussian`, the number of pixels with alpha >= 1/255 that a Gaussian has on average,
+is about 55, 71, 106 and 125.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from kinema.camera import Cameras
+from kinema.render._native import rasterize_native
+from kinema.render._twin import project
+from kinema.render.rasterize import covariances_from, rasterize
+
+
+@dataclass(frozen=True)
+class Case:
+    frames: int
+    size: int
+    points: int
+    width_px: float
+    """Median standard deviation of a Gaussian in the image, before the blur."""
+    shell: bool = False
+    """Flat Gaussians on a sphere, as on a character's skin, instead of a ball full of them."""
+
+
+CASES = {
+    "A": Case(16, 64, 5_000, 1.03),
+    "B": Case(16, 128, 10_000, 1.19),
+    "C": Case(49, 256, 20_000, 1.5),
+    "D": Case(1, 512, 50_000, 1.64),
+    "skin64": Case(24, 64, 5_000, 0.6, shell=True),
+}
+
+
+def build(case: Case, *, seed: int = 0) -> tuple[tuple[Tensor, Tensor, Tensor, Tensor], Cameras]:
+    rng = torch.Generator().manual_seed(seed)
+    n, frames = case.points, case.frames
+    direction = torch.nn.functional.normalize(torch.randn(n, 3, generator=rng), dim=-1)
+    radius = torch.ones(n, 1) if case.shell else torch.rand(n, 1, generator=rng) ** (1 / 3)
+    metres_per_px = 2.6 / case.size  # the image shows 2.6 m at the distance of the ball of radius 1 m
+    if case.shell:
+        scales = case.width_px * metres_per_px * torch.tensor([1.0, 1.0, 0.05]).expand(n, 3)
+        # The quaternion that turns +z to the normal.
+        wxyz = torch.nn.functional.normalize(
+            torch.stack((1 + direction[:, 2], -direction[:, 1], direction[:, 0], torch.zeros(n)), -1) + 1e-6, dim=-1
+        )
+    else:
+        scales = case.width_px * metres_per_px * torch.exp(0.5 * torch.randn(n, 3, generator=rng))
+        wxyz = torch.randn(n, 4, generator=rng)
+    covariances = covariances_from(scales, wxyz).expand(frames, -1, -1, -1).contiguous()
+    sway = 0.02 * torch.randn(frames, n, 3, generator=rng)
+    low = 0.8 if case.shell else 0.1
+    opacities = low + (1 - low) * torch.rand(n, generator=rng)
+    yaw = torch.linspace(0, 60, frames)
+    cameras = Cameras.orbit(
+        torch.zeros(frames, 3),
+        yaw_deg=yaw,
+        elevation_deg=15.0,
+        distance=4.0,
+        fovy_deg=math.degrees(2 * math.atan(1.3 / 4.0)),
+        width=case.size,
+        height=case.size,
+    )
+    return (direction * radius + sway, covariances, opacities, torch.rand(n, 3, generator=rng)), cameras
+
+
+def pairs_per_gaussian(operands: tuple[Tensor, Tensor, Tensor, Tensor], cameras: Cameras) -> float:
+    """Mean area of the ellipse alpha >= 1/255: 2π log(255 opacity) sqrt(det) [px²]."""
+    covariances = project(
+        operands[0][0],
+        operands[1][0],
+        cameras.T_camera_world[0],
+        cameras.focal_center_px[0],
+        cameras.width,
+        cameras.height,
+    )[1]
+    return float((2 * math.pi * torch.log(255 * operands[2]) * torch.linalg.det(covariances).sqrt()).mean())
+
+
+def measure(renders: dict[str, Callable], case: Case, rounds: int) -> dict[str, tuple[float, float]]:
+    """CPU milliseconds forward and backward of each renderer."""
+    operands, cameras = build(case)
+    leaves = [t.clone().requires_grad_() for t in operands]
+    best = {name: (math.inf, math.inf) for name in renders}
+    rng = torch.Generator().manual_seed(1)
+    v = torch.randn(case.frames, 3, case.size, case.size, generator=rng)
+    va = torch.randn(case.frames, case.size, case.size, generator=rng)
+    for _ in range(rounds):
+        for name, render in renders.items():
+            start = time.process_time()
+            image, alpha, _ = render(*leaves, cameras)
+            middle = time.process_time()
+            torch.autograd.grad((image, alpha), leaves, (v, va))
+            end = time.process_time()
+            forward, backward = best[name]
+            best[name] = min(forward, 1e3 * (middle - start)), min(backward, 1e3 * (end - middle))
+    return best
+
+
+def twin(*operands) -> tuple[Tensor, Tensor, Tensor]:
+    image = rasterize(*operands, backend="torch")
+    return image.features, image.alpha, image.depth
+
+
+def run(*, quick: bool = False, widths: bool = False) -> Iterator[tuple[str, float]]:
+    """Yield (metric, value)."""
+    import kinema._rasterizer as _rasterizer
+
+    for name, case in CASES.items():
+        yield f"{name}.pairs_per_gaussian", pairs_per_gaussian(*build(case))
+        renders: dict[str, Callable] = {"native": rasterize_native}
+        if widths:
+            for width in _rasterizer.widths():
+                renders[f"native{width}"] = lambda *a, simd=width: rasterize_native(*a, simd=simd)
+        for variant, (forward, backward) in measure(renders, case, 3 if quick else 20).items():
+            yield f"{name}.{variant}.forward_cpu_ms", forward
+            yield f"{name}.{variant}.backward_cpu_ms", backward
+        if not quick and name in "AD":  # the twin needs minutes for the others
+            for variant, (forward, backward) in measure({"torch": twin}, case, 1).items():
+                yield f"{name}.{variant}.forward_cpu_ms", forward
+                yield f"{name}.{variant}.backward_cpu_ms", backward
