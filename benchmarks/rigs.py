@@ -1,0 +1,95 @@
+"""How truly real rigs' clips come through our parameters: `python benchmarks/rigs.py [NAME ...]` prints a table.
+
+The third-party files lie beside the checkout (see tests/conftest.py) or where KINEMA_SHARED points. An error is the
+mean distance of all vertices, over all frames of a clip, from where exact glTF skinning has them, as a share of the
+body's diagonal.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from kinema.asset.character import Character
+from kinema.asset.gltf_animation import original_vertices
+from kinema.asset.gltf_geometry import read_parts
+from kinema.asset.load import load
+from kinema.errors import KinemaError
+from kinema.motion import Motion
+from kinema.rig.kinematics import Rig
+from kinema.skin import Skin, blend, skin_points
+
+FRAMES = 24
+"""At most this many, evenly spread, of every clip."""
+
+
+def assets() -> Path:
+    shared = os.environ.get("KINEMA_SHARED", Path(__file__).parents[2] / "shared" / "data")
+    return Path(shared) / "assets"
+
+
+def clip_errors(character: Character) -> dict[str, float]:
+    binding = character.source
+    parts, _ = read_parts(binding.document)
+    assert character.skeleton is not None
+    rig = Rig.from_skeleton(character.skeleton, dtype=torch.float64)
+    skin = Skin.from_character(character, dtype=torch.float64)
+    rest = torch.from_numpy(character.mesh.vertices)
+    size = np.linalg.norm(np.ptp(character.mesh.vertices, axis=0))
+    frame = character.frame
+    errors = {}
+    for clip, start, animation in zip(character.clips, binding.clip_start_s, binding.clip_animation):
+        chosen = np.unique(np.linspace(0, len(clip.root_position) - 1, FRAMES).astype(int))
+        expected = original_vertices(binding.document, parts, animation, start + chosen / clip.fps)
+        expected = frame.scale * expected @ frame.rotation.T + frame.translation
+        posed = Motion.from_clip(rig, clip).pose(rig)[torch.from_numpy(chosen)]
+        got = skin_points(blend(skin, rig, posed), rest).numpy()
+        errors[clip.name] = float(np.linalg.norm(got - expected, axis=-1).mean() / size)
+    return errors
+
+
+def run() -> Iterable[tuple[str, float]]:
+    for path in sorted(assets().glob("*.glb")):
+        start = time.perf_counter()
+        try:
+            character = load(path)
+        except KinemaError:
+            continue
+        yield f"{path.stem}.load_s", time.perf_counter() - start
+        errors = clip_errors(character)
+        if errors:
+            yield f"{path.stem}.worst_clip", max(errors.values())
+
+
+def main() -> None:
+    names = sys.argv[1:] or [path.stem for path in sorted(assets().glob("*.glb"))]
+    print("| file | joints | clips | median | worst | in | above 1 % |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for name in names:
+        try:
+            character = load(assets() / f"{name}.glb")
+        except KinemaError as error:
+            print(f"| {name} | refused: {str(error).split(': ', 1)[1]} | | | | | |")
+            continue
+        errors = clip_errors(character)
+        joints = len(character.skeleton.names) if character.skeleton is not None else 0
+        if not errors:
+            print(f"| {name} | {joints} | 0 | | | | |")
+            continue
+        worst = max(errors, key=lambda clip: errors[clip])
+        above = sum(error > 0.01 for error in errors.values())
+        median = float(np.median(list(errors.values())))
+        where = worst.split("|")[-1]
+        print(
+            f"| {name} | {joints} | {len(errors)} | {median:.1e} | {errors[worst]:.1e} | {where} | {above} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main()
