@@ -89,7 +89,7 @@ def test_a_film_of_a_character_moves_and_a_still_one_turns(tmp_path):
     rig = Rig.from_skeleton(character.skeleton)
     motion = Motion.rest(rig, frames=4, fps=24.0)
     motion.angles[:, 1, 0] = torch.linspace(0, 1, 4)
-    film = Film(width=32, height=24, count=500, turn=5, transparent=True)
+    film = Film(width=32, height=24, count=500, turn=5, transparent=True, light=0.0)
     for name, what, frames in (("moves", motion, 4), ("turns", None, 5)):
         render_character(character, what, tmp_path / name, film=film)
         files = sorted((tmp_path / name).iterdir())

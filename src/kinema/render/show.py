@@ -1,12 +1,13 @@
 """A character and its motion to a film: what `kinema render` does."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from kinema.asset.character import Character
@@ -24,6 +25,7 @@ from kinema.skin import Skin
 from kinema.splat.pose import PosedSplats, pose_splats, rest_splats
 from kinema.splat.splats import Splats
 from kinema.splat.transfer import canonical_colors, splat_character
+from kinema.transforms import quaternion_to_matrix
 
 CHUNK = 24
 """Frames that are rendered at a time."""
@@ -45,6 +47,9 @@ class Film:
     """Whether the camera moves with the character."""
     look: Literal["color", "canonical"] = "color"
     """The asset's colours, or where on the body a point is (what the embedded prior sees)."""
+    light: float = 0.4
+    """How much darker the colours are where the surface looks down; 0 shows the asset's own colours. A cloud that was
+    given is never lit: it has its light in its colours."""
     ground: bool = True
     shadow: bool = True
     transparent: bool = False
@@ -88,8 +93,12 @@ def render_character(
         cloud, skin = splat_character(character, film.count, rng=rng)
     with torch.no_grad():
         posed = _posed(character, cloud, skin, motion)
+        shade = None
+        if film.light and splats is None and film.look == "color":
+            shade = _shade(film, posed, _posed(character, _lifted(cloud), skin, motion))
         cameras, posed = _cameras(film, posed, still_life=motion is None)
-        write_video(out, _frames(film, character, cloud, posed, cameras), fps=motion.fps if motion else 24.0)
+        chunks = _frames(film, character, cloud, posed, cameras, shade)
+        write_video(out, chunks, fps=motion.fps if motion else 24.0)
 
 
 def _posed(character: Character, cloud: Splats, skin: Skin | None, motion: Motion | None) -> PosedSplats:
@@ -99,6 +108,19 @@ def _posed(character: Character, cloud: Splats, skin: Skin | None, motion: Motio
         raise KinemaError(f"{character.name}: has no rig to play a motion on")
     rig = Rig.from_skeleton(character.skeleton)
     return pose_splats(cloud, skin, rig, forward_kinematics(rig, motion.root_position, motion.angles))
+
+
+def _lifted(cloud: Splats) -> Splats:
+    """The cloud one deviation further out, so that posing both tells where each Gaussian's outside is."""
+    normal = quaternion_to_matrix(cloud.wxyz)[:, :, 2]
+    return replace(cloud, centers=cloud.centers + cloud.scales_log[:, :1].exp() * normal)
+
+
+def _shade(film: Film, posed: PosedSplats, lifted: PosedSplats) -> Float[Tensor, "frames n 1"]:
+    """Light from a wide sky above, a little in front and to the left: 1 - light (1 - n·l) / 2."""
+    normal = torch.nn.functional.normalize(lifted.centers - posed.centers, dim=-1)
+    toward = torch.nn.functional.normalize(torch.tensor([0.35, 0.85, 0.4]), dim=0)
+    return 1 - film.light * (1 - normal @ toward)[..., None] / 2
 
 
 def _cameras(film: Film, posed: PosedSplats, *, still_life: bool) -> tuple[Cameras, PosedSplats]:
@@ -120,7 +142,14 @@ def _cameras(film: Film, posed: PosedSplats, *, still_life: bool) -> tuple[Camer
     return turntable(path[0], view, frames=film.turn, **place), held
 
 
-def _frames(film: Film, character: Character, cloud: Splats, posed: PosedSplats, cameras: Cameras) -> Iterator[Tensor]:
+def _frames(
+    film: Film,
+    character: Character,
+    cloud: Splats,
+    posed: PosedSplats,
+    cameras: Cameras,
+    shade: Float[Tensor, "frames n 1"] | None,
+) -> Iterator[Tensor]:
     low, high = character.mesh.vertices.min(0), character.mesh.vertices.max(0)
     size = float((high - low).max())
     ground = Ground(tile=_round_tile(size)) if film.ground else None
@@ -129,6 +158,8 @@ def _frames(film: Film, character: Character, cloud: Splats, posed: PosedSplats,
     for start in range(0, len(cameras), CHUNK):
         part, seen = posed[start : start + CHUNK], cameras[start : start + CHUNK]
         colors = sh_colors(cloud.sh, part.centers, seen.position_world) if canonical is None else canonical
+        if shade is not None:
+            colors = colors * (shade if len(shade) == 1 else shade[start : start + CHUNK])
         if film.transparent:
             yield render_rgba(part, cloud.opacities, colors, seen)
         else:
