@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # torch's OpenMP workers spin while our own threads work; passive waiting gives the cores back.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: setup demo test test-all bench lint native clean
+.PHONY: setup demo test test-all bench lint native judges clean
 
 setup: $(VENV)/.installed
 
@@ -17,8 +17,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt CMakeLists.txt $(wildcard nat
 
 # Rebuild the kernels only, for work on native/.
 native:
-	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/dev -G Ninja -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" > /dev/null
-	flock build/dev/.lock $(BIN)/cmake --build build/dev
+	$(BIN)/pip install -q -c constraints.txt --no-build-isolation --no-deps -e .
+
+# Independent programs that judge our exports in the tests: gltf-validator (node) and Blender (in a venv of its own).
+judges:
+	tests/judges/install.sh
 
 demo: setup
 	$(BIN)/kinema demo -o demo

@@ -1,3 +1,54 @@
-"""Kinema animates a 3D character from a sentence."""
+"""Kinema animates a 3D character from a sentence.
+
+    from kinema import animate, creature, load
+
+Names are looked up when they are used, so that `import kinema` itself costs nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from kinema.asset.character import Character
+    from kinema.asset.creatures import creature
+    from kinema.asset.load import load
+    from kinema.distill.config import Animate
+    from kinema.errors import KinemaError
+    from kinema.export.write import write
+    from kinema.motion import Motion
+    from kinema.pipeline import Animation, animate
+    from kinema.rig.kinematics import Rig
+
+_HOME = {
+    "Animate": "kinema.distill.config",
+    "Animation": "kinema.pipeline",
+    "Character": "kinema.asset.character",
+    "KinemaError": "kinema.errors",
+    "Motion": "kinema.motion",
+    "Rig": "kinema.rig.kinematics",
+    "animate": "kinema.pipeline",
+    "creature": "kinema.asset.creatures",
+    "load": "kinema.asset.load",
+    "write": "kinema.export.write",
+}
+__all__ = [
+    "Animate",
+    "Animation",
+    "Character",
+    "KinemaError",
+    "Motion",
+    "Rig",
+    "animate",
+    "creature",
+    "load",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'kinema' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOME[name]), name)

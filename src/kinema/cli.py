@@ -185,7 +185,7 @@ def _fail(message: str, code: int) -> None:
 
 
 def _character(words: str, reading: Reading):
-    from kinema.animate import find_character
+    from kinema.pipeline import find_character
 
     return find_character(words, **asdict(reading))
 
@@ -279,9 +279,9 @@ def _render(command: Render) -> None:
 def _track(command: Track) -> None:
     from dataclasses import replace
 
-    from kinema.animate import load_result
     from kinema.export.write import write
     from kinema.physics.track import Tracking, track
+    from kinema.pipeline import load_result
 
     if Path(command.file).is_dir():
         character, rig, motion = load_result(Path(command.file))

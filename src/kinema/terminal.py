@@ -4,9 +4,9 @@ import json
 import sys
 import time
 
-from kinema.animate import animate
 from kinema.distill.config import Animate
 from kinema.distill.loop import Progress
+from kinema.pipeline import animate
 from kinema.prior.nano.config import TrainPrior
 
 

@@ -67,8 +67,8 @@ def animate(config: Animate, *, progress: Callable[[Progress], None] = lambda _:
     tracked = _track(config, character, rig, body, outcome.motion, folder, progress)
     motion = tracked.motion if tracked is not None else outcome.motion
     report = _report(config, character, tempo, outcome, tracked, seconds=time.monotonic() - begun)
-    report["metrics"] = measure(character, motion, limbs=body.limbs).as_dict()
-    report["metrics_distilled"] = measure(character, outcome.motion, limbs=body.limbs).as_dict()
+    report["metrics"] = measure(character, motion, rig=rig, limbs=body.limbs).as_dict()
+    report["metrics_distilled"] = measure(character, outcome.motion, rig=rig, limbs=body.limbs).as_dict()
     _write_all(config, folder, character, rig, motion, outcome.motion, report)
     write_report(folder / "report.html", report, rig, body.limbs, motion, outcome.motion)
     return Animation(folder, character, rig, motion, outcome.motion, report)
