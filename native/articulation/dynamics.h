@@ -316,11 +316,15 @@ struct Simulation {
     // ---- adjoint of one step ----------------------------------------------------------------------------------
 
     // Turns (gq, gv), the adjoints of (q+, v+), into those of (q, v) and adds the control's to gu.
-    void step_back(const T* q, const T* v, const T* a, T* gq, T* gv, T* gu) {
+    void step_back(const T* q, const T* v, const T* a, const T* v_next, T* gq, T* gv, T* gu) {
         const int n = dofs();
         assemble(q, v);
         factor();
-        for (int i = 0; i < n; ++i) gv[i] += dt * gq[i], torque[i] = dt * gv[i];
+        for (int i = 0; i < n; ++i) {
+            gv[i] += dt * gq[i];
+            if (h > 0 && std::fabs(v_next[i]) >= m.most_speed) gv[i] = 0;  // it was limited: nothing depends on it
+            torque[i] = dt * gv[i];
+        }
         for (int j = 0; j < m.joints; ++j) body[j].fw = body[j].fv = {0, 0, 0};
         solve(torque, lambda);
         for (int j = 0; j < m.joints; ++j) {
@@ -479,6 +483,9 @@ struct Knot {
 };
 
 template <class T>
+inline T limited(T x, T most) { return x > most ? most : x < -most ? -most : x; }
+
+template <class T>
 void limit(T* x, int64_t n, T most) {
     T sum = 0;
     for (int64_t i = 0; i < n; ++i) sum += x[i] * x[i];
@@ -514,6 +521,8 @@ void forward(const RolloutView<T>& r, int64_t item, void* scratch) {
         T sum = 0;
         for (int64_t k = 0; k < n; ++k) {
             v[n + k] = v[k] + r.dt * a[k];
+            // Velocity products are explicit: without a limit a wild enough target could still blow up.
+            if (r.implicit) v[n + k] = limited(v[n + k], r.model.most_speed);
             q[n + k] = q[k] + r.dt * v[n + k];
             sum += std::fabs(q[n + k]) + std::fabs(v[n + k]);
         }
@@ -549,7 +558,7 @@ void backward(const RolloutView<T>& r, int64_t item, void* scratch) {
         for (int64_t k = 0; k < n; ++k) sim.control[k] = low[k] + knot.t * (high[k] - low[k]);
         T* gu = chunk + filled * n;
         std::memset(gu, 0, sizeof(T) * n);
-        sim.step_back(q + step * n, v + step * n, a + step * n, gq, gv, gu);
+        sim.step_back(q + step * n, v + step * n, a + step * n, v + (step + 1) * n, gq, gv, gu);
         if (++filled == r.clip_every || step == 0) {
             if (r.clip > 0) limit(gq, n, r.clip), limit(gv, n, r.clip), limit(chunk, filled * n, r.clip);
             for (int64_t back = 0; back < filled; ++back) {

@@ -50,7 +50,7 @@ Model<T>* make_model(nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::d
                      std::vector<Array<const T>> arrays, std::vector<double> scalars) {
     const size_t J = parents.shape(0), n = 3 + 3 * J;
     const size_t sizes[] = {3 * J, 9 * J, J, 3 * J, 6 * J, 24 * J, n, n, n, n, n, n, n};
-    if (arrays.size() != 13 || scalars.size() != 9) throw std::invalid_argument("articulation: wrong model");
+    if (arrays.size() != 13 || scalars.size() != 10) throw std::invalid_argument("articulation: wrong model");
     auto* model = new Model<T>;
     model->parents.assign(parents.data(), parents.data() + J);
     size_t total = 0;
@@ -72,7 +72,7 @@ Model<T>* make_model(nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::d
     for (size_t j = 0; j < J; ++j) enclose(at[5] + 24 * j, ball + 4 * j);
     auto s = [&](int i) { return static_cast<T>(scalars[i]); };
     model->view = {int(J), model->parents.data(), at[0], at[1], at[2], at[3], at[4], at[5], ball, at[6], at[7],
-                   at[8], at[9], at[10], at[11], at[12], s(0), {s(1), s(2), s(3)}, s(4), s(5), s(6), s(7), s(8)};
+                   at[8], at[9], at[10], at[11], at[12], s(0), {s(1), s(2), s(3)}, s(4), s(5), s(6), s(7), s(8), s(9)};
     return model;
 }
 

@@ -27,6 +27,7 @@ struct ModelView {
     T contact_ramp;           // m over which the stiffness comes on
     T friction;
     T slip_speed;             // m/s at which friction is smoothed
+    T most_speed;             // limit of every coordinate's speed in the implicit mode, rad/s or m/s
 };
 
 template <class T>

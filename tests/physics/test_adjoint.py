@@ -84,6 +84,18 @@ def _without_ground(model, inputs, *, loss_dt, w):
     return (path * w[0]).sum() + 0.1 * (speed * w[1]).sum()
 
 
+def test_limited_speeds_equal_the_twin() -> None:
+    model, *inputs = touching(chain(3, height=0.05), batch=1, seed=2, knots=1)
+    model = replace(model, most_speed=0.7)
+    inputs = [x.requires_grad_() for x in inputs]
+    results = []
+    for function in (rollout, rollout_twin):
+        out = function(model, State(inputs[0], inputs[1]), Control(inputs[2]), dt=2e-3, steps=4)[0]
+        results.append((out, *torch.autograd.grad(out.sin().sum(), inputs)))
+    for fast, slow in zip(*results):
+        assert float((fast - slow).detach().norm() / slow.detach().norm()) < 1e-11
+
+
 def test_float32_follows_float64() -> None:
     model, q, v, u = touching(quadruped(), batch=1, seed=3, knots=4)
     outs = []

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from kinema.motion import Motion
+from kinema.physics.model import contact_corners
 from kinema.rig.cuboids import Cuboids
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
@@ -37,9 +38,9 @@ def find_feet(rig: Rig, limbs: Limbs) -> tuple[Foot, ...]:
 
 
 def corner_paths(rig: Rig, cuboids: Cuboids, motion: Motion) -> Float[Tensor, "frames joints 8 3"]:
-    """Every box corner in the world [m]."""
+    """Every point that can touch the ground, in the world [m]."""
     T = motion.pose(rig)
-    corners = torch.from_numpy(cuboids.corners).to(T)
+    corners = contact_corners(rig, cuboids).to(T)
     return (T[:, :, None, :, :3] @ corners[..., None]).squeeze(-1) + T[:, :, None, :, 3]
 
 
@@ -72,49 +73,58 @@ def find_stance(
 ) -> Bool[np.ndarray, "frames feet"]:
     """When each foot is meant to stand, for motions that may float, sink or slide.
 
-    A foot stands while it is near its own lowest height and moves as the other low feet do: a sliding root gives all
-    stance feet the same velocity, a swinging foot has another one.
+    A foot stands while it is near its own lowest height and, seen from the root, moves in the direction of the ground,
+    which is that of most low feet; a swinging foot moves the other way. A root that slides does not matter.
     """
     feet = find_feet(rig, limbs) if feet is None else feet
     heights, velocities = (x.detach().double().cpu().numpy() for x in foot_paths(rig, cuboids, feet, motion))
     frames, count = heights.shape
     if count == 0 or frames < 2:
         return np.zeros((frames, count), dtype=bool)
-    floor = np.quantile(heights, 0.05, axis=0)
+    # A stance takes at least a fifth of a cycle; what is lower still are toes that dip.
+    floor = np.quantile(heights, 0.2, axis=0)
     lift = np.quantile(heights, 0.95, axis=0) - floor
-    near = np.clip(0.2 * lift, 0.01 * limbs.leg_length, 0.05 * limbs.leg_length)
+    near = np.clip(0.25 * lift, 0.01 * limbs.leg_length, 0.05 * limbs.leg_length)
     low = heights <= floor + near
     # A foot that is held up for the whole clip (a raised paw) has its own floor far above the others'.
     low &= floor <= floor.min() + 0.15 * limbs.leg_length
-    return _tidy(_moves_with_the_ground(low, velocities[..., [0, 2]], motion.fps, limbs.leg_length))
+    root = motion.root_position.detach().double().cpu().numpy()
+    relative = (velocities - np.diff(root, axis=0)[:, None] * motion.fps)[..., [0, 2]]
+    return _tidy(_moves_with_the_ground(low, relative, motion.fps, limbs.leg_length))
 
 
 def _moves_with_the_ground(
     low: Bool[np.ndarray, "frames feet"], velocity: Float[np.ndarray, "intervals feet 2"], fps: float, leg: float
 ) -> Bool[np.ndarray, "frames feet"]:
-    """Of the low feet, those within a leg-length-scaled band of the median velocity of the low feet around them."""
-    frames = len(low)
+    """Of the low feet, those that move about as the median of the low feet around them in time."""
     both = low[1:] & low[:-1]
     window = max(1, round(0.15 * fps))
     keep = np.zeros_like(low)
-    for t in range(frames - 1):
+    for t in range(len(velocity)):
         near = slice(max(0, t - window), t + window + 1)
         chosen = velocity[near][both[near]]
         if len(chosen) == 0:
             continue
         ground = np.median(chosen, axis=0)
-        spread = np.linalg.norm(velocity[t] - ground, axis=-1)
-        band = max(0.6 * leg, 0.5 * np.linalg.norm(ground))
-        good = both[t] & (spread < band)
+        speed = max(float(np.linalg.norm(ground)), 1e-9)
+        along = velocity[t] @ ground / speed
+        across = np.abs(velocity[t] @ np.array([-ground[1], ground[0]])) / speed
+        # Made by hand, front and hind feet may differ by a factor of two; while nothing travels, slow feet stand.
+        same = (along > 0.15 * speed) & (along < 3 * speed) & (across < 0.5 * speed)
+        slow = (np.linalg.norm(velocity[t], axis=-1) < 0.15 * leg) & (speed < 0.15 * leg)
+        good = both[t] & (same | slow)
         keep[t] |= good
         keep[t + 1] |= good
     return keep
 
 
 def _tidy(stance: Bool[np.ndarray, "frames feet"]) -> Bool[np.ndarray, "frames feet"]:
-    """Close gaps of one frame and drop phases of one frame."""
+    """Close gaps of one or two frames and drop phases of one frame."""
     result = stance.copy()
-    result[1:-1] |= stance[:-2] & stance[2:]
+    for k in range(stance.shape[1]):
+        for first, last in phases(~stance[:, k]):
+            if last - first <= 2 and first > 0 and last < len(stance):
+                result[first:last, k] = True
     padded = np.pad(result, ((1, 1), (0, 0)))
     return result & (padded[:-2] | padded[2:])
 

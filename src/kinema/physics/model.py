@@ -64,6 +64,8 @@ class Model:
     """[m/s²]"""
     stop_ramp: float = 0.05
     """Angle over which a stop comes on [rad]."""
+    most_speed: float = 100.0
+    """Limit of every coordinate's speed in the implicit mode, so that nothing ever diverges [rad/s, m/s]."""
 
     @property
     def joints(self) -> int:
@@ -107,8 +109,8 @@ class Control:
 class Gains:
     """Gains relative to mgh = mass · g · root height, so that one setting fits a mouse and a horse."""
 
-    stiffness: float = 2.5
-    damping: float = 0.03
+    stiffness: float = 6.0
+    damping: float = 0.04
     """Of the joints, in seconds: k_d = damping · k_e."""
     upright: float = 5.0
     """Of the virtual force that holds the root's roll and pitch."""
@@ -154,7 +156,7 @@ def make_model(
     # A uniform box: I_xx = m (y² + z²) / 3 in half sizes.
     principal = mass[:, None] / 3 * (squares.sum(-1, keepdim=True) - squares)
     inertia = turn @ torch.diag_embed(principal) @ turn.mT
-    corners = torch.from_numpy(cuboids.corners).double()
+    corners = contact_corners(rig, cuboids)
 
     joints = len(rig.parents)
     total = float(mass.sum())
@@ -188,6 +190,16 @@ def make_model(
         Contact(total * GRAVITY / (4 * gains.sink), friction=friction),
     )
     return model.to(dtype)
+
+
+def contact_corners(rig: Rig, cuboids: Cuboids) -> Float[Tensor, "joints 8 3"]:
+    """The points that can touch the ground, in the joint frame [m]: box corners, cut off at the ground of the rest pose.
+
+    Boxes follow their bones, so the corners of a slanting foot reach below its sole; at rest a character stands on it.
+    """
+    corners = torch.from_numpy(cuboids.corners).double()
+    head = rig.heads.double()[:, None, 1]
+    return torch.stack((corners[..., 0], torch.maximum(corners[..., 1], -head), corners[..., 2]), -1)
 
 
 def _root_height(rig: Rig, corners: Float[Tensor, "joints 8 3"]) -> float:

@@ -106,7 +106,7 @@ def _native(model: Model, dtype: torch.dtype):
     ground = model.contact
     scalars = (
         model.stop_ramp, *model.gravity, ground.stiffness, ground.damping, ground.ramp, ground.friction,
-        ground.slip_speed,
+        ground.slip_speed, model.most_speed,
     )  # fmt: skip
     parents = torch.tensor(model.parents, dtype=torch.int32)
     return kinds[dtype].make(parents, [x.detach().to(dtype).contiguous() for x in tensors], list(scalars))

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from kinema.motion import Motion
 from kinema.physics.feet import Foot, corner_paths, find_feet, find_stance, foot_paths, phases
+from kinema.physics.model import contact_corners
 from kinema.rig.cuboids import Cuboids
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
@@ -29,12 +30,42 @@ def consistent_target(
     if len(motion) < 2 or not stance.any():
         return _above_ground(rig, cuboids, motion)
     motion = _carry_root(rig, cuboids, feet, motion, stance)
-    heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, motion))
-    for k, foot in enumerate(feet):
-        offset = _foot_offsets(heights[:, k], velocities[:, k], stance[:, k], motion.fps)
-        if np.abs(offset).max() > 0:
-            motion = _move_foot(rig, cuboids, foot, motion, torch.from_numpy(offset))
+    # A foot that is moved touches with other points; what is left is taken up by a second pass.
+    for _ in range(2):
+        motion = _stand_still(rig, cuboids, limbs, feet, motion, stance)
     return motion
+
+
+def _stand_still(
+    rig: Rig,
+    cuboids: Cuboids,
+    limbs: Limbs,
+    feet: tuple[Foot, ...],
+    motion: Motion,
+    stance: Bool[np.ndarray, "frames feet"],
+) -> Motion:
+    """Move each leg so that its foot's slip in every stance is gone."""
+    heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, motion))
+    T = motion.pose(rig)
+    for k, foot in enumerate(feet):
+        offset = _stance_offsets(heights[:, k], velocities[:, k], stance[:, k], motion.fps)
+        middle = _points(T, foot.chain[-1], contact_corners(rig, cuboids)[foot.chain[-1]].mean(0)[None])[:, 0]
+        for _ in range(4):
+            # A stance whose beginning is out of reach moves back as a whole, one whose end is, forwards.
+            lack = (_within_reach(rig, T, list(foot.chain), middle, torch.from_numpy(offset)) - offset).numpy()
+            for first, last in phases(stance[:, k]):
+                offset[first:last] += lack[first:last].min(0) + lack[first:last].max(0)
+        offset = _swing_offsets(offset, heights[:, k], stance[:, k], clearance=0.03 * limbs.leg_length)
+        motion = _move_foot(rig, cuboids, foot, motion, torch.from_numpy(offset))
+    return motion
+
+
+def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:
+    """A motion made in place, with the root moved as its stance feet ask for; the angles stay."""
+    rig = rig.to(torch.float64)
+    motion = Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
+    feet = find_feet(rig, limbs)
+    return _carry_root(rig, cuboids, feet, motion, find_stance(rig, cuboids, limbs, motion, feet=feet))
 
 
 def _above_ground(rig: Rig, cuboids: Cuboids, motion: Motion) -> Motion:
@@ -62,26 +93,37 @@ def _carry_root(
     return Motion(motion.root_position - torch.from_numpy(shift), motion.angles, motion.fps)
 
 
-def _foot_offsets(
+def _stance_offsets(
     height: Float[np.ndarray, "frames"],
     velocity: Float[np.ndarray, "intervals 3"],
     stance: Bool[np.ndarray, "frames"],
     fps: float,
 ) -> Float[np.ndarray, "frames 3"]:
-    """How far a foot has to be moved: against its slip and to the ground in stance, in between from one to the next."""
-    frames = len(stance)
-    offset = np.zeros((frames, 3))
+    """How far a foot has to be moved in stance: against its slip and to the ground; about its mean place."""
+    offset = np.zeros((len(stance), 3))
     for first, last in phases(stance):
         slip = np.concatenate((np.zeros((1, 3)), np.cumsum(velocity[first : last - 1], axis=0))) / fps
         offset[first:last] = slip.mean(0) - slip
         offset[first:last, 1] = -height[first:last]
+    return offset
+
+
+def _swing_offsets(
+    offset: Float[np.ndarray, "frames 3"],
+    height: Float[np.ndarray, "frames"],
+    stance: Bool[np.ndarray, "frames"],
+    *,
+    clearance: float,
+) -> Float[np.ndarray, "frames 3"]:
+    """Fill the swings: from the last stance's offset to the next one's, and clear of the ground, or the foot drags."""
+    frames, offset = len(stance), offset.copy()
     for first, last in phases(~stance):
         after = offset[last] if last < frames else offset[first - 1] if first > 0 else np.zeros(3)
         before = offset[first - 1] if first > 0 else after
         at = (np.arange(last - first) + 1) / (last - first + 1)
         offset[first:last] = before + (at * at * (3 - 2 * at))[:, None] * (after - before)
-        # A swinging foot is never pressed into the ground by what its stances need.
-        offset[first:last, 1] = np.maximum(offset[first:last, 1], -height[first:last])
+        rise = clearance * np.sin(np.pi * at)
+        offset[first:last, 1] = np.maximum(offset[first:last, 1], rise - height[first:last])
     return offset
 
 
@@ -90,13 +132,14 @@ def _move_foot(rig: Rig, cuboids: Cuboids, foot: Foot, motion: Motion, offset: F
 
     Damped least squares, θ += Jᵀ (J Jᵀ + µ)⁻¹ error, on the corners of the foot.
     """
-    corners = torch.from_numpy(cuboids.corners).double()
-    box = foot.boxes[0] if foot.boxes[0] in foot.chain else foot.chain[-1]
+    corners = contact_corners(rig, cuboids)
+    box = foot.chain[-1]
     # The orientation is kept loosely (corners around their centre count a third), so that short legs can reach.
     local = corners[box].mean(0) + torch.cat((torch.zeros(1, 3), 0.3 * (corners[box] - corners[box].mean(0)))).double()
-    chain = list(foot.chain[: foot.chain.index(box) + 1])
+    chain = list(foot.chain)
     start = motion.pose(rig)
-    goal = _points(start, box, local) + offset[:, None]
+    goal = _points(start, box, local)
+    goal = goal + _within_reach(rig, start, chain, goal[:, 0], offset)[:, None]
     angles = motion.angles.clone()
     reach = float(torch.linalg.vector_norm(rig.heads[chain[0]] - rig.heads[chain[-1]])) + 1e-3
     for _ in range(12):
@@ -112,6 +155,28 @@ def _move_foot(rig: Rig, cuboids: Cuboids, foot: Foot, motion: Motion, offset: F
         step = step.squeeze(-1).clamp(-0.2, 0.2).unflatten(-1, (len(chain), 3))
         angles = angles.index_add(1, torch.tensor(chain), step)
     return Motion(motion.root_position, angles, motion.fps)
+
+
+def _within_reach(
+    rig: Rig,
+    T: Float[Tensor, "frames joints 3 4"],
+    chain: list[int],
+    foot: Float[Tensor, "frames 3"],
+    offset: Float[Tensor, "frames 3"],
+) -> Float[Tensor, "frames 3"]:
+    """The offset, shortened sideways where the leg would have to be longer than it is."""
+    heads = rig.heads[chain]
+    hip = T[:, chain[0], :, 3]
+    last = (foot - T[:, chain[-1], :, 3]).norm(dim=-1)
+    reach = 0.98 * (heads.diff(dim=0).norm(dim=-1).sum() + last)
+    # What the motion itself reaches is always allowed.
+    reach = torch.maximum(reach, (foot - hip).norm(dim=-1))
+    aim = foot + offset - hip
+    flat = torch.stack((aim[:, 0], aim[:, 2]), -1)
+    room = (reach.square() - aim[:, 1].square()).clamp(min=0).sqrt()
+    scale = (room / flat.norm(dim=-1).clamp(min=1e-9)).clamp(max=1)
+    goal = hip + torch.stack((aim[:, 0] * scale, aim[:, 1], aim[:, 2] * scale), -1)
+    return goal - foot
 
 
 def _points(

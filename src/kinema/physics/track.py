@@ -40,7 +40,7 @@ class Tracking:
     """Loss targets per frame, interpolated between frames; must divide `substeps`. 1 is the paper's."""
     smooth: float = 0.2
     """λ₃ of Eq. 13, on the second time difference of the control."""
-    learning_rate: float = 0.015
+    learning_rate: float = 0.02
     velocity_rate: float = 0.05
     """Learning rate of the initial velocity."""
     clip: float = 1.0
@@ -79,7 +79,7 @@ class TrackResult:
 
 
 def track(
-    character: Character,
+    character: Character | None,
     rig: Rig,
     motion: Motion,
     *,
@@ -94,6 +94,7 @@ def track(
     """Project a motion to one that can happen under gravity, contact and friction.
 
     Args:
+        character: Its mesh gives cuboids and limbs; None where both are given.
         limits: Least and greatest angle per joint [rad].
         checkpoint: .npz file that the search is saved to every few seconds and resumed from if it is there.
     """
@@ -103,16 +104,20 @@ def track(
     dtype = motion.angles.dtype
     rig = rig.to(torch.float64)
     motion = Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
-    cuboids = cuboids or bone_cuboids(character)
-    limbs = limbs or find_limbs(character)
+    if cuboids is None or limbs is None:
+        if character is None:
+            raise KinemaError("physics: without a character both cuboids and limbs are needed")
+        cuboids, limbs = cuboids or bone_cuboids(character), limbs or find_limbs(character)
     model = make_model(
         rig, cuboids, density=options.density, gains=options.gains, friction=options.friction, limits=limits
     )
     feet = find_feet(rig, limbs)
     stance = find_stance(rig, cuboids, limbs, motion, feet=feet)
     target = consistent_target(rig, cuboids, limbs, motion, stance=stance) if options.lock_feet else motion
-    target = project_start(rig, cuboids, model, target)
-    search = _Search(model, target, options)
+    start = project_start(rig, cuboids, model, target)
+    if not options.lock_feet:
+        target = start
+    search = _Search(model, start, target, options)
     if checkpoint is not None and checkpoint.exists():
         search.load(checkpoint)
     saved = monotonic()
@@ -167,7 +172,7 @@ def _check(motion: Motion, options: Tracking) -> None:
 class _Search:
     """Adam on controls and initial velocity; the best iterate is kept."""
 
-    def __init__(self, model: Model, target: Motion, options: Tracking):
+    def __init__(self, model: Model, start: Motion, target: Motion, options: Tracking):
         self.model, self.options = model, options
         self.dt = 1 / (target.fps * options.substeps)
         self.steps = (len(target) - 1) * options.substeps
@@ -178,7 +183,7 @@ class _Search:
         # The damping pulls towards rest: a target that leads by k_d/k_e q̇ is followed without lag.
         lead = torch.where(model.stiffness > 0, model.damping / model.stiffness.clamp(min=1e-12), 0.0)
         self.controls = _resample(q + lead * rate, knots).requires_grad_()
-        self.start = q[:1].clone()
+        self.start = torch.cat((start.root_position[:1], q[:1, 3:]), -1)
         self.velocity = rate[:1].clone().requires_grad_()
         rates = (options.learning_rate, options.velocity_rate)
         self.optimizer = Adam((self.controls, self.velocity), rates)
@@ -204,8 +209,8 @@ class _Search:
         if value < self.least:
             self.least = value
             self.kept = (self.controls.detach().clone(), self.velocity.detach().clone())
-        # Adam does not see the factor, the clipping of the adjoints does. With a summed loss instead of this one (a mean
-        # over coordinates, a sum over targets) they are always at their limit and the search ends 3 times worse.
+        # Adam does not see the factor, the clipping of the adjoints does. Of a sum over coordinates they would always be
+        # at their limit, and the search would end 3 times worse.
         gradients = torch.autograd.grad(loss * len(self.target), self.optimizer.parameters)
         decay = 0.5 * (1 + math.cos(math.pi * self.iteration / self.options.iterations))
         self.optimizer.step(gradients, decay)
@@ -222,6 +227,7 @@ class _Search:
         with partial.open("wb") as file:
             np.savez(
                 file,
+                allow_pickle=False,
                 options=np.array(repr(asdict(self.options))),
                 target=self.target.numpy(),
                 controls=self.controls.detach().numpy(),

@@ -34,6 +34,8 @@ def rollout_twin(
         u = _at_step(control.targets, step, steps)
         a = torch.stack([acceleration(model, *item, dt=dt if implicit else 0.0) for item in zip(q, v, u)])
         v = v + dt * a
+        if implicit:
+            v = v.clamp(-model.most_speed, model.most_speed)
         q = q + dt * v
         if (step + 1) % save_every == 0:
             saved_q.append(q)

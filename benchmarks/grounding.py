@@ -1,0 +1,137 @@
+"""Bar of the tracker: motions that float 3 cm and slide (root 1.5 times too fast), before and after.
+
+    python benchmarks/grounding.py [--only NAME] [--out docs/grounding.md]
+
+Procedural gaits need nothing; the hand-made clips are read from KINEMA_SHARED (or ../shared/data) where it exists.
+"""
+
+import argparse
+import os
+import platform
+import time
+from pathlib import Path
+
+import torch
+
+from kinema.asset.character import Character
+from kinema.motion import Motion
+from kinema.rig.kinematics import Rig
+
+GAITS = (
+    ("fox", "trot"),
+    ("fox", "turn_left"),
+    ("human", "walk"),
+    ("human", "run"),
+    ("horse", "trot"),
+    ("ostrich", "walk"),
+    ("bear", "walk"),
+)
+CLIPS = (
+    ("deer", "Walk"),
+    ("donkey", "Walk"),
+    ("fox", "Walk"),
+    ("parasaurolophus", "Parasaurolophus_Walk"),
+    ("khronos_fox", "Walk"),
+)
+HEADER = (
+    "| motion | joint error | stance-foot speed | of body speed | depth | stances without touch | airborne | "
+    "loaded slip | power | CPU |"
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    lines = [HEADER, "| --- |" + " ---: |" * 9]
+    shared = Path(os.environ.get("KINEMA_SHARED", Path(__file__).parents[2] / "shared" / "data"))
+    passed = 0
+    cases = [(name, gait, "") for name, gait in GAITS]
+    cases += [(name, clip, "clip") for name, clip in CLIPS if (shared / "clips").is_dir()]
+    cases = [c for c in cases if arguments.only in f"{c[0]} {c[1]}"]
+    for name, motion_name, kind in cases:
+        character, rig, motion = clip_case(shared, name, motion_name) if kind else gait_case(name, motion_name)
+        line, good = measure(f"{name} {motion_name.split('_')[-1].lower()}{' (clip)' if kind else ''}",
+                             character, rig, faulty(motion))  # fmt: skip
+        print(line, flush=True)
+        lines.append(line)
+        passed += good
+    machine = (
+        f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, one used; {time.strftime('%Y-%m')}"
+    )
+    lines += ["", f"{passed} of {len(cases)} within every bar. {machine}."]
+    print(lines[-1])
+    if arguments.out:
+        partial = arguments.out.with_name(arguments.out.name + ".part")
+        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        partial.replace(arguments.out)
+
+
+def faulty(motion: Motion) -> Motion:
+    """Float 3 cm and slide: the root 1.5 times too fast."""
+    start = motion.root_position[:1]
+    faults = torch.tensor([1.5, 1.0, 1.5], dtype=start.dtype), torch.tensor([0.0, 0.03, 0.0], dtype=start.dtype)
+    return Motion(start + faults[0] * (motion.root_position - start) + faults[1], motion.angles, motion.fps)
+
+
+def gait_case(name: str, gait: str) -> tuple[Character, Rig, Motion]:
+    from kinema.asset.creatures import creature
+    from kinema.gait.make import make_motion
+    from kinema.rig.limbs import find_limbs
+
+    character = creature(name)
+    assert character.skeleton is not None
+    rig = Rig.from_skeleton(character.skeleton, dtype=torch.float64)
+    return character, rig, make_motion(rig, find_limbs(character), gait, frames=49, fps=24.0)[0]
+
+
+def clip_case(shared: Path, name: str, clip_name: str) -> tuple[Character, Rig, Motion]:
+    """A hand-made loop that runs in place, played for 49 frames and given the travel that its stance feet ask for."""
+    from kinema.asset.clips_npz import load_clips_npz
+    from kinema.physics.stance import travel
+    from kinema.rig.cuboids import bone_cuboids
+    from kinema.rig.limbs import find_limbs
+
+    character = load_clips_npz(shared / "clips" / f"{name}.npz")
+    assert character.skeleton is not None
+    rig = Rig.from_skeleton(character.skeleton, dtype=torch.float64)
+    loop = Motion.from_clip(rig, next(clip for clip in character.clips if clip.name == clip_name))
+    at = torch.arange(49) % (len(loop) - 1)
+    motion = Motion(loop.root_position[at], loop.angles[at], loop.fps)
+    return character, rig, travel(rig, bone_cuboids(character), find_limbs(character), motion)
+
+
+def measure(name: str, character: Character, rig: Rig, motion: Motion) -> tuple[str, bool]:
+    from kinema.physics.track import track
+
+    begun = time.process_time()
+    result = track(character, rig, motion)
+    seconds = time.process_time() - begun
+    b, a = result.before, result.after
+    share = a.stance_speed / max(a.body_speed, 1e-9)
+    good = (
+        result.joint_error_deg <= 2
+        and a.depth <= 0.02
+        and a.missed == 0
+        and a.stance_speed <= b.stance_speed / 3
+        and share < 0.1
+    )
+    cells = (
+        f"{'' if good else '✗ '}{name}",
+        f"{result.joint_error_deg:.2f}°",
+        f"{b.stance_speed:.2f} → {a.stance_speed:.3f} m/s",
+        f"{100 * b.stance_speed / max(b.body_speed, 1e-9):.0f} → {100 * share:.0f} %",
+        f"{1e3 * b.depth:.0f} → {1e3 * a.depth:.1f} mm",
+        f"{b.missed} → {a.missed} of {a.stances}",
+        f"{100 * b.airborne:.0f} → {100 * a.airborne:.0f} %",
+        f"{b.loaded_slip:.2f} → {a.loaded_slip:.3f} m/s",
+        f"{b.power:.1f} → {a.power:.1f} W/kg",
+        f"{seconds:.0f} s",
+    )
+    return f"| {' | '.join(cells)} |", good
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""From a motion that floats and slides to one that the simulated body really does."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from physics_bodies import boxes, chain, humanoid, quadruped, skeleton
+
+from kinema.asset.character import Character, Mesh
+from kinema.errors import KinemaError
+from kinema.gait.make import make_motion
+from kinema.motion import Motion
+from kinema.physics.feet import find_feet, find_stance, foot_paths, phases
+from kinema.physics.measure import joint_error_deg
+from kinema.physics.stance import consistent_target
+from kinema.physics.track import Tracking, track
+from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import Limbs, find_limbs
+
+
+def limbs_of(body) -> Limbs:
+    """As `find_limbs` sees bare bones."""
+    mesh = Mesh(np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64), np.zeros((0, 3)))
+    return find_limbs(Character("bones", mesh, body))
+
+
+@pytest.fixture(scope="module")
+def walking():
+    body = quadruped()
+    rig = Rig.from_skeleton(body, dtype=torch.float64)
+    limbs = limbs_of(body)
+    assert [leg.joints[-1] for leg in limbs.legs] == [body.names.index(n) for n in body.names if "foot" in n]
+    motion, _ = make_motion(rig, limbs, "walk", frames=25, fps=24.0)
+    return body, rig, limbs, motion
+
+
+def with_faults(motion: Motion, *, speed: float = 1.5, lift: float = 0.03) -> Motion:
+    start = motion.root_position[:1]
+    scale = torch.tensor([speed, 1.0, speed], dtype=torch.float64)
+    up = torch.tensor([0.0, lift, 0.0], dtype=torch.float64)
+    return Motion(start + scale * (motion.root_position - start) + up, motion.angles, motion.fps)
+
+
+def test_stance_is_found_whatever_the_root_does(walking) -> None:
+    body, rig, limbs, motion = walking
+    clean = find_stance(rig, boxes(body), limbs, motion)
+    assert 0.4 < clean.mean() < 0.8  # a walk has a duty factor of 0.64
+    for speed, lift in ((1.5, 0.03), (0.0, -0.1), (0.5, 0.3)):
+        found = find_stance(rig, boxes(body), limbs, with_faults(motion, speed=speed, lift=lift))
+        assert float((found == clean).mean()) > 0.97
+
+
+def test_phases_are_runs() -> None:
+    assert phases(np.array([True, True, False, True])) == [(0, 2), (3, 4)]
+    assert phases(np.zeros(3, dtype=bool)) == []
+
+
+def test_a_consistent_target_stands_still_on_the_ground(walking) -> None:
+    body, rig, limbs, motion = walking
+    faulty = with_faults(motion)
+    cuboids, feet = boxes(body), find_feet(rig, limbs)
+    stance = find_stance(rig, cuboids, limbs, faulty)
+    target = consistent_target(rig, cuboids, limbs, faulty, stance=stance)
+    both = stance[1:] & stance[:-1]
+    heights, velocity = foot_paths(rig, cuboids, feet, target)
+    slid = foot_paths(rig, cuboids, feet, faulty)[1].norm(dim=-1).numpy()[both].mean()
+    assert velocity.norm(dim=-1).numpy()[both].mean() < 0.05 * slid
+    assert np.abs(heights.numpy()[stance]).max() < 5e-3
+    assert joint_error_deg(rig, faulty, target) < 1.5
+    # What no leg moves is kept to the last bit.
+    moved = {j for leg in limbs.legs for j in leg.joints}
+    kept = [j for j in range(len(rig.parents)) if j not in moved]
+    assert torch.equal(target.angles[:, kept], faulty.angles[:, kept])
+
+
+def test_a_motion_without_stance_is_only_lifted_out_of_the_ground(walking) -> None:
+    body, rig, limbs, _ = walking
+    rest = Motion.rest(rig, frames=3, fps=24.0)
+    nobody = replace(limbs, legs=())
+    down = torch.tensor([0.0, 5.0, 0.0], dtype=torch.float64)
+    target = consistent_target(rig, boxes(body), nobody, Motion(rest.root_position - down, rest.angles, 24.0))
+    assert torch.equal(target.angles, rest.angles)
+    torch.testing.assert_close(target.root_position, rest.root_position, atol=0.03, rtol=0)
+
+
+def test_tracking_grounds_a_faulty_walk(walking) -> None:
+    body, rig, limbs, motion = walking
+    faulty = with_faults(motion)
+    calls = []
+    result = track(
+        None, rig, faulty, limbs=limbs, cuboids=boxes(body), progress=lambda i, n, loss: calls.append((i, n))
+    )
+    assert calls[0] == (1, 200)
+    assert calls[-1] == (200, 200)
+    before, after = result.before, result.after
+    assert before.missed > 0
+    assert after.missed == 0
+    assert result.joint_error_deg < 2
+    assert after.depth < 0.02
+    assert after.stance_speed < before.stance_speed / 3
+    assert after.stance_speed < 0.1 * after.body_speed
+    assert min(result.losses) < 0.2 * result.losses[0]
+
+
+def test_paper_mode_runs_with_a_control_per_substep(walking) -> None:
+    body, rig, limbs, motion = walking
+    options = replace(Tracking.paper(), iterations=3)
+    result = track(None, rig, motion[:5], limbs=limbs, cuboids=boxes(body), options=options)
+    assert len(result.controls) == 4 * options.substeps
+    assert torch.isfinite(result.motion.angles).all()
+
+
+def test_a_search_resumes_to_the_same_result(walking, tmp_path) -> None:
+    body, rig, limbs, motion = walking
+    options = {"limbs": limbs, "cuboids": boxes(body)}
+    path = tmp_path / "track.npz"
+
+    class Stop(Exception):
+        pass
+
+    def interrupt(i: int, n: int, loss: float) -> None:
+        if i == 5:
+            raise Stop
+
+    short = Tracking(iterations=8)
+    whole = track(None, rig, motion[:8], options=short, **options)
+    with pytest.raises(Stop):
+        track(
+            None,
+            rig,
+            motion[:8],
+            options=short,
+            checkpoint=path,
+            checkpoint_seconds=-1.0,
+            progress=interrupt,
+            **options,
+        )
+    resumed = track(None, rig, motion[:8], options=short, checkpoint=path, **options)
+    assert resumed.losses == whole.losses
+    assert torch.equal(resumed.motion.angles, whole.motion.angles)
+    with pytest.raises(KinemaError, match="another motion"):
+        track(None, rig, motion[1:9], options=short, checkpoint=path, **options)
+
+
+@pytest.mark.parametrize("joints", [2, 5, 84])
+def test_rigs_of_any_size(joints: int) -> None:
+    check_robust(chain(joints, length=2.0 / joints, height=0.3))
+
+
+def test_bones_of_no_length_and_masses_of_any_ratio() -> None:
+    bones: dict = {
+        "root": (None, (0, 0.5, 0), (0, 0.5, 1.0)),
+        "point": ("root", (0, 0.5, 1.0), (0, 0.5, 1.0)),
+        "speck": ("point", (0, 0.5, 1.0), (0, 0.5, 1.001)),
+        "anvil": ("speck", (0, 0.5, 1.001), (0, 0.5, 1.8)),
+    }
+    check_robust(skeleton(bones))
+
+
+def test_a_target_deep_under_the_ground() -> None:
+    check_robust(humanoid(), lift=-20.0)
+
+
+def check_robust(body, *, lift: float = 0.0) -> None:
+    """A wild motion: whatever it is, what comes out is finite."""
+    rig = Rig.from_skeleton(body, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(len(body.names))
+    angles = 2.0 * torch.randn(6, len(body.names), 3, generator=generator, dtype=torch.float64)
+    root = rig.heads[0] + 0.3 * torch.randn(6, 3, generator=generator, dtype=torch.float64)
+    root[:, 1] += lift
+    limbs = replace(limbs_of(body), legs=())
+    result = track(
+        None, rig, Motion(root, angles, 24.0), limbs=limbs, cuboids=boxes(body), options=Tracking(iterations=10)
+    )
+    assert torch.isfinite(result.motion.angles).all()
+    assert torch.isfinite(result.motion.root_position).all()
+    assert torch.isfinite(result.controls).all()
+    assert np.isfinite(result.losses).all()
+
+
+def test_a_target_that_is_not_finite_is_named(walking) -> None:
+    body, rig, limbs, motion = walking
+    angles = motion.angles.clone()
+    angles[7, 3, 1] = torch.nan
+    with pytest.raises(KinemaError, match="angles are not finite at frame 7"):
+        track(None, rig, Motion(motion.root_position, angles, 24.0), limbs=limbs, cuboids=boxes(body))
