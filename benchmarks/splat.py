@@ -74,14 +74,17 @@ def rest_quality(character: Character) -> Iterator[tuple[str, float]]:
     yield "refined_psnr", psnr(on_white(*render_splats(refined, cameras)), truth)
 
 
-def posed_psnr(character: Character, splats: Splats, skin: Skin, *, per_clip: int, size: int = 256) -> list[float]:
-    """PSNR of frames of every clip, evenly picked, each from another side, the character as large as fits."""
+def posed_psnr(
+    character: Character, splats: Splats, skin: Skin, *, per_clip: int, most: int = 30, size: int = 256
+) -> list[float]:
+    """PSNR of `per_clip` frames of the clips (at most `most`, evenly picked), each from another side and framed."""
     assert character.skeleton is not None
     mesh, rig = character.mesh, Rig.from_skeleton(character.skeleton)
     vertex_skin = Skin.from_character(character)
     vertices = torch.from_numpy(mesh.vertices).float()
     found = []
-    for number, clip in enumerate(character.clips):
+    step = -(-len(character.clips) * per_clip // most)
+    for number, clip in enumerate(character.clips[::step]):
         motion = Motion.from_clip(rig, clip)
         for k in range(per_clip):
             frame = round((k + 0.5) / per_clip * (len(motion) - 1))
@@ -94,7 +97,7 @@ def posed_psnr(character: Character, splats: Splats, skin: Skin, *, per_clip: in
             distance = framing_distance(extent, fovy_deg=35.0, yaw_deg=yaw, elevation_deg=up, **image)
             view = View(yaw, up, distance, 35.0)
             camera = follow(((low + high) / 2)[None], view, size=float(extent.max()), **image)
-            seen = raycast(mesh, camera, vertices=truth_points.double().numpy(), samples=4)
+            seen = raycast(mesh, camera, vertices=truth_points.double().numpy(), samples=3)
             posed = pose_splats(splats, skin, rig, T)
             ours = rasterize(posed.centers, posed.covariances, splats.opacities, splats.colors, camera)
             found.append(psnr(on_white(ours.features, ours.alpha), on_white(seen[:, :3], seen[:, 3])))
