@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable
 
 import bone_heat
 import raster
+import splat
 import torch
 
 # Each benchmark yields (metric, value) pairs; heavy imports belong inside of it.
 BENCHMARKS: dict[str, Callable[[], Iterable[tuple[str, float]]]] = {
     "bone_heat": bone_heat.run,
     "raster": raster.run,
+    "splat": splat.run,
 }
 
 
