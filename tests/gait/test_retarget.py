@@ -48,6 +48,19 @@ def test_a_gait_stays_a_gait_on_another_body(source, target, name):
     assert np.linalg.norm(feet.velocity[..., [0, 2]], axis=-1)[inner].mean() < 0.1 * stance.speed
 
 
+def test_mirrored_twice_is_the_same():
+    ours = body_of(quadruped())
+    motion, _ = make_motion(ours.rig, ours.limbs, "gallop", frames=25, fps=24.0, period=1.0, body=ours)
+    recording = Recording.of("gallop", ours, motion)
+    plain = retarget(recording, ours, frames=24, fps=24.0)
+    mirrored = retarget(recording, ours, frames=24, fps=24.0, mirror=True)
+    again = retarget(Recording.of("gallop", ours, mirrored), ours, frames=23, fps=24.0, mirror=True)
+    a, b = (find_cycle(track_feet(ours.rig, ours.limbs, m)).phase for m in (plain, mirrored))
+    # Left and right have changed places: front left of one is front right of the other.
+    np.testing.assert_allclose((a - b[[1, 0, 3, 2]] + 0.5) % 1, 0.5, atol=0.02)
+    torch.testing.assert_close(again.root_position[:, 0], plain.root_position[:23, 0], atol=0.02, rtol=0)
+
+
 def test_one_cycle_closes():
     ours = body_of(biped())
     motion, _ = make_motion(

@@ -67,7 +67,15 @@ def load_recordings(shared: Path, *, leave_out: tuple[str, ...] = HELD_OUT) -> t
                 result.append(_captured(path, name))
     if not result:
         raise KinemaError(f"{shared}: holds no clips/*.npz and no motion/cmu/*.bvh")
-    return tuple(r for r in result if r.name not in PERIODIC or r.cycle.explained > 0.75)
+    return tuple(r for r in result if r.name not in PERIODIC or (r.cycle.explained > 0.75 and _is_true(r)))
+
+
+def _is_true(recording: Recording) -> bool:
+    """Some artists let diagonal legs walk together, which is a trot to us: leave them out."""
+    if recording.name != "walk" or len(recording.body.limbs.legs) != 4:
+        return True
+    lag = (recording.cycle.phase[2] - recording.cycle.phase[0]) % 1.0
+    return bool(abs(lag - 0.5) > 0.1)
 
 
 def _captured(path: Path, name: str) -> Recording:
@@ -100,13 +108,21 @@ def recorded_motion(
         tempo = float(rng.uniform(0.8, 1.3))
         event = float(rng.uniform(0.35, 0.65)) * (frames - 1) / fps
         start = float(rng.uniform(0, length)) if recording.name == "stand" else _climax(recording) - event * tempo
-        made = retarget(recording, target, frames=frames, fps=fps, start=start, tempo=tempo)
-        return made, Label(recording.name, 0.0, 0.0, 0.0, event, target.limbs.body, _side(recording))
+        mirror = bool(rng.random() < 0.5)
+        made = retarget(recording, target, frames=frames, fps=fps, start=start, tempo=tempo, mirror=mirror)
+        side = -_side(recording) if mirror else _side(recording)
+        return made, Label(recording.name, 0.0, 0.0, 0.0, event, target.limbs.body, side)
     period = recording.cycle.period / own
     wanted = cycle_frames / fps
     tempo = period / wanted
     start = float(rng.uniform(0, length))
-    made = retarget(recording, target, frames=frames, fps=fps, start=start, tempo=tempo)
+    # A gallop leads with one side: always with the one that our own gallop leads with.
+    lead = (recording.cycle.phase[1] - recording.cycle.phase[0] + 0.5) % 1.0 - 0.5
+    mirror = (
+        bool(lead < 0) if recording.name in ("gallop", "run", "canter") and len(recording.cycle.phase) == 4 else False
+    )
+    mirror = mirror or (recording.name in ("walk", "trot", "pace") and bool(rng.random() < 0.5))
+    made = retarget(recording, target, frames=frames, fps=fps, start=start, tempo=tempo, mirror=mirror)
     # The first harmonic of a foot is farthest ahead half of (duty - 0.5) cycles after touchdown (stance at constant
     # speed, duty of the gait).
     ahead = 0.5 * (TABLE[recording.name].duty - 0.5)

@@ -17,6 +17,8 @@ from kinema.gait.pattern import PERIODIC
 from kinema.gait.plan import UP, Body, Plan, stand
 from kinema.motion import Motion
 
+MIRROR = np.diag([-1.0, 1.0, 1.0])
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -61,13 +63,21 @@ def one_cycle(motion: Motion, period: int) -> Motion:
 
 
 def retarget(
-    recording: Recording, target: Body, *, frames: int, fps: float, start: float = 0.0, tempo: float = 1.0
+    recording: Recording,
+    target: Body,
+    *,
+    frames: int,
+    fps: float,
+    start: float = 0.0,
+    tempo: float = 1.0,
+    mirror: bool = False,
 ) -> Motion:
     """The recording on another body.
 
     Args:
         start: where in the recording frame 0 is [s]; a clip that loops may be entered anywhere.
         tempo: plays it faster than it was recorded.
+        mirror: left for right.
     """
     source = recording.body
     times = start + tempo * np.arange(frames) / fps
@@ -85,13 +95,16 @@ def retarget(
         position[..., 2] += (recording.speed * (times - times[0]))[:, None]
     scale = target.leg / source.leg
     plan = Plan.still(target, frames)
-    _step_alike(recording, target, plan, rotation, position, scale)
+    if mirror:
+        rotation, position = MIRROR @ rotation @ MIRROR, position @ MIRROR
+    sides = -1 if mirror else 1
+    _step_alike(recording, target, plan, rotation, position, scale, sides)
     rotations = np.broadcast_to(np.eye(3), (len(target.rig.parents), frames, 3, 3)).copy()
-    _trunk_alike(source, target, rotation, plan)
+    _trunk_alike(source, target, rotation, plan, sides)
     for j, turn in plan.turns.items():
         rotations[j] = turn
     rotations[0] = rotation[:, 0]
-    root = target.heads[0] + scale * (position[:, 0] - source.heads[0])
+    root = target.heads[0] + scale * (position[:, 0] - source.heads[0] * [sides, 1, 1])
     return stand(target, plan, rotations, root, fps=fps)
 
 
@@ -111,14 +124,18 @@ def _sample(recording: Recording, times: Float[np.ndarray, "frames"]) -> tuple[t
 
 
 def _step_alike(
-    recording: Recording, target: Body, plan: Plan, rotation: np.ndarray, position: np.ndarray, scale: float
+    recording: Recording, target: Body, plan: Plan, rotation: np.ndarray, position: np.ndarray, scale: float, sides: int
 ) -> None:
     """Contacts of the target: the source's displacements from rest, scaled, with every stance nailed down."""
     source = recording.body
-    for i, (leg, like) in enumerate(zip(target.limbs.legs, source.limbs.legs)):
+    flip = np.array([sides, 1, 1])
+    for i, leg in enumerate(target.limbs.legs):
+        k, like = next(
+            (k, g) for k, g in enumerate(source.limbs.legs) if (g.rank, g.side) == (leg.rank, sides * leg.side)
+        )
         end, foot = like.joints[-1], like.joints[min(like.foot, len(like.joints) - 1)]
-        track = (rotation[:, end] @ like.contact) + position[:, end]
-        contact = target.home[i] + scale * (track - source.home[i])
+        track = (rotation[:, end] @ (like.contact * flip)) + position[:, end]
+        contact = target.home[i] + scale * (track - source.home[k] * flip)
         contact[:, 1] = scale * (track[:, 1] - np.quantile(track[:, 1], 0.1))
         forward, toes = rotation[:, foot, :, 2], rotation[:, end, :, 2]
         yaw, pitch = np.unwrap(np.arctan2(forward[:, 0], forward[:, 2])), -np.arcsin(np.clip(forward[:, 1], -1, 1))
@@ -160,7 +177,7 @@ def nail(contact: Float[np.ndarray, "frames 3"], standing: Bool[np.ndarray, "fra
     return result
 
 
-def _trunk_alike(source: Body, target: Body, rotation: np.ndarray, plan: Plan) -> None:
+def _trunk_alike(source: Body, target: Body, rotation: np.ndarray, plan: Plan, sides: int) -> None:
     """Spine, neck with head, and tail bend as they do on the source; arms point the same ways."""
     parents = source.rig.parents
     for ours, theirs in (
@@ -181,14 +198,14 @@ def _trunk_alike(source: Body, target: Body, rotation: np.ndarray, plan: Plan) -
             before = now
     still = np.zeros(len(rotation))
     for arm in target.limbs.arms:
-        match = [a for a in source.limbs.arms if a.side == arm.side and len(a.joints) >= 3]
+        match = [a for a in source.limbs.arms if a.side == sides * arm.side and len(a.joints) >= 3]
         if not match or arm.wing:
             hang_arm(target, plan, arm, swing=still, spread=still, elbow=0.2)
             continue
         upper, fore, hand = match[0].joints[-3:] if len(match[0].joints) == 3 else match[0].joints[1:4]
         chest = rotation[:, max(parents[upper], 0)].swapaxes(-1, -2)
-        bone = source.heads[fore] - source.heads[upper]
-        below = source.heads[hand] - source.heads[fore]
+        bone = (source.heads[fore] - source.heads[upper]) * [sides, 1, 1]
+        below = (source.heads[hand] - source.heads[fore]) * [sides, 1, 1]
         point_arm(
             target, plan, arm,
             (chest @ rotation[:, upper] @ bone[:, None])[..., 0], (chest @ rotation[:, fore] @ below[:, None])[..., 0],
