@@ -1,0 +1,132 @@
+"""Reading the parts of a diffusers checkpoint from a folder, and where their weights live."""
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import torch
+from torch import nn
+
+from kinema.errors import KinemaError
+
+Quantize = Literal["int8", "nf4"]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a model's weights and activations live, and in which precision."""
+
+    device: str = "cpu"
+    dtype: torch.dtype = torch.float32
+    quantize: Quantize | None = None
+    """Keep the linear layers of the denoiser's blocks in 8 or 4 bits."""
+    offload: bool = False
+    """Keep the denoiser's blocks, the text encoder and the VAE's caches in host memory; a block visits the device
+    while it runs."""
+    tiling: bool = False
+    """Encode and decode overlapping tiles, as the pipelines' `enable_tiling` does: less memory, nearly the same."""
+
+    @property
+    def text_device(self) -> str:
+        """The text encoder runs once; with `offload` it does so on the host."""
+        return "cpu" if self.offload else self.device
+
+
+def read_part(cls: Any, folder: Path, part: str, *, dtype: torch.dtype) -> Any:
+    """One model of a checkpoint folder, frozen, from safetensors only; every parameter must be in the file."""
+    where = folder / part
+    if not (where / "config.json").is_file():
+        raise KinemaError(f"{where / 'config.json'}: no such file; a diffusers checkpoint folder is needed")
+    if not list(where.glob("*.safetensors")):
+        raise KinemaError(f"{where}: no *.safetensors weights here")
+    try:
+        model, info = cls.from_pretrained(
+            where, torch_dtype=dtype, use_safetensors=True, local_files_only=True, output_loading_info=True
+        )
+    except Exception as error:  # whatever a broken file makes three libraries raise
+        raise KinemaError(f"{where}: cannot read the weights ({_one_line(error)})") from None
+    if info["missing_keys"]:
+        missing = sorted(info["missing_keys"])
+        raise KinemaError(f"{where}: {len(missing)} weights are missing, the first is {missing[0]}")
+    return model.eval().requires_grad_(False)
+
+
+def read_tokenizer(folder: Path) -> Any:
+    """The tokenizer of a checkpoint folder."""
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(folder / "tokenizer", local_files_only=True)
+    except Exception as error:
+        raise KinemaError(f"{folder / 'tokenizer'}: cannot read the tokenizer ({_one_line(error)})") from None
+
+
+def read_scheduler(cls: Any, folder: Path) -> Any:
+    """The noise schedule of a checkpoint folder."""
+    path = folder / "scheduler" / "scheduler_config.json"
+    if not path.is_file():
+        raise KinemaError(f"{path}: no such file; a diffusers checkpoint folder is needed")
+    try:
+        return cls.from_pretrained(path.parent)
+    except Exception as error:
+        raise KinemaError(f"{path}: cannot read the schedule ({_one_line(error)})") from None
+
+
+def place(model: Any, placement: Placement, *, blocks: nn.ModuleList | None = None) -> Any:
+    """Move a model to its device; its blocks are quantised and stay on the host where the placement says so."""
+    from kinema.prior.quantize import quantize_linears
+
+    blocks = nn.ModuleList() if blocks is None else blocks
+    if placement.quantize is not None:
+        if placement.quantize not in get_args(Quantize):
+            raise KinemaError(f"quantize={placement.quantize!r}: known are {', '.join(get_args(Quantize))}")
+        for block in blocks:
+            quantize_linears(block, placement.quantize)
+    if not placement.offload or not len(blocks):
+        return model.to(placement.device)
+    for block in blocks:
+        _visit(block, placement.device)
+    resident = {id(tensor) for block in blocks for tensor in (*block.parameters(), *block.buffers())}
+    for tensor in (*model.parameters(), *model.buffers()):
+        if id(tensor) not in resident:
+            tensor.data = tensor.data.to(placement.device)
+    return model
+
+
+def _visit(block: nn.Module, device: str) -> None:
+    """The block's tensors are on the device only while it runs. The host copy is kept, so nothing is copied back."""
+    tensors = [*block.parameters(), *block.buffers()]
+    host = [tensor.data for tensor in tensors]
+
+    def enter(module: nn.Module, args: Any) -> None:
+        for tensor, source in zip(tensors, host):
+            tensor.data = source.to(device, non_blocking=True)
+
+    def leave(module: nn.Module, args: Any, output: Any) -> None:
+        for tensor, source in zip(tensors, host):
+            tensor.data = source
+
+    block.register_forward_pre_hook(enter)
+    block.register_forward_hook(leave, always_call=True)
+
+
+def needs_diffusers(name: str) -> None:
+    """A one-line error where the `gpu` extra is not installed."""
+    missing = _missing()
+    if missing:
+        raise KinemaError(f"--prior {name} needs {missing}: pip install 'kinema[gpu]'")
+
+
+@functools.cache
+def _missing() -> str:
+    from importlib.util import find_spec
+
+    return " and ".join(
+        package for package in ("diffusers", "transformers", "accelerate") if find_spec(package) is None
+    )
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 160 else text[:157] + "..."

@@ -1,0 +1,190 @@
+"""Every diffusers prior at toy size: real classes, checkpoints written with save_pretrained, the whole path."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+pytest.importorskip("diffusers", reason="needs the extra `gpu`")
+pytest.importorskip("transformers", reason="needs the extra `gpu`")
+
+from toy_checkpoints import TOYS, pipeline_estimate
+
+from kinema.distill.sds import sds
+from kinema.errors import KinemaError
+from kinema.prior.load import load_video_model
+from kinema.prior.protocol import Shot, VideoPrior, guide, guided_estimate, sample
+
+PROMPT = "a fox is trotting"
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("KINEMA_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="module", params=list(TOYS))
+def toy(request, tmp_path_factory) -> tuple[str, Path]:
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp(request.param)
+    TOYS[request.param](folder)
+    return request.param, folder
+
+
+def video_for(prior: VideoPrior, seed: int = 0) -> torch.Tensor:
+    return torch.rand(prior.frames, 3, prior.height, prior.width, generator=torch.Generator().manual_seed(seed))
+
+
+def setting(toy: tuple[str, Path], **options):
+    prior = load_video_model(*toy, **options)
+    video = video_for(prior)
+    shot = Shot(reference=video_for(prior, seed=1))
+    return prior, video, shot
+
+
+def test_shows_the_face_of_a_prior(toy):
+    prior, video, shot = setting(toy)
+    assert isinstance(prior, VideoPrior)
+    latents = prior.encode(video, shot)
+    assert latents.dtype == video.dtype
+    assert latents.isfinite().all()
+    assert prior.decode(latents, shot).shape == video.shape
+    assert torch.equal(latents, load_video_model(*toy).encode(video, shot))
+
+
+def test_noise_and_clean_estimate_are_consistent(toy):
+    """add_noise is a(t) z + b(t) ε with b rising from near 0 to near 1."""
+    prior, video, shot = setting(toy)
+    z = prior.encode(video, shot)
+    e = torch.randn(z.shape, generator=torch.Generator().manual_seed(1))
+    unit = [prior.add_noise(torch.zeros_like(z), torch.ones_like(z), t).mean().item() for t in (0.02, 0.5, 0.98)]
+    assert 0 < unit[0] < 0.35
+    assert unit[0] < unit[1] < unit[2] <= 1.001
+    both = prior.add_noise(z, e, 0.5)
+    assert_close(both, prior.add_noise(z, 0 * e, 0.5) + prior.add_noise(0 * z, e, 0.5))
+
+
+def test_clean_estimate_and_guidance_are_the_pipelines(toy):
+    """diffusers' own pipeline and scheduler, run on the same noisy latents, give the same guided clean estimate."""
+    prior, video, shot = setting(toy)
+    z = prior.encode(video, shot)
+    noise = torch.randn(z.shape, generator=torch.Generator().manual_seed(2))
+    t, noisy, expected = pipeline_estimate(*toy, prior, z, noise, shot, PROMPT, guidance=3.0)
+    cond, uncond = prior.condition(PROMPT, shot), prior.condition("", shot)
+    estimate = guided_estimate(prior, noisy, t, cond, uncond, guidance=3.0)
+    assert_close(estimate, expected, atol=2e-4, rtol=1e-3)
+    with_text, without = prior.denoise(noisy, t, [cond, uncond])
+    assert not torch.equal(with_text, without)
+    assert_close(guide(with_text, without, 1.0), prior.denoise(noisy, t, [cond])[0], atol=1e-5, rtol=1e-4)
+
+
+def test_gradient_reaches_every_frame_and_is_the_plain_one(toy):
+    """Checkpointed encoding has the gradient that the VAE gives without any checkpointing."""
+    prior, video, shot = setting(toy)
+    video.requires_grad_()
+    z = prior.encode(video, shot)
+    weight = torch.randn(z.shape, generator=torch.Generator().manual_seed(3))
+    (gradient,) = torch.autograd.grad((weight * z).sum(), video)
+    assert gradient.dtype == video.dtype
+    assert (gradient.flatten(1).abs().amax(1) > 0).all()
+    plain = without_checkpoints(load_video_model(*toy))
+    (expected,) = torch.autograd.grad((weight * plain.encode(video, shot)).sum(), video)
+    assert_close(gradient, expected, atol=1e-6, rtol=1e-4)
+
+
+def without_checkpoints(prior):
+    """The slow twin: the VAE as diffusers has it."""
+    if type(prior.vae.encoder).__name__ == "CheckpointedEncoder":
+        prior.vae.encoder = prior.vae.encoder.encoder
+    for module in prior.vae.modules():
+        if hasattr(module, "gradient_checkpointing"):
+            module.gradient_checkpointing = False
+    return prior
+
+
+def test_sds_and_samples_repeat_with_a_seed(toy):
+    results = []
+    for seed in (5, 5, 6):
+        prior, video, shot = setting(toy)
+        video.requires_grad_()
+        generator = torch.Generator().manual_seed(seed)
+        cond, uncond = prior.condition(PROMPT, shot), prior.condition("", shot)
+        z = prior.encode(video, shot)
+        loss = sds(prior, z, cond, uncond, t=0.6, guidance=7.0, generator=generator)
+        loss.backward()
+        drawn = sample(prior, z.detach(), cond, uncond, guidance=2.0, steps=2, generator=generator)
+        assert drawn.shape == z.shape
+        assert drawn.isfinite().all()
+        results.append((video.grad, drawn))
+    assert all(torch.equal(a, b) for a, b in zip(results[0], results[1]))
+    assert not torch.equal(results[0][0], results[2][0])
+
+
+def test_half_precision_keeps_latents_in_the_videos(toy):
+    prior, video, shot = setting(toy, dtype=torch.bfloat16)
+    single, _, _ = setting(toy)
+    video.requires_grad_()
+    latents = prior.encode(video, shot)
+    assert latents.dtype == torch.float32
+    assert_close(latents, single.encode(video, shot), atol=0.1, rtol=0.1)
+    (estimate,) = prior.denoise(latents.detach(), 0.5, [prior.condition(PROMPT, shot)])
+    assert estimate.dtype == torch.float32
+    latents.sum().backward()
+    assert video.grad is not None
+    assert video.grad.dtype == torch.float32
+
+
+def test_offloaded_and_quantised_weights_say_nearly_the_same(toy):
+    """Offload changes nothing, int8 little and nf4 more."""
+    prior, video, shot = setting(toy)
+    z = prior.encode(video, shot)
+    (expected,) = prior.denoise(z, 0.5, [prior.condition(PROMPT, shot)])
+    errors = {}
+    for options in ({"offload": True}, {"quantize": "int8"}, {"quantize": "nf4"}):
+        other, _, _ = setting(toy, **options)
+        assert_close(other.encode(video, shot), z, atol=1e-6, rtol=1e-5)
+        estimate = other.denoise(z, 0.5, [other.condition(PROMPT, shot)] * 2)[1]
+        errors[next(iter(options.values()))] = (estimate - expected).norm() / expected.norm()
+    assert errors[True] < 1e-5
+    assert errors["int8"] < 0.02
+    assert errors["int8"] < errors["nf4"] < 0.3
+
+
+def test_text_is_embedded_once(toy, monkeypatch):
+    """A second load finds the text in the cache and never opens the text encoder."""
+    import transformers
+
+    first, _, shot = setting(toy)
+    embedded = first.condition(PROMPT, shot)
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", None)
+    second = load_video_model(*toy)
+    assert_close(second.condition(PROMPT, shot).text, embedded.text)
+    assert second.condition("", shot).text.shape == embedded.text.shape
+    with pytest.raises(KinemaError, match="tokenizer"):
+        second.condition("another prompt", shot)
+
+
+def test_missing_weights_are_one_line(toy, tmp_path):
+    name, folder = toy
+    with pytest.raises(KinemaError, match="no such folder"):
+        load_video_model(name, tmp_path / "nothing")
+    part = "unet" if (folder / "unet").is_dir() else "transformer"
+    for file in [*folder.rglob("*.json"), *folder.rglob("*.safetensors")]:
+        if file.name.endswith(".safetensors") and file.parent.name == part:
+            continue
+        target = tmp_path / "copy" / file.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.read_bytes())
+    with pytest.raises(KinemaError, match=f"{part}.*safetensors") as error:
+        load_video_model(name, tmp_path / "copy")
+    assert "\n" not in str(error.value)
+    (tmp_path / "copy" / part / "diffusion_pytorch_model.safetensors").write_bytes(b"cut off")
+    with pytest.raises(KinemaError, match="cannot read the weights") as error:
+        load_video_model(name, tmp_path / "copy")
+    assert "\n" not in str(error.value)
+
+
+def test_unknown_name_lists_the_known_ones():
+    with pytest.raises(KinemaError, match=r"cogvideox-9b: unknown; known are nano, cogvideox-2b"):
+        load_video_model("cogvideox-9b")
