@@ -128,23 +128,29 @@ def _find_up(
         return usual
     if len(vertices) < 50:
         return usual
-    scores = {name: _standing(vertices, AXES[name]) for name in ("+y", "+z")}
-    best = max(scores, key=lambda name: scores[name])
-    return AXES[best] if scores[best] > scores[_name(usual)] + 0.25 else usual
+    symmetric = [_symmetry(vertices, axis) for axis in np.eye(3)]
+    lateral = np.eye(3)[int(np.argmax(symmetric))]
+    # The mirror image is taken from left to right, never from top to bottom.
+    options = [axis for axis in (AXES["+y"], AXES["+z"]) if abs(axis @ lateral) < 0.5]
+    if len(options) == 1 and max(symmetric) > 0.15 + sorted(symmetric)[1]:
+        return options[0]
+    other = AXES["+z"] if usual[1] else AXES["+y"]
+    clearly = _standing(vertices, other, lateral) > 1.5 * _standing(vertices, usual, lateral) + 0.03
+    return other if abs(other @ lateral) < 0.5 and clearly else usual
 
 
-def _standing(vertices: Float[np.ndarray, "vertices 3"], up: Float[np.ndarray, "3"]) -> float:
-    """0 to 1: mirror symmetry across a vertical plane, and feet below the centre."""
+def _standing(
+    vertices: Float[np.ndarray, "vertices 3"], up: Float[np.ndarray, "3"], lateral: Float[np.ndarray, "3"]
+) -> float:
+    """0 to 1: how wide it stands, the lowest 3 % compared to the body, times how far they lie from the middle."""
+    if abs(up @ lateral) > 0.5:
+        return 0.0
     height = vertices @ up
-    level = [axis for axis in np.eye(3) if abs(axis @ up) < 0.5]
-    symmetry = max(_symmetry(vertices, axis) for axis in level)
-    low = vertices[height < height.min() + 0.04 * np.ptp(height)]
-    centre, spread = vertices.mean(0), np.ptp(vertices, axis=0)
-    inside = [
-        (low @ axis).min() - 0.05 * spread @ axis <= centre @ axis <= (low @ axis).max() + 0.05 * spread @ axis
-        for axis in level
-    ]
-    return 0.5 * symmetry + 0.5 * float(all(inside))
+    low = vertices[height <= height.min() + 0.03 * np.ptp(height)]
+    shares = [np.ptp(low @ axis) / max(np.ptp(vertices @ axis), 1e-30) for axis in (lateral, np.cross(lateral, up))]
+    half = 0.5 * max(float(np.ptp(vertices @ lateral)), 1e-30)
+    middle = (vertices @ lateral).min() + half
+    return float(np.sqrt(shares[0] * shares[1]) * np.abs(low @ lateral - middle).mean() / half)
 
 
 def _symmetry(vertices: Float[np.ndarray, "vertices 3"], axis: Float[np.ndarray, "3"]) -> float:
@@ -209,16 +215,27 @@ def _find_facing(
 def _shape_facing(
     vertices: Float[np.ndarray, "vertices 3"], up: Float[np.ndarray, "3"], forward: Float[np.ndarray, "3"]
 ) -> Float[np.ndarray, "3"]:
-    """Which end of `forward` is the front: a long body carries its head high, an upright one has toes in front."""
+    """Which end of `forward` is the front.
+
+    A long body has its head where it is higher and wider (a tail is low and thin); an upright one has toes in front.
+    """
     height, along = vertices @ up - (vertices @ up).min(), vertices @ forward
     tall, long = np.ptp(height), np.ptp(along)
-    if long > 0.8 * tall:
-        ends = along < np.quantile(along, 0.15), along > np.quantile(along, 0.85)
-        return forward * np.sign(height[ends[1]].max(initial=0) - height[ends[0]].max(initial=0))
     soles, shins = height < 0.04 * tall, (height > 0.08 * tall) & (height < 0.2 * tall)
-    if not soles.any() or not shins.any():
-        return np.zeros(3)
-    return forward * np.sign(along[soles].mean() - along[shins].mean())
+    toes = along[soles].mean() - along[shins].mean() if soles.any() and shins.any() else 0.0
+    if long > 0.8 * tall > 0:
+        across = vertices @ np.cross(up, forward)
+        sideways = np.abs(across - 0.5 * (across.min() + across.max()))
+        back, front = along < along.min() + 0.15 * long, along > along.max() - 0.15 * long
+        low, high = np.quantile(along, (0.15, 0.85))
+        top = (height[along >= high].max() - height[along <= low].max()) / tall
+        mean = (height[front].mean() - height[back].mean()) / tall
+        wide = (sideways[front].mean() - sideways[back].mean()) / (
+            sideways[front].mean() + sideways[back].mean() + 1e-30
+        )
+        votes = np.clip(top, -0.5, 0.5) + np.clip(mean, -0.5, 0.5) + wide + np.clip(toes / tall, -0.15, 0.15)
+        return forward * np.sign(votes)
+    return forward * np.sign(toes)
 
 
 def _find_scale(vertices: Float[np.ndarray, "vertices 3"]) -> float:
