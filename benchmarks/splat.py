@@ -22,7 +22,6 @@ import torch
 from torch import Tensor
 
 from kinema.asset.character import Character
-from kinema.camera import Cameras
 from kinema.motion import Motion
 from kinema.render.follow import View, box_path, follow, framing_distance
 from kinema.render.rasterize import rasterize
@@ -128,16 +127,13 @@ def scene_cost(*, rounds: int = 5) -> Iterator[tuple[str, float]]:
     weight = torch.randn(frames, 3, size, size, generator=torch.Generator().manual_seed(0))
     scene = Scene(shadow=Shadow())
 
-    def cameras() -> Cameras:
-        return follow(box_path(centers), view, size=float(extent.max()), width=size, height=size)
-
-    fixed = cameras()
+    cameras = follow(box_path(centers), view, size=float(extent.max()), width=size, height=size)
 
     def bare() -> Tensor:
-        return rasterize(centers, covariances, opacities, colors, fixed).features
+        return rasterize(centers, covariances, opacities, colors, cameras).features
 
     def whole() -> Tensor:
-        return render_video(PosedSplats(centers, covariances), opacities, colors, cameras(), scene=scene)
+        return render_video(PosedSplats(centers, covariances), opacities, colors, cameras, scene=scene)
 
     best: dict[str, float] = {}
     for _ in range(rounds):

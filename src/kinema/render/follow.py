@@ -53,8 +53,8 @@ def box_path(centers: Float[Tensor, "frames n 3"], *, smooth: float = 4.0) -> Fl
         after = 2 * path[-1:] - path[-reach - 1 : -1].flip(0)
         window = torch.arange(-reach, reach + 1, dtype=path.dtype, device=path.device)
         kernel = torch.exp(-0.5 * (window / smooth) ** 2)
-        padded = torch.cat((before, path, after)).T[:, None]
-        return torch.nn.functional.conv1d(padded, (kernel / kernel.sum())[None, None])[:, 0].T.contiguous()
+        windows = torch.cat((before, path, after)).unfold(0, len(window), 1)
+        return windows @ (kernel / kernel.sum())
 
 
 def follow(

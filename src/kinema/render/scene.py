@@ -61,8 +61,8 @@ def render_video(
         raise KinemaError(f"{len(cameras)} cameras do not fit {len(posed)} frames: give one or several per frame")
     shadows = None
     if scene.ground is not None:
-        above = posed.centers[..., 1].detach() >= scene.ground.height
-        opacities = opacities * above
+        sunk = posed.centers[..., 1].detach() < scene.ground.height
+        opacities = torch.where(sunk, 0.0, opacities)
         if scene.shadow is not None:
             shadows = shadow_map(posed, opacities, scene.shadow, height=scene.ground.height)
     centers, covariances = posed.centers, posed.covariances

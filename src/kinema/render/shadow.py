@@ -35,7 +35,7 @@ class Shadow:
     """β [1/m]."""
     detach: bool = False
     """Whether gradients stop at the shadow."""
-    most: int = 4000
+    most: int = 2000
     """Cast by at most this many Gaussians, evenly picked."""
 
 
