@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -86,3 +88,15 @@ def test_actions_move_without_sinking_in(kind, name):
         assert label.event == 1.4
         moved = motion.angles.diff(dim=0).abs().max()
         assert (moved > 0.05) == (name != "stand")
+
+
+def test_a_clip_is_made_in_milliseconds():
+    _, rig, limbs = prepared("quadruped")
+    body, rng = Body.of(rig, limbs), np.random.default_rng(0)
+    times = []
+    for _ in range(9):
+        start = time.process_time()
+        make_motion(rig, limbs, "walk", frames=24, fps=8.0, rng=rng, body=body)
+        times.append(time.process_time() - start)
+    # Training needs hundreds of thousands of clips. Under the shape checker of the tests it is slower than in use.
+    assert np.median(times) < 0.06

@@ -246,7 +246,9 @@ def _leg(tree: _Tree, chain: tuple[int, ...]) -> Leg:
     # A foot of two bones (ankle and toes): the ankle too is low, or its bone lies flat on the ground.
     if is_foot and len(chain) >= 4:
         above = tree.heads[chain[-2]]
-        flat = abs(head[2] - above[2]) > 1.2 * abs(head[1] - above[1])
+        flesh = tree.points[chain[-2]]
+        heel = bool(((flesh[:, 1] < tree.floor + 0.04 * tree.height) & (flesh[:, 2] < above[2])).any())
+        flat = heel or abs(head[2] - above[2]) > 1.2 * abs(head[1] - above[1])
         if above[1] - tree.floor < (0.3 if flat else 0.2) * length:
             foot = len(chain) - 2
     if is_foot and foot == len(chain) - 1:
