@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -60,7 +61,7 @@ class Outcome:
     """The distilled motion and how it came about."""
 
     motion: Motion
-    history: list[dict[str, float | str]]
+    history: list[dict[str, Any]]
     notes: list[str] = field(default_factory=list)
 
 
@@ -78,7 +79,7 @@ class Distiller:
         self.step = 0
         self.bad_steps = 0
         self.guidance = config.guidance
-        self.history: list[dict[str, float | str]] = []
+        self.history: list[dict[str, Any]] = []
         self.notes: list[str] = []
         fit = config.fit_iterations if config.engine in ("auto", "fit") else 0
         refine = 0 if config.engine == "fit" else config.iterations or (60 if fit else 250)

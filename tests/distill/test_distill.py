@@ -1,0 +1,208 @@
+"""The optimiser, with a toy-sized nano of random weights where only mechanics matter, and with exact targets where
+the result does."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from kinema.distill import losses
+from kinema.distill.config import Animate, resolve
+from kinema.distill.loop import Body, Distiller
+from kinema.distill.parameters import Basis
+from kinema.distill.sds import noise_level, sds
+from kinema.distill.take import Take, prepare, random_take, window
+from kinema.distill.tempo import Tempo, choose_tempo
+from kinema.errors import KinemaError
+from kinema.evaluate.metrics import measure
+from kinema.gait.make import make_motion
+from kinema.motion import Motion
+from kinema.pipeline import find_character, make_body
+from kinema.prior.nano.codec import fit_codec, patches
+from kinema.prior.nano.model import Nano
+from kinema.prior.nano.prior import NanoPrior, Reader
+
+FOX = Animate("fox", "a fox is walking", splats=600, physics=False)
+
+
+@pytest.fixture(scope="module")
+def body() -> Body:
+    return make_body(FOX, find_character("fox"))[0]
+
+
+def oracle_video(body: Body, tempo: Tempo, base: torch.Tensor, take: Take) -> torch.Tensor:
+    """A procedural walk filmed as the distiller would film its own."""
+    walk, _ = make_motion(
+        body.stage.rig,
+        body.limbs,
+        "walk",
+        frames=16,
+        fps=tempo.fps,
+        phase=take.start / tempo.period,
+        period=tempo.period / tempo.fps,
+        speed=tempo.speed_legs * tempo.fps,
+    )
+    away = (walk.root_position - base).mean(0) * torch.tensor([1.0, 0.0, 1.0])
+    placed = Motion(walk.root_position - away, walk.angles, walk.fps)
+    cameras = body.stage.cameras(base, take.view, width=64, height=48)
+    return body.stage.film(placed.pose(body.stage.rig), cameras)
+
+
+@pytest.fixture(scope="module")
+def prior(body: Body) -> NanoPrior:
+    """Random network, but a codec that spans how this fox walks."""
+    tempo = choose_tempo("walk", "", body.limbs)
+    base = body.stage.rig.heads[0] + torch.arange(16.0)[:, None] * torch.tensor([0.0, 0.0, tempo.speed])
+    clips = []
+    for yaw in (-80.0, -40.0, 40.0, 80.0):
+        take = Take(yaw, 10.0, 0.0)
+        reference = body.stage.reference(base, take.view, width=64, height=48)
+        clips.append(oracle_video(body, tempo, base, take) - reference)
+    codec = fit_codec(patches(torch.stack(clips)).flatten(0, 1), channels=24)
+    torch.manual_seed(0)
+    model = Nano(channels=24, width=16, layers=1, heads=2)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.1)
+    return NanoPrior(model, codec, Reader(("walk",), torch.zeros(1, 384), torch.zeros(1), torch.zeros(1, 384)))
+
+
+def test_exact_targets_give_back_the_walk(body: Body, prior: NanoPrior) -> None:
+    """If the videos are right, the joints must come out right: all four phases within a tenth of a cycle (gaits are a quarter apart)."""
+    tempo = choose_tempo("walk", FOX.prompt, body.limbs)
+    config = resolve(replace(FOX, engine="fit", fit_iterations=80, views=4, learning_rate=0.03))
+    distiller = Distiller(config, prior, body, tempo, checkpoint=None)
+    targets = []
+    for index in range(4):
+        take = random_take(np.random.default_rng(index), tempo, last_start=0.0)
+        shot = prepare(body.stage, prior, distiller.coefficients, tempo, take)
+        base = distiller.coefficients.base_path(window(prior, take))
+        video = oracle_video(body, tempo, base, take)
+        targets.append((take, shot, prior.encode(video, shot).detach()))
+    distiller._targets = targets
+    motion = distiller.run().motion
+    found = measure(find_character("fox"), motion, rig=body.stage.rig, limbs=body.limbs, mesh=False)
+    assert found.gait == "walk"
+    # Front left, front right, hind left, hind right of a lateral-sequence walk.
+    distance = np.abs((np.array(found.phases) - [0.0, 0.5, 0.75, 0.25] + 0.5) % 1.0 - 0.5)
+    assert distance.max() < 0.1
+    assert found.slide < 0.2
+
+
+def test_same_seed_same_bits_and_a_killed_run_resumes_to_them(body: Body, prior: NanoPrior, tmp_path: Path) -> None:
+    tempo = choose_tempo("walk", FOX.prompt, body.limbs)
+    config = resolve(replace(FOX, views=1, fit_iterations=3, iterations=5, checkpoint_seconds=1e9))
+
+    def fresh() -> Distiller:
+        return Distiller(config, prior, body, tempo, checkpoint=tmp_path / "c.safetensors")
+
+    whole = fresh().run().motion
+    for killed_after in (2, 5):
+        first = fresh()
+
+        class Killed(Exception):
+            pass
+
+        def kill(progress, first=first, killed_after=killed_after) -> None:
+            if progress.step == killed_after:
+                first.save(tmp_path / "killed.safetensors")
+                raise Killed
+
+        with pytest.raises(Killed):
+            first.run(report=kill)
+        second = fresh()
+        second.load(tmp_path / "killed.safetensors")
+        resumed = second.run().motion
+        assert torch.equal(resumed.angles, whole.angles)
+        assert torch.equal(resumed.root_position, whole.root_position)
+
+
+def test_gradients_that_are_not_finite_are_skipped_and_many_stop_the_run(body: Body, prior: NanoPrior) -> None:
+    distiller = Distiller(resolve(FOX), prior, body, choose_tempo("walk", "", body.limbs), checkpoint=None)
+    before = [p.detach().clone() for p in distiller.coefficients.parameters()]
+    for _ in range(20):
+        distiller._descend(distiller.coefficients.angles.sum() * float("nan"))
+    assert all(torch.equal(a, b) for a, b in zip(before, distiller.coefficients.parameters()))
+    with pytest.raises(KinemaError, match="not finite"):
+        distiller._descend(distiller.coefficients.angles.sum() * float("nan"))
+
+
+def test_broken_checkpoint_is_one_line(body: Body, prior: NanoPrior, tmp_path: Path) -> None:
+    (tmp_path / "c").write_bytes(b"no checkpoint")
+    distiller = Distiller(resolve(FOX), prior, body, choose_tempo("walk", "", body.limbs), checkpoint=None)
+    with pytest.raises(KinemaError, match="not a checkpoint"):
+        distiller.load(tmp_path / "c")
+
+
+def test_sds_gradient_is_the_difference_to_the_clean_estimate(body: Body, prior: NanoPrior) -> None:
+    # d/dz of the loss is z - ẑ exactly: ẑ is not differentiated (AKD Eq. 5).
+    tempo = choose_tempo("walk", "", body.limbs)
+    distiller = Distiller(resolve(FOX), prior, body, tempo, checkpoint=None)
+    take = random_take(np.random.default_rng(0), tempo, last_start=0.0)
+    shot = prepare(body.stage, prior, distiller.coefficients, tempo, take)
+    cond, uncond = prior.condition("walking", shot), prior.condition("", shot)
+    z = torch.randn(192, 24, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    sds(prior, z, cond, uncond, t=0.5, guidance=3.0, generator=torch.Generator().manual_seed(1)).backward()
+    noise = torch.randn(192, 24, generator=torch.Generator().manual_seed(1))
+    a, b = prior.denoise(prior.add_noise(z.detach(), noise, 0.5), 0.5, [cond, uncond])
+    torch.testing.assert_close(z.grad, z.detach() - (b + 3.0 * (a - b)))
+
+
+def test_noise_levels_follow_the_paper() -> None:
+    assert noise_level(0.0, 0.0, paper=True) == pytest.approx(0.02)
+    assert noise_level(0.0, 1.0, paper=True) == pytest.approx(0.98)
+    assert noise_level(0.25, 1.0, paper=True) == pytest.approx(0.74)
+    assert noise_level(0.5, 1.0, paper=True) == noise_level(1.0, 1.0, paper=True) == pytest.approx(0.5)
+
+
+def test_paper_preset_sets_what_the_paper_states() -> None:
+    paper = resolve(replace(FOX, preset="paper"))
+    assert (paper.engine, paper.time, paper.iterations, paper.guidance) == ("sds", "free", 10_000, 100.0)
+    assert (paper.smooth, paper.ground, paper.slip, paper.limits) == (2e5, 1e7, 0.0, 0.0)
+
+
+def test_bases_hold_what_they_promise() -> None:
+    at = torch.arange(0.0, 40.0, 0.5)
+    fourier = Basis("fourier", 0, 9.0, 9).table(at)
+    torch.testing.assert_close(fourier[:18], fourier[18:36], atol=1e-5, rtol=0)  # closes after one period
+    dct = Basis("dct", 16, 0.0, 16).table(torch.arange(16.0))
+    gram = dct.T @ dct
+    assert (gram - gram.diagonal().diag()).abs().max() < 1e-4  # DCT-II is orthogonal
+    assert torch.equal(Basis("free", 6, 0.0, 6).table(torch.arange(6.0)), torch.eye(6))
+
+
+def test_slip_counts_only_low_feet_and_does_not_lift_them() -> None:
+    t = torch.arange(8.0)
+    low = torch.stack((0 * t, 0 * t, 0.1 * t), -1)[:, None].requires_grad_()
+    loss = losses.foot_slip(low, 1.0)
+    # All points are low and travel 0.1 leg lengths per frame.
+    assert loss.item() == pytest.approx(0.01, rel=1e-3)
+    loss.backward()
+    assert low.grad is not None
+    assert low.grad[..., 1].abs().max() == 0
+    high = low.detach() + torch.tensor([0.0, 0.5, 0.0])
+    assert losses.foot_slip(high, 1.0) < 1e-4
+
+
+def test_ground_and_limits_are_zero_where_nothing_is_wrong() -> None:
+    pose = torch.cat((torch.eye(3), torch.tensor([[0.0], [0.3], [0.0]])), -1).expand(2, 1, 3, 4)
+    corners = torch.tensor([[[x, y, z] for x in (-0.1, 0.1) for y in (-0.2, 0.2) for z in (-0.1, 0.1)]])
+    assert losses.ground(pose, corners) == 0
+    sunk = pose - torch.tensor([0.0, 0.2, 0.0])[:, None] * torch.tensor([0.0, 0.0, 0.0, 1.0])
+    # Four of eight corners are 0.1 m under the ground.
+    assert float(losses.ground(sunk, corners)) == pytest.approx(0.05)
+    limits = torch.tensor([[[-1.0, 1.0], [-torch.inf, torch.inf], [0.0, 0.5]]])
+    angles = torch.tensor([[[1.5, 9.0, 0.2]]])
+    assert float(losses.beyond_limits(angles, limits)) == pytest.approx(0.25)
+
+
+def test_tempo_from_words_and_given_values(body: Body) -> None:
+    plain = choose_tempo("walk", "a fox walking", body.limbs)
+    fast = choose_tempo("walk", "a fox walking quickly", body.limbs)
+    assert fast.speed * fast.fps > plain.speed * plain.fps
+    given = choose_tempo("walk", "", body.limbs, speed=0.5, period=1.2)
+    assert given.speed * given.fps == pytest.approx(0.5)
+    assert given.period / given.fps == pytest.approx(1.2)
+    with pytest.raises(KinemaError, match="speed"):
+        choose_tempo("walk", "", body.limbs, speed=float("nan"))
