@@ -1,8 +1,8 @@
 """Bar of the tracker: motions that float 3 cm and slide (root 1.5 times too fast), before and after.
 
-    python benchmarks/grounding.py [--only NAME] [--out docs/grounding.md]
+    python benchmarks/grounding.py [--only NAME] [--out docs/physics.md]
 
-Procedural gaits need nothing; the hand-made clips are read from KINEMA_SHARED (or ../shared/data) where it exists.
+With --out the table replaces what stands between the two `grounding` marks of that file. Procedural gaits need nothing; the hand-made clips are read from KINEMA_SHARED (or ../shared/data) where it exists.
 """
 
 import argparse
@@ -23,6 +23,7 @@ GAITS = (
     ("human", "walk"),
     ("human", "run"),
     ("horse", "trot"),
+    ("horse", "gallop"),
     ("ostrich", "walk"),
     ("bear", "walk"),
 )
@@ -33,6 +34,7 @@ CLIPS = (
     ("parasaurolophus", "Parasaurolophus_Walk"),
     ("khronos_fox", "Walk"),
 )
+MARK = "<!-- grounding -->"
 HEADER = (
     "| motion | joint error | stance-foot speed | of body speed | depth | stances without touch | airborne | "
     "loaded slip | power | CPU |"
@@ -53,8 +55,7 @@ def main() -> None:
     cases = [c for c in cases if arguments.only in f"{c[0]} {c[1]}"]
     for name, motion_name, kind in cases:
         character, rig, motion = clip_case(shared, name, motion_name) if kind else gait_case(name, motion_name)
-        line, good = measure(f"{name} {motion_name.split('_')[-1].lower()}{' (clip)' if kind else ''}",
-                             character, rig, faulty(motion))  # fmt: skip
+        line, good = measure(f"{name} {label(motion_name)}{' (clip)' if kind else ''}", character, rig, faulty(motion))
         print(line, flush=True)
         lines.append(line)
         passed += good
@@ -64,8 +65,10 @@ def main() -> None:
     lines += ["", f"{passed} of {len(cases)} within every bar. {machine}."]
     print(lines[-1])
     if arguments.out:
+        before, rest = arguments.out.read_text(encoding="utf-8").split(MARK, 1)
+        text = MARK.join((before, "\n" + "\n".join(lines) + "\n", rest.split(MARK, 1)[1]))
         partial = arguments.out.with_name(arguments.out.name + ".part")
-        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        partial.write_text(text, encoding="utf-8")
         partial.replace(arguments.out)
 
 
@@ -74,6 +77,18 @@ def faulty(motion: Motion) -> Motion:
     start = motion.root_position[:1]
     faults = torch.tensor([1.5, 1.0, 1.5], dtype=start.dtype), torch.tensor([0.0, 0.03, 0.0], dtype=start.dtype)
     return Motion(start + faults[0] * (motion.root_position - start) + faults[1], motion.angles, motion.fps)
+
+
+def label(name: str) -> str:
+    return name.split("_")[-1].lower() if name[0].isupper() else name.replace("_", " ")
+
+
+def processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.machine()
 
 
 def gait_case(name: str, gait: str) -> tuple[Character, Rig, Motion]:

@@ -193,11 +193,19 @@ def make_model(
 
 
 def contact_corners(rig: Rig, cuboids: Cuboids) -> Float[Tensor, "joints 8 3"]:
-    """The points that can touch the ground, in the joint frame [m]: box corners, cut off at the ground of the rest pose.
+    """The points that can touch the ground, in the joint frame [m]: box corners, cut where the body is not.
 
-    Boxes follow their bones, so the corners of a slanting foot reach below its sole; at rest a character stands on it.
+    Boxes follow their bones. The corners of a slanting foot reach below its sole, so they end at the ground of the rest
+    pose; the box of a thick shin reaches past its ankle, so it ends where its only child begins.
     """
     corners = torch.from_numpy(cuboids.corners).double()
+    along = torch.from_numpy(cuboids.axes).double()[:, :, 2]
+    offsets = rig.offsets.double()
+    for j in range(len(rig.parents)):
+        children = [c for c, p in enumerate(rig.parents) if p == j]
+        if len(children) == 1 and float(offsets[children[0]] @ along[j]) > 0:
+            past = (corners[j] @ along[j] - offsets[children[0]] @ along[j]).clamp(min=0)
+            corners[j] -= past[:, None] * along[j]
     head = rig.heads.double()[:, None, 1]
     return torch.stack((corners[..., 0], torch.maximum(corners[..., 1], -head), corners[..., 2]), -1)
 

@@ -52,7 +52,7 @@ def _stand_still(
         middle = _points(T, foot.chain[-1], contact_corners(rig, cuboids)[foot.chain[-1]].mean(0)[None])[:, 0]
         for _ in range(4):
             # A stance whose beginning is out of reach moves back as a whole, one whose end is, forwards.
-            lack = (_within_reach(rig, T, list(foot.chain), middle, torch.from_numpy(offset)) - offset).numpy()
+            lack = _within_reach(rig, T, list(foot.chain), middle, torch.from_numpy(offset)).numpy() - offset
             for first, last in phases(stance[:, k]):
                 offset[first:last] += lack[first:last].min(0) + lack[first:last].max(0)
         offset = _swing_offsets(offset, heights[:, k], stance[:, k], clearance=0.03 * limbs.leg_length)

@@ -209,8 +209,8 @@ class _Search:
         if value < self.least:
             self.least = value
             self.kept = (self.controls.detach().clone(), self.velocity.detach().clone())
-        # Adam does not see the factor, the clipping of the adjoints does. Of a sum over coordinates they would always be
-        # at their limit, and the search would end 3 times worse.
+        # Adam does not see the factor, the clipping of the adjoints does. Of a sum over coordinates they would always
+        # be at their limit, and the search would end 3 times worse.
         gradients = torch.autograd.grad(loss * len(self.target), self.optimizer.parameters)
         decay = 0.5 * (1 + math.cos(math.pi * self.iteration / self.options.iterations))
         self.optimizer.step(gradients, decay)
