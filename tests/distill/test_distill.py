@@ -69,7 +69,7 @@ def prior(body: Body) -> NanoPrior:
 
 
 def test_exact_targets_give_back_the_walk(body: Body, prior: NanoPrior) -> None:
-    """If the videos are right, the joints must come out right: phases within a tenth of a cycle, gaits differ by more."""
+    """If the videos are right, the joints must come out right: phases within a tenth of a cycle."""
     tempo = choose_tempo("walk", FOX.prompt, body.limbs)
     config = resolve(replace(FOX, engine="fit", fit_iterations=80, views=4, learning_rate=0.03))
     distiller = Distiller(config, prior, body, tempo, checkpoint=None)
