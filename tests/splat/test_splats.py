@@ -103,10 +103,26 @@ def test_holes_in_the_texture_get_no_gaussians():
     assert ((splats.centers[:, 0] > 0.5) & (splats.centers[:, 0] < 1)).all()
 
 
+def test_hidden_surfaces_get_few_gaussians():
+    outer = sphere_mesh()
+    inner = outer.vertices * 0.9
+    both = Mesh(
+        np.concatenate((outer.vertices, inner)),
+        np.concatenate((outer.faces, outer.faces + len(inner))),
+        np.ones((2 * len(inner), 3)),
+    )
+    splats, _ = Splats.from_mesh(both, 2000, rng=np.random.default_rng(0))
+    inside = float((splats.centers.norm(dim=-1) < 0.93).float().mean())
+    # Its share is 0.15 · 0.9² / (1 + 0.15 · 0.9²) = 0.108 instead of 0.45 by area.
+    assert inside == pytest.approx(0.108, abs=0.02)
+
+
 def test_nothing_to_sample_is_one_line():
     empty = Mesh(np.zeros((3, 3)), np.array([[0, 1, 2]]), np.ones((3, 3)))
-    with pytest.raises(KinemaError, match="no surface"):
-        Splats.from_mesh(empty, 10, rng=np.random.default_rng(0))
+    nothing = Mesh(np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64), np.zeros((0, 3)))
+    for mesh, count in ((empty, 10), (nothing, 10), (sphere_mesh(), 0)):
+        with pytest.raises(KinemaError, match="no surface"):
+            Splats.from_mesh(mesh, count, rng=np.random.default_rng(0))
 
 
 def test_weights_follow_the_surface_exactly():

@@ -57,6 +57,8 @@ class Patches:
 def cover(mesh: Mesh, count: int, *, rng: np.random.Generator, relax: int) -> Patches:
     """About `count` patches of equal area (fewer where alpha cuts the surface away)."""
     area, face_normal = face_areas_normals(mesh.vertices, mesh.faces)
+    if count < 1 or not 0 < area.sum() < np.inf:
+        raise KinemaError(f"no surface to cover with {count} Gaussians: {len(mesh.faces)} faces of {area.sum():g} m²")
     diameter = np.sqrt(area.sum() / count)
 
     def describe(samples: SurfacePoints, color: np.ndarray) -> np.ndarray:
@@ -65,7 +67,8 @@ def cover(mesh: Mesh, count: int, *, rng: np.random.Generator, relax: int) -> Pa
         return np.concatenate((point, NORMAL_WEIGHT * diameter * normal, COLOR_WEIGHT * diameter * color), -1)
 
     # Nobody looks into a helmet: what no direction reaches gets few patches, though some, as posing may bare it.
-    weight = np.clip(SEEN_GAIN * visibility(mesh), LEAST_SEEN, 1)
+    rays = int(np.clip(400_000 // len(mesh.faces), 6, 24))
+    weight = np.clip(SEEN_GAIN * visibility(mesh, rays=rays), LEAST_SEEN, 1)
     samples, color = _solid(mesh, sample_surface(mesh, count * SAMPLES_PER_PATCH, rng=rng, weight=weight))
     feature = describe(samples, color)
     mean = describe(*_solid(mesh, sample_surface(mesh, count, rng=rng, weight=weight)))
