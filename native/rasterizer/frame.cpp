@@ -5,6 +5,9 @@
 namespace kinema {
 namespace {
 
+constexpr uint32_t few_frames = 8;
+constexpr int few_frames_blocks = 32;
+
 // Stable radix sort of (key << 32 | value) by key, least digit first. Order must be exact: depth ties keep their index.
 uint64_t* sort(uint64_t* a, uint64_t* b, uint32_t n, uint32_t lowest, uint32_t highest) {
   int bits = 0;
@@ -63,12 +66,20 @@ P planes_of_pass(const Inputs& in, uint32_t frame, int pass, F* features, F* alp
 
 }  // namespace
 
+size_t bytes(const FrameData& frame) {
+  size_t sum = frame.ids.bytes() + frame.footprints.bytes() + frame.corners.bytes();
+  for (const RegionData& r : frame.regions)
+    sum += r.records.bytes() + r.order.bytes() + r.start.bytes() + r.list.bytes() + r.moments.bytes() +
+           r.more_moments.bytes();
+  return sum;
+}
+
 bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame) {
   const Kernel& kernel = *in.kernel;
   const size_t room = size_t(in.points) + kernel.width;
-  // Regions bound the working set of a frame (records, lists and moments stay in the second-level cache) and are the
-  // unit of work when there are few frames. Their size is fixed so that sums have one order for any number of threads.
-  const int region_size = region_blocks * kernel.block_w;
+  // A frame is one region if it can be. Few frames are cut up so that there is work for all threads; the size of the
+  // regions does not depend on how many there are, so sums have one order for any number of threads.
+  const int region_size = (in.frames < few_frames ? few_frames_blocks : region_blocks_max) * kernel.block_h;
   const int nx = (in.width + region_size - 1) / region_size, ny = (in.height + region_size - 1) / region_size;
   const bool single = nx * ny == 1;
   frame.regions.resize(size_t(nx) * ny);
@@ -130,16 +141,15 @@ bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame
 void draw_region(const Inputs& in, uint32_t f, Workspace& ws, const FrameData& frame, RegionData& data,
                  const Image& image, bool keep) {
   Region& region = data.region;
-  const uint32_t blocks = region.blocks_x * region.blocks_y;
-  region.start = data.start.need(blocks + 1);
+  region.start = data.start.need(region.blocks() + 1);
   const auto planes = [&](int pass) {
     return planes_of_pass<Planes, float>(in, f, pass, image.features, image.alpha, image.depth);
   };
   const size_t n = in.kernel->draw(region, planes(0), &ws.draw);
   region.list = ws.draw.list.data;
   if (in.passes() > 1 || keep) {
-    uint32_t* list = data.list.need(n);
-    std::memcpy(list, ws.draw.list.data, 4 * n);
+    uint32_t* list = data.list.need(n + look_ahead * group);
+    std::memcpy(list, ws.draw.list.data, 4 * (n + look_ahead * group));
     region.list = list;
   }
   for (int pass = 1; pass < in.passes(); ++pass) {

@@ -32,6 +32,7 @@ class Buffer {
     return data_;
   }
   T* data() const { return data_; }
+  size_t bytes() const { return size_ * sizeof(T); }
 
  private:
   T* data_ = nullptr;
@@ -65,7 +66,8 @@ struct Workspace {
   Buffer<Moments> moments, by_index;
   DrawScratch draw{};
   ~Workspace() {
-    for (Scratch* s : {&draw.where, &draw.record, &draw.row_columns, &draw.row_record, &draw.list}) std::free(s->data);
+    for (Scratch* s : {&draw.where, &draw.record, &draw.strip_where, &draw.strip_record, &draw.rows, &draw.list})
+      std::free(s->data);
   }
 };
 
@@ -83,6 +85,8 @@ struct FrameData {
   Buffer<uint32_t> footprints, corners;
   std::vector<RegionData> regions;
 };
+
+size_t bytes(const FrameData&);
 
 struct Image {
   float *features, *alpha, *depth;

@@ -34,7 +34,7 @@ struct Camera {
 };
 
 constexpr double near_plane = 0.01, blur_px2 = 0.3, margin = 0.15;
-constexpr uint32_t group = 4;
+constexpr uint32_t group = 4, look_ahead = 8;
 constexpr float alpha_max = 0.999f, transmittance_min = 1e-4f;
 constexpr float log2_alpha_min = -7.9943534368588578f;  // log2(1/255)
 constexpr double half_log2_e = 0.72134752044448170368;
@@ -49,8 +49,12 @@ struct Visible {
   uint32_t* corners;  // bx0 | by0 << 16
 };
 
-// A region is at most so many blocks wide: a row of blocks fits the bits of a word.
-constexpr int region_blocks = 32;
+// A region is at most so many blocks wide and high: their numbers fit a byte.
+constexpr int region_blocks_max = 256;
+// Blocks are visited in strips of four columns, downwards: what a block used is still in the first-level cache when its
+// neighbours come. Block k of a region is at column 4 (k / (4 blocks_y)) + k % 4, row k / 4 % blocks_y; the last strip
+// may have columns outside of the region, which stay empty.
+constexpr uint32_t strip = 4;
 
 // Rectangle of pixels that is rasterized at once, with the Gaussians that touch it.
 struct Region {
@@ -63,7 +67,9 @@ struct Region {
   // For every block of pixels the records that matter to it, front to back: list[start[k]..start[k + 1]], a multiple of
   // `group`, filled up with the record that contributes nothing.
   uint32_t* start;
-  const uint32_t* list;
+  const uint32_t* list;  // with room for look_ahead groups after the end
+
+  uint32_t blocks() const { return (blocks_x + strip - 1) / strip * strip * blocks_y; }
 };
 
 // Growing memory.
@@ -72,7 +78,7 @@ struct Scratch {
   size_t size;
 };
 struct DrawScratch {
-  Scratch where, record, row_columns, row_record, list;
+  Scratch where, record, strip_where, strip_record, rows, list;
 };
 
 // Planes of one frame: up to four channels (null where there is none), and alpha.

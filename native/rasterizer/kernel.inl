@@ -3,7 +3,8 @@
 // A region of pixels is cut into blocks of one vector of pixels each (4x4, 4x2 or 2x2). Every block has its own list
 // of Gaussians, front to back, culled by the exact distance of the block to the ellipse alpha = 1/255; its pixels stay
 // in registers while the list is walked, and the walk ends when all of them are opaque. The lists are filtered out of
-// the depth order, first by row of blocks, then by column: a few vector instructions per 16 Gaussians, no branches.
+// the depth order by strip of four columns, by row and by block: a few vector instructions per 16 Gaussians each, no
+// branches.
 #include <cstdlib>
 #include <cstring>
 #if defined(__x86_64__) || defined(_M_X64)
@@ -302,38 +303,64 @@ size_t cut_pieces(const Region& region, DrawScratch* scratch) {
   return n;
 }
 
-// The pieces that touch a row of blocks, with the columns they touch as bits.
-INLINE size_t filter_row(const DrawScratch& scratch, size_t pieces, int row, uint32_t* columns, uint32_t* record) {
+// The pieces that touch a strip, with the bits of their blocks moved to the strip's columns: blocks | by << 24.
+INLINE size_t filter_strip(DrawScratch* scratch, size_t pieces, int first_column) {
+  uint32_t* to_where = reserve(&scratch->strip_where, pieces + 2 * W);
+  uint32_t* to_record = reserve(&scratch->strip_record, pieces + 2 * W);
+  const uint32_t *from_where = scratch->where.data, *from_record = scratch->record.data;
   size_t n = 0;
   if (W == 4) {  // without variable shifts one by one is faster
     for (size_t i = 0; i < pieces; ++i) {
-      const uint32_t where = scratch.where.data[i], down = 4 * (row - (where >> 24));
-      const uint32_t touched = down < 16 ? (where >> down & (0xffffu >> down) & 15) << (where >> 16 & 31) : 0;
-      columns[n] = touched;
-      record[n] = scratch.record.data[i];
-      n += touched != 0;
+      const uint32_t where = from_where[i], blocks = where & 0xffff;
+      const int right = int(where >> 16 & 255) - first_column;
+      const uint32_t moved = right >= 4 || right <= -4 ? 0
+                             : right >= 0             ? (blocks << right) & ((0xfu << right & 15) * 0x1111)
+                                                      : (blocks >> -right) & ((0xfu >> -right) * 0x1111);
+      to_where[n] = moved | (where & 0xff000000u);
+      to_record[n] = from_record[i];
+      n += moved != 0;
     }
-    for (int l = 0; l < W; ++l) columns[n + l] = 0;
     return n;
   }
   for (size_t i = 0; i < pieces; i += W) {
-    const vi where = load_i(scratch.where.data + i);
-    const vi by = shift_right(where, splat_i(24)), bx = shift_right(where, splat_i(16)) & 255;
-    const vi touched = shift_left(shift_right(where & 0xffff, (row - by) * 4) & 15, bx);
-    const mask hit = any_bit(touched, touched);
-    append(columns + n, hit, touched);
-    append(record + n, hit, load_i(scratch.record.data + i));
+    const vi where = load_i(from_where + i), blocks = where & 0xffff;
+    const vi right = (shift_right(where, splat_i(16)) & 255) - first_column;
+    // Bits that leave a row of four must not enter the next one. A shift by a negative number gives 0.
+    const vi kept = shift_left(splat_i(15), right) & 15, kept_left = shift_right(splat_i(15), -right);
+    const vi to_right = shift_left(blocks, right) & (kept | kept << 4 | kept << 8 | kept << 12);
+    const vi to_left = shift_right(blocks, -right) & (kept_left | kept_left << 4 | kept_left << 8 | kept_left << 12);
+    const vi moved = to_right | to_left;
+    const mask hit = any_bit(moved, moved);
+    append(to_where + n, hit, moved | (where & int(0xff000000)));
+    append(to_record + n, hit, load_i(from_record + i));
     n += __builtin_popcount(bits(hit));
   }
-  for (int l = 0; l < W; ++l) columns[n + l] = 0;
+  for (int l = 0; l < W; ++l) to_where[n + l] = 0;
   return n;
 }
-INLINE size_t filter_block(const uint32_t* columns, const uint32_t* record, size_t count, int column, uint32_t* list) {
-  const vi bit = splat_i(int(1u << column));
+
+// Deals these out to the rows of blocks that they touch: record << 4 | columns, `room` apart.
+INLINE void scatter_rows(const DrawScratch& scratch, size_t count, uint32_t rows, uint32_t* to, size_t room,
+                         uint32_t* ends) {
+  const uint32_t *where = scratch.strip_where.data, *record = scratch.strip_record.data;
+  for (uint32_t row = 0; row < rows + 3; ++row) ends[row] = row * room;
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t blocks = where[i] & 0xffff, mine = record[i] << 4;
+    uint32_t* end = ends + (where[i] >> 24);
+    for (int j = 0; j < 4; ++j) {  // without branches: what touches nothing is overwritten by the next
+      const uint32_t columns = blocks >> 4 * j & 15;
+      to[end[j]] = mine | columns;
+      end[j] += columns != 0;
+    }
+  }
+}
+INLINE size_t filter_block(const uint32_t* row, size_t count, int column, uint32_t* list) {
+  const vi bit = splat_i(1 << column);
   size_t n = 0;
   for (size_t i = 0; i < count; i += W) {
-    const mask hit = any_bit(load_i(columns + i), bit);
-    append(list + n, hit, load_i(record + i));
+    const vi all = load_i(row + i);
+    const mask hit = any_bit(all, bit);
+    append(list + n, hit, shift_right_4(all));
     n += __builtin_popcount(bits(hit));
   }
   return n;
@@ -358,6 +385,8 @@ INLINE void write_block(float* plane, int width, int x, int y, int nx, int ny, v
 // Gaussians are taken a few at a time: what does not depend on the transmittance is computed for all of them side by
 // side, so that the scheduler sees independent work.
 constexpr int G = group;
+// So many groups ahead records are fetched into the cache.
+constexpr int ahead = 6;
 
 // alpha (zero where it is skipped) of G Gaussians, and the value before it was clamped.
 INLINE void alphas(const Record* const r[G], vf px, vf py, vf alpha[G], vf raw[G], vf dx[G], vf dy[G]) {
@@ -391,6 +420,7 @@ INLINE uint32_t paint_block(const Region& region, int bx, int by, const uint32_t
   while (i < n) {
     const Record* r[G];
     for (int j = 0; j < G; ++j) r[j] = records + at[i + j];
+    for (int j = 0; j < G; ++j) __builtin_prefetch(records + at[i + ahead * G + j]);
     vf alpha[G], raw[G], dx[G], dy[G];
     alphas(r, px, py, alpha, raw, dx, dy);
     mask alive = {};
@@ -415,29 +445,43 @@ INLINE uint32_t paint_block(const Region& region, int bx, int by, const uint32_t
 size_t draw(const Region& region, const Planes& out, DrawScratch* scratch) {
   const FlushDenormals flush;
   const size_t pieces = cut_pieces(region, scratch);
-  uint32_t* columns = reserve(&scratch->row_columns, pieces + 2 * W);
-  uint32_t* record = reserve(&scratch->row_record, pieces + 2 * W);
+  uint32_t ends[region_blocks_max + 3];
   size_t n = 0;
   uint32_t k = 0;
-  for (uint32_t by = 0; by < region.blocks_y; ++by) {
-    const size_t in_row = filter_row(*scratch, pieces, by, columns, record);
-    for (uint32_t bx = 0; bx < region.blocks_x; ++bx) {
-      uint32_t* list = reserve(&scratch->list, n + in_row + 2 * W) + n;
-      size_t m = filter_block(columns, record, in_row, bx, list);
-      while (m % group) list[m++] = region.count;
-      region.start[k++] = n;
-      n += paint_block(region, bx, by, list, m, out);
+  for (uint32_t bx0 = 0; bx0 < region.blocks_x; bx0 += strip) {
+    const size_t in_strip = filter_strip(scratch, pieces, bx0);
+    const size_t room = in_strip + W;
+    uint32_t* rows = reserve(&scratch->rows, (region.blocks_y + 3) * room);
+    scatter_rows(*scratch, in_strip, region.blocks_y, rows, room, ends);
+    for (uint32_t by = 0; by < region.blocks_y; ++by) {
+      const uint32_t* row = rows + by * room;
+      const size_t in_row = ends[by] - by * room;
+      for (int l = 0; l < W; ++l) rows[by * room + in_row + l] = 0;
+      uint32_t* list = reserve(&scratch->list, n + strip * (in_row + group) + 2 * W + look_ahead * group);
+      for (uint32_t column = 0; column < strip; ++column) {
+        region.start[k++] = n;
+        if (bx0 + column >= region.blocks_x) continue;
+        size_t m = filter_block(row, in_row, column, list + n);
+        while (m % group) list[n + m++] = region.count;
+        n += paint_block(region, bx0 + column, by, list + n, m, out);
+      }
     }
   }
   region.start[k] = n;
+  uint32_t* list = reserve(&scratch->list, n + look_ahead * group);
+  for (uint32_t j = 0; j < look_ahead * group; ++j) list[n + j] = region.count;
   return n;
 }
 
+INLINE int block_column(const Region& region, uint32_t k) { return k / (strip * region.blocks_y) * strip + k % strip; }
+INLINE int block_row(const Region& region, uint32_t k) { return k / strip % region.blocks_y; }
+
 void redraw(const Region& region, const Planes& out) {
   const FlushDenormals flush;
-  for (uint32_t k = 0; k < region.blocks_x * region.blocks_y; ++k)
-    paint_block(region, k % region.blocks_x, k / region.blocks_x, region.list + region.start[k],
-                region.start[k + 1] - region.start[k], out);
+  for (uint32_t k = 0; k < region.blocks(); ++k)
+    if (block_column(region, k) < int(region.blocks_x))
+      paint_block(region, block_column(region, k), block_row(region, k), region.list + region.start[k],
+                  region.start[k + 1] - region.start[k], out);
 }
 
 // Front to back with one number per pixel: S = sum over what is still to come of weight (feature . grad), minus
@@ -452,10 +496,10 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& im
   constexpr int columns = W == 4 ? 2 : 4;
   vf row;  // of a lane's group
   for (int i = 0; i < W; ++i) row[i] = i / 4;
-  for (uint32_t k = 0; k < region.blocks_x * region.blocks_y; ++k) {
+  for (uint32_t k = 0; k < region.blocks(); ++k) {
     const uint32_t n = region.start[k + 1] - region.start[k];
     if (!n) continue;
-    const int x = region.x0 + int(k % region.blocks_x) * BW, y = region.y0 + int(k / region.blocks_x) * BH;
+    const int x = region.x0 + block_column(region, k) * BW, y = region.y0 + block_row(region, k) * BH;
     const int nx = region.x1 - x, ny = region.y1 - y;
     const vf px = lx + float(x), py = ly + float(y);
     vf g[C], S = {}, T = splat(1.0f);
@@ -474,6 +518,10 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& im
     for (uint32_t i = 0; i < n; i += G) {
       const Record* r[G];
       for (int j = 0; j < G; ++j) r[j] = records + at[i + j];
+      for (int j = 0; j < G; ++j) {
+        __builtin_prefetch(records + at[i + ahead * G + j]);
+        __builtin_prefetch(out + at[i + ahead * G + j], 1);
+      }
       vf alpha[G], raw[G], dx[G], dy[G], dot[G], rest[G], inverse[G], u[G], w[G];
       alphas(r, px, py, alpha, raw, dx, dy);
       alignas(16) float first_dx[G], first_dy[G];

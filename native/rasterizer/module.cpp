@@ -45,9 +45,28 @@ const Kernel* choose(int width) {
   return all.back();
 }
 
-// Scratch memory lives on between calls: page faults would otherwise cost as much as the work on small images.
+// Memory lives on between calls, within limits: page faults would otherwise cost as much as the work on small images.
 std::mutex pool_mutex;
 std::vector<std::unique_ptr<Workspace>> pool;
+std::vector<FrameData> frame_pool;
+size_t frame_pool_bytes = 0;
+constexpr size_t frame_pool_limit = size_t(256) << 20;
+
+FrameData take_frame() {
+  const std::lock_guard<std::mutex> lock(pool_mutex);
+  if (frame_pool.empty()) return {};
+  FrameData frame = std::move(frame_pool.back());
+  frame_pool.pop_back();
+  frame_pool_bytes -= bytes(frame);
+  return frame;
+}
+void give_frame(FrameData&& frame) {
+  const std::lock_guard<std::mutex> lock(pool_mutex);
+  const size_t size = bytes(frame);
+  if (!size || frame_pool_bytes + size > frame_pool_limit) return;
+  frame_pool_bytes += size;
+  frame_pool.push_back(std::move(frame));
+}
 
 class Borrowed {
  public:
@@ -116,6 +135,9 @@ void for_all(uint32_t units, int threads, const Body& body) {
 struct Saved {
   Saved() = default;
   Saved(const Saved&) = delete;
+  ~Saved() {
+    for (FrameData& frame : frames) give_frame(std::move(frame));
+  }
   std::vector<FrameData> frames;
   int width;
 };
@@ -130,7 +152,7 @@ Inputs inputs(const Array& centers, const Array& covariances, const Array& opaci
   in.kernel = choose(simd);
   require(centers.ndim() == 3 && centers.shape(2) == 3, "centers");
   in.frames = uint32_t(centers.shape(0)), in.points = uint32_t(centers.shape(1));
-  require(centers.shape(0) < (1u << 30) && centers.shape(1) < (1u << 30), "too many points or frames");
+  require(centers.shape(0) < (1u << 28) && centers.shape(1) < (1u << 28), "too many points or frames");
   require(covariances.ndim() == 4 && covariances.size() == size_t(in.frames) * in.points * 9, "covariances");
   in.opacities_per_frame = opacities.ndim() == 2;
   require(opacities.size() == (in.opacities_per_frame ? size_t(in.frames) : 1) * in.points, "opacities");
@@ -178,16 +200,17 @@ Saved* forward(const Array& centers, const Array& covariances, const Array& opac
     const nb::gil_scoped_release release;
     if (in.frames >= 2 * uint32_t(threads)) {
       for_all(in.frames, threads, [&](uint32_t f, Workspace& ws) {
-        FrameData& frame = saved->frames[f];
+        FrameData& frame = saved->frames[f] = take_frame();
         if (!prepare_frame(in, f, ws, frame)) {
           finite = false;
           return;
         }
         for (RegionData& region : frame.regions) draw_region(in, f, ws, frame, region, image, keep);
-        if (!keep) frame = FrameData();
+        if (!keep) give_frame(std::exchange(frame, FrameData()));
       });
     } else {
       for_all(in.frames, threads, [&](uint32_t f, Workspace& ws) {
+        saved->frames[f] = take_frame();
         if (!prepare_frame(in, f, ws, saved->frames[f])) finite = false;
       });
       const uint32_t regions = in.frames && finite ? uint32_t(saved->frames[0].regions.size()) : 0;

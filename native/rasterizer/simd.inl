@@ -10,6 +10,8 @@ typedef float vf_any __attribute__((vector_size(4 * W), aligned(4)));  // unalig
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE vf splat(float x) { return x - vf{}; }
+typedef unsigned vu __attribute__((vector_size(4 * W)));
+INLINE vi shift_right_4(vi x) { return (vi)((vu)x >> 4); }
 INLINE vi splat_i(int x) { return x - vi{}; }
 INLINE vf load(const float* p) { return *(const vf_any*)p; }
 INLINE void store(float* p, vf x) { *(vf_any*)p = x; }
