@@ -123,6 +123,7 @@ NOUNS = {
     "bird": ("bird", "chicken", "ostrich", "duck", "crow", "goose"),
     "crawler": ("spider", "ant", "beetle", "insect", "crab"),
 }  # fmt: skip
+ALL_NOUNS = tuple(noun for group in NOUNS.values() for noun in group)
 ANYTHING = ("animal", "creature", "character", "monster", "beast", "figure", "one")
 SLOW = ("slowly", "leisurely", "at a slow pace", "lazily", "unhurriedly")
 FAST = ("quickly", "fast", "at a fast pace", "hurriedly", "energetically", "in a hurry")
@@ -171,8 +172,8 @@ def _noun(body: str, rng: np.random.Generator) -> str:
     elif draw < 0.75 and body in NOUNS:
         choices = NOUNS[body]
     else:
-        choices = tuple(noun for group in NOUNS.values() for noun in group)
-    noun = str(rng.choice(choices))
+        choices = ALL_NOUNS
+    noun = choices[int(rng.integers(len(choices)))]
     if noun == "one":
         return "it"
     article = ("the", "an" if noun[0] in "aeiou" else "a")[int(rng.random() < 0.75)]
@@ -186,7 +187,7 @@ def _manner(label: Label, rng: np.random.Generator) -> str:
     usual = float(np.sqrt(TABLE[label.name].froude)) * TABLE[label.name].pendulum
     stride = label.speed * label.period / usual
     if stride < 0.87:
-        return " " + str(rng.choice(SLOW))
+        return " " + SLOW[int(rng.integers(len(SLOW)))]
     if stride > 1.13:
-        return " " + str(rng.choice(FAST))
+        return " " + FAST[int(rng.integers(len(FAST)))]
     return ""
