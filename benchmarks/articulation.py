@@ -22,7 +22,7 @@ from kinema.physics.rollout import rollout
 from kinema.rig.kinematics import Rig
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "physics"))
-from physics_bodies import boxes, chain, humanoid, model_of, quadruped, rest  # noqa: E402
+from physics_bodies import boxes, chain, humanoid, model_of, quadruped, rest
 
 
 def run() -> Iterator[tuple[str, float]]:
@@ -60,7 +60,7 @@ def microseconds(rig: Rig, model: Model, dtype: torch.dtype, *, steps: int = 120
     targets = rest(rig).to(dtype)[:, None].expand(1, 100, -1).clone().requires_grad_()
     model = model.to(dtype)
     best = [float("inf"), float("inf")]
-    for _ in range(8):
+    for _ in range(20):
         begun = time.process_time()
         path, _ = rollout(model, State(q, v), Control(targets), dt=1 / 600, steps=steps, save_every=steps // 100)
         middle = time.process_time()

@@ -11,7 +11,7 @@ import newton
 import numpy as np
 import warp as wp
 
-STEPS, ROUNDS = 50, 4
+STEPS, ROUNDS = 50, 12
 
 
 def build(path: str):

@@ -2,7 +2,8 @@
 
     python benchmarks/grounding.py [--only NAME] [--out docs/physics.md]
 
-With --out the table replaces what stands between the two `grounding` marks of that file. Procedural gaits need nothing; the hand-made clips are read from KINEMA_SHARED (or ../shared/data) where it exists.
+With --out the table replaces what stands between the two `grounding` marks of that file. Procedural gaits need
+nothing; the hand-made clips are read from KINEMA_SHARED (or ../shared/data) where it exists.
 """
 
 import argparse

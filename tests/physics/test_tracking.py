@@ -13,6 +13,8 @@ from kinema.gait.make import make_motion
 from kinema.motion import Motion
 from kinema.physics.feet import find_feet, find_stance, foot_paths, phases
 from kinema.physics.measure import joint_error_deg
+from kinema.physics.model import Control, State, make_model
+from kinema.physics.rollout import rollout
 from kinema.physics.stance import consistent_target
 from kinema.physics.track import Tracking, track
 from kinema.rig.kinematics import Rig
@@ -109,6 +111,19 @@ def test_paper_mode_runs_with_a_control_per_substep(walking) -> None:
     result = track(None, rig, motion[:5], limbs=limbs, cuboids=boxes(body), options=options)
     assert len(result.controls) == 4 * options.substeps
     assert torch.isfinite(result.motion.angles).all()
+
+
+def test_the_explicit_integrator_tracks_with_hundreds_of_substeps(walking) -> None:
+    body, rig, limbs, motion = walking
+    options = Tracking(implicit=False, substeps=400, iterations=3)
+    result = track(None, rig, motion[:6], limbs=limbs, cuboids=boxes(body), options=options)
+    assert min(result.losses) < 0.02
+    assert result.after.depth < 0.03
+    # With the gains of the implicit mode, steps of a frame / 24 diverge: an error, not a NaN.
+    model = make_model(rig, boxes(body))
+    q = torch.cat((rig.heads[0], torch.zeros(3 * len(rig.parents), dtype=torch.float64)))[None]
+    with pytest.raises(KinemaError, match="diverged"):
+        rollout(model, State(q, q * 0), Control(q[:, None] + 0.3), dt=1 / 576, steps=400, implicit=False)
 
 
 def test_a_search_resumes_to_the_same_result(walking, tmp_path) -> None:

@@ -14,6 +14,7 @@ from torch import Tensor
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
 from kinema.motion import Motion
+from kinema.physics.explicit import soften
 from kinema.physics.feet import corner_paths, find_feet, find_stance
 from kinema.physics.measure import GroundReport, ground_report, joint_error_deg
 from kinema.physics.model import Control, Gains, Model, State, make_model
@@ -117,6 +118,9 @@ def track(
     start = project_start(rig, cuboids, model, target)
     if not options.lock_feet:
         target = start
+    if not options.implicit:
+        first = torch.cat((start.root_position[0], start.angles[0].flatten()))
+        model = soften(model, first, dt=1 / (motion.fps * options.substeps))
     search = _Search(model, start, target, options)
     if checkpoint is not None and checkpoint.exists():
         search.load(checkpoint)

@@ -55,14 +55,12 @@ def acceleration(
     model: Model, q: Float[Tensor, "dofs"], v: Float[Tensor, "dofs"], u: Float[Tensor, "dofs"], *, dt: float
 ) -> Float[Tensor, "dofs"]:
     """q̈ with control, stops and contact taken at the end of the step (dt > 0) or at its start (dt = 0)."""
-    rig = Rig(tuple(map(str, range(model.joints))), model.parents, _heads(model).to(q), model.axes.to(q))
 
     def transforms(x: Tensor) -> Tensor:
-        return forward_kinematics(rig, x[:3], x[3:].unflatten(0, (-1, 3)))
+        return transforms_at(model, x)
 
     def points(x: Tensor) -> Tensor:
-        T = transforms(x)
-        return (T[:, None, :, :3] @ model.corners.to(q)[..., None]).squeeze(-1) + T[:, None, :, 3]
+        return corners_at(model, x)
 
     def rate(f):
         """J q̇ as a function of q, with q̇ held."""
@@ -102,6 +100,24 @@ def acceleration(
         tau = tau + torch.einsum("pcm,pc->m", Jx, f - dt * D * x_bias)
         M = M + dt * torch.einsum("pcm,pc,pcn->mn", Jx, D, Jx)
     return torch.linalg.solve(M, tau)
+
+
+def transforms_at(model: Model, q: Float[Tensor, "dofs"]) -> Float[Tensor, "joints 3 4"]:
+    """T_world_joint as a function of the coordinates."""
+    rig = Rig(tuple(map(str, range(model.joints))), model.parents, _heads(model).to(q), model.axes.to(q))
+    return forward_kinematics(rig, q[:3], q[3:].unflatten(0, (-1, 3)))
+
+
+def corners_at(model: Model, q: Float[Tensor, "dofs"]) -> Float[Tensor, "joints 8 3"]:
+    """The points that can touch the ground, in the world."""
+    T = transforms_at(model, q)
+    return (T[:, None, :, :3] @ model.corners.to(q)[..., None]).squeeze(-1) + T[:, None, :, 3]
+
+
+def mass_matrix(model: Model, q: Float[Tensor, "dofs"]) -> Float[Tensor, "dofs dofs"]:
+    """H = Σ ⟨∂T_j/∂q, ∂T_j/∂q S_j⟩."""
+    J = jacfwd(lambda x: transforms_at(model, x))(q)
+    return torch.einsum("jrcm,jcd,jrdn->mn", J, pseudo_inertia(model).to(q), J)
 
 
 def pseudo_inertia(model: Model) -> Float[Tensor, "joints 4 4"]:
