@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from torch import Tensor
+from torch.testing import assert_close
 
 TEXT = 16
 
 
-def write_tokenizer(folder: Path, *, words: str = "a fox is trotting the bear walks") -> None:
+def write_tokenizer(folder: Path, *, tokens: int = 512, words: str = "a fox is trotting the bear walks") -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -18,7 +21,11 @@ def write_tokenizer(folder: Path, *, words: str = "a fox is trotting the bear wa
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
     PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        model_max_length=tokens,
     ).save_pretrained(folder / "tokenizer")
 
 
@@ -91,18 +98,113 @@ def cogvideox(
     write_index(folder, "CogVideoXImageToVideoPipeline" if image else "CogVideoXPipeline")
 
 
-TOYS: dict[str, Callable[[Path], None]] = {
-    "cogvideox-2b": lambda folder: cogvideox(folder, rotary=False),
-    "cogvideox-5b": cogvideox,
-    "cogvideox-5b-i2v": lambda folder: cogvideox(folder, image=True, learned=True),
-    "cogvideox-1.5-5b": lambda folder: cogvideox(folder, pairs=True),
-    "cogvideox-1.5-5b-i2v": lambda folder: cogvideox(folder, image=True, pairs=True),
-}
+def wan(folder: Path, *, experts: bool = False) -> None:
+    """The 14B of 2.2 with its two experts, or the 5B with patches in the VAE and a time per token."""
+    from diffusers import AutoencoderKLWan, UniPCMultistepScheduler, WanTransformer3DModel
+
+    patches = {} if experts else {"is_residual": True, "patch_size": 2, "in_channels": 12, "out_channels": 12}
+    AutoencoderKLWan(
+        base_dim=4,
+        z_dim=4,
+        dim_mult=[1, 1, 2, 2],
+        num_res_blocks=1,
+        latents_mean=[0.1, -0.2, 0.0, 0.3],
+        latents_std=[0.5, 1.0, 2.0, 0.8],
+        scale_factor_spatial=8 if experts else 16,
+        **patches,
+    ).save_pretrained(folder / "vae")
+    for part in ("transformer", "transformer_2") if experts else ("transformer",):
+        WanTransformer3DModel(
+            num_attention_heads=2,
+            attention_head_dim=12,
+            in_channels=4,
+            out_channels=4,
+            text_dim=TEXT,
+            freq_dim=8,
+            ffn_dim=16,
+            num_layers=2,
+            rope_max_seq_len=32,
+        ).save_pretrained(folder / part)
+    UniPCMultistepScheduler(prediction_type="flow_prediction", use_flow_sigmas=True, flow_shift=3.0).save_pretrained(
+        folder / "scheduler"
+    )
+    write_t5(folder, multilingual=True)
+    write_index(folder, "WanPipeline", boundary_ratio=0.875 if experts else None, expand_timesteps=not experts)
 
 
-def pipeline_estimate(name, folder, prior, clean, noise, shot, prompt, *, guidance):
-    """One guided step of diffusers' own pipeline: (t, noisy latents, the clean estimate of its scheduler)."""
-    return cogvideox_estimate(folder, prior, clean, noise, shot, prompt, guidance=guidance)
+def ltx(folder: Path) -> None:
+    from diffusers import AutoencoderKLLTXVideo, FlowMatchEulerDiscreteScheduler, LTXVideoTransformer3DModel
+
+    channels = {f"{side}block_out_channels": (4, 4, 8, 8) for side in ("", "decoder_")}
+    layers = {f"{side}layers_per_block": (1, 1, 1, 1, 1) for side in ("", "decoder_")}
+    vae = AutoencoderKLLTXVideo(latent_channels=8, **channels, **layers)
+    vae.latents_mean += torch.linspace(-0.2, 0.2, 8)
+    vae.latents_std *= torch.linspace(0.5, 2.0, 8)
+    vae.save_pretrained(folder / "vae")
+    LTXVideoTransformer3DModel(
+        in_channels=8,
+        out_channels=8,
+        num_attention_heads=2,
+        attention_head_dim=8,
+        cross_attention_dim=16,
+        caption_channels=TEXT,
+        num_layers=2,
+    ).save_pretrained(folder / "transformer")
+    FlowMatchEulerDiscreteScheduler(
+        use_dynamic_shifting=True, base_image_seq_len=1024, base_shift=0.95, max_shift=2.05, shift_terminal=0.1
+    ).save_pretrained(folder / "scheduler")
+    write_t5(folder)
+    write_index(folder, "LTXPipeline")
+
+
+def unet(folder: Path) -> None:
+    from diffusers import AutoencoderKL, DDIMScheduler, UNet3DConditionModel
+    from transformers import CLIPTextConfig, CLIPTextModel
+
+    AutoencoderKL(
+        block_out_channels=(4, 4),
+        down_block_types=("DownEncoderBlock2D", "DownEncoderBlock2D"),
+        up_block_types=("UpDecoderBlock2D", "UpDecoderBlock2D"),
+        norm_num_groups=2,
+        scaling_factor=0.18215,
+    ).save_pretrained(folder / "vae")
+    UNet3DConditionModel(
+        sample_size=8,
+        block_out_channels=(4, 8),
+        layers_per_block=1,
+        down_block_types=("CrossAttnDownBlock3D", "DownBlock3D"),
+        up_block_types=("UpBlock3D", "CrossAttnUpBlock3D"),
+        cross_attention_dim=TEXT,
+        attention_head_dim=4,
+        norm_num_groups=2,
+    ).save_pretrained(folder / "unet")
+    DDIMScheduler(
+        beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, clip_sample=False, set_alpha_to_one=False
+    ).save_pretrained(folder / "scheduler")
+    CLIPTextModel(
+        CLIPTextConfig(
+            vocab_size=16,
+            hidden_size=TEXT,
+            intermediate_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            max_position_embeddings=8,
+            eos_token_id=1,
+            pad_token_id=0,
+            bos_token_id=2,
+        )
+    ).save_pretrained(folder / "text_encoder")
+    write_tokenizer(folder, tokens=8)
+    write_index(folder, "TextToVideoSDPipeline")
+
+
+@dataclass(frozen=True)
+class Toy:
+    """How a checkpoint is written, the size it is run at, and its twin in diffusers."""
+
+    write: Callable[[Path], None]
+    estimate: Callable[..., tuple[float, Tensor, Tensor]]
+    size: dict[str, int] = field(default_factory=dict)
 
 
 def cogvideox_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
@@ -152,5 +254,158 @@ def cogvideox_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
         callback_on_step_end_tensor_inputs=["latents"],
     )
     expected_noisy = scheduler.add_noise(clean, noise, torch.tensor([timestep]))
-    torch.testing.assert_close(noisy, expected_noisy, atol=1e-5, rtol=1e-4)
+    assert_close(noisy, expected_noisy, atol=1e-5, rtol=1e-4)
     return t, noisy, seen[1][0]
+
+
+def wan_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
+    from diffusers import AutoencoderKLWan, UniPCMultistepScheduler, WanPipeline, WanTransformer3DModel
+    from transformers import AutoTokenizer, UMT5EncoderModel
+
+    index = json.loads((folder / "model_index.json").read_text())
+    pipeline = WanPipeline(
+        tokenizer=AutoTokenizer.from_pretrained(folder / "tokenizer"),
+        text_encoder=UMT5EncoderModel.from_pretrained(folder / "text_encoder"),
+        vae=AutoencoderKLWan.from_pretrained(folder / "vae"),
+        transformer=WanTransformer3DModel.from_pretrained(folder / "transformer"),
+        transformer_2=(
+            WanTransformer3DModel.from_pretrained(folder / "transformer_2") if index["boundary_ratio"] else None
+        ),
+        scheduler=UniPCMultistepScheduler.from_pretrained(folder / "scheduler"),
+        boundary_ratio=index["boundary_ratio"],
+        expand_timesteps=index["expand_timesteps"],
+    )
+    pipeline.set_progress_bar_config(disable=True)
+    scheduler, seen = pipeline.scheduler, []
+    step = scheduler.step
+
+    def recording(model_output, timestep, sample, **options):
+        if scheduler.step_index is None:
+            scheduler._init_step_index(timestep)
+        seen.append(scheduler.convert_model_output(model_output, sample=sample))
+        return step(model_output, timestep, sample, **options)
+
+    scheduler.step = recording
+    scheduler.set_timesteps(3)
+    sigma = float(scheduler.sigmas[1])
+    t = unshifted(sigma, prior.shift)
+    noisy = prior.add_noise(clean, noise, t)
+    assert_close(noisy, (1 - sigma) * clean + sigma * noise, atol=1e-5, rtol=1e-4)
+    pipeline(
+        prompt=prompt,
+        negative_prompt="",
+        num_frames=prior.frames,
+        height=prior.height,
+        width=prior.width,
+        num_inference_steps=3,
+        guidance_scale=guidance,
+        latents=clean.transpose(0, 1)[None],
+        output_type="latent",
+        callback_on_step_end=lambda pipe, index, when, tensors: {"latents": noisy.transpose(0, 1)[None]},
+    )
+    return t, noisy, seen[1][0].transpose(0, 1)
+
+
+def ltx_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
+    from diffusers import (
+        AutoencoderKLLTXVideo,
+        FlowMatchEulerDiscreteScheduler,
+        LTXPipeline,
+        LTXVideoTransformer3DModel,
+    )
+    from transformers import AutoTokenizer, T5EncoderModel
+
+    pipeline = LTXPipeline(
+        scheduler=FlowMatchEulerDiscreteScheduler.from_pretrained(folder / "scheduler"),
+        vae=AutoencoderKLLTXVideo.from_pretrained(folder / "vae"),
+        text_encoder=T5EncoderModel.from_pretrained(folder / "text_encoder"),
+        tokenizer=AutoTokenizer.from_pretrained(folder / "tokenizer"),
+        transformer=LTXVideoTransformer3DModel.from_pretrained(folder / "transformer"),
+    )
+    pipeline.set_progress_bar_config(disable=True)
+    seen, levels = [], []
+    step = pipeline.scheduler.step
+
+    def recording(model_output, timestep, sample, **options):
+        result = step(model_output, timestep, sample, **options)
+        seen.append(result[0])
+        return result
+
+    def callback(pipe, index, when, tensors):
+        levels.append(unshifted(float(pipe.scheduler.sigmas[1]), prior.shift))
+        return {"latents": pipe._pack_latents(prior.add_noise(clean, noise, levels[0]).transpose(0, 1)[None])}
+
+    pipeline.scheduler.step = recording
+    pipeline(
+        prompt=prompt,
+        negative_prompt="",
+        num_frames=prior.frames,
+        height=prior.height,
+        width=prior.width,
+        frame_rate=prior.fps,
+        num_inference_steps=2,
+        guidance_scale=guidance,
+        latents=pipeline._pack_latents(clean.transpose(0, 1)[None]),
+        output_type="latent",
+        callback_on_step_end=callback,
+    )
+    # The last of Euler's steps goes to σ = 0: it ends at the clean estimate.
+    latents = pipeline._unpack_latents(seen[1], clean.shape[0], *clean.shape[2:])
+    return levels[0], prior.add_noise(clean, noise, levels[0]), latents[0].transpose(0, 1)
+
+
+def unet_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
+    from diffusers import AutoencoderKL, DDIMScheduler, TextToVideoSDPipeline, UNet3DConditionModel
+    from transformers import AutoTokenizer, CLIPTextModel
+
+    pipeline = TextToVideoSDPipeline(
+        vae=AutoencoderKL.from_pretrained(folder / "vae"),
+        text_encoder=CLIPTextModel.from_pretrained(folder / "text_encoder"),
+        tokenizer=AutoTokenizer.from_pretrained(folder / "tokenizer"),
+        unet=UNet3DConditionModel.from_pretrained(folder / "unet"),
+        scheduler=DDIMScheduler.from_pretrained(folder / "scheduler"),
+    )
+    pipeline.set_progress_bar_config(disable=True)
+    scheduler, seen = pipeline.scheduler, []
+    step = scheduler.step
+
+    def recording(model_output, timestep, sample, **options):
+        seen.append(step(model_output, timestep, sample, **options).pred_original_sample)
+        return step(model_output, timestep, sample, **options)
+
+    scheduler.step = recording
+    scheduler.set_timesteps(2)
+    timestep = int(scheduler.timesteps[0])
+    t = timestep / 999
+    noisy = prior.add_noise(clean, noise, t)
+    assert_close(noisy, scheduler.add_noise(clean, noise, torch.tensor([timestep])), atol=1e-5, rtol=1e-4)
+    pipeline(
+        prompt=prompt,
+        num_frames=prior.frames,
+        num_inference_steps=2,
+        guidance_scale=guidance,
+        latents=noisy.transpose(0, 1)[None],
+        output_type="latent",
+    )
+    # The pipeline hands its scheduler one image per frame.
+    return t, noisy, seen[0]
+
+
+def unshifted(sigma: float, shift: float) -> float:
+    """t of σ = s t / (1 + (s - 1) t)."""
+    return sigma / (shift - (shift - 1) * sigma)
+
+
+TOYS = {
+    "cogvideox-2b": Toy(lambda folder: cogvideox(folder, rotary=False), cogvideox_estimate),
+    "cogvideox-5b": Toy(cogvideox, cogvideox_estimate),
+    "cogvideox-5b-i2v": Toy(lambda folder: cogvideox(folder, image=True, learned=True), cogvideox_estimate),
+    "cogvideox-1.5-5b": Toy(lambda folder: cogvideox(folder, pairs=True), cogvideox_estimate),
+    "cogvideox-1.5-5b-i2v": Toy(lambda folder: cogvideox(folder, image=True, pairs=True), cogvideox_estimate),
+    "wan2.2-5b": Toy(wan, wan_estimate, {"frames": 9, "height": 32, "width": 64}),
+    "wan2.2-a14b": Toy(
+        lambda folder: wan(folder, experts=True), wan_estimate, {"frames": 9, "height": 16, "width": 32}
+    ),
+    "ltx-video": Toy(ltx, ltx_estimate, {"frames": 9, "height": 64, "width": 96}),
+    "modelscope": Toy(unet, unet_estimate, {"frames": 4}),
+}

@@ -26,11 +26,15 @@ class Placement:
     while it runs."""
     tiling: bool = False
     """Encode and decode overlapping tiles, as the pipelines' `enable_tiling` does: less memory, nearly the same."""
+    checkpointing: bool = True
+    """Recompute the VAE's activations in the backward pass instead of keeping them."""
+    host: str = "cpu"
+    """Where offloaded tensors wait."""
 
     @property
     def text_device(self) -> str:
         """The text encoder runs once; with `offload` it does so on the host."""
-        return "cpu" if self.offload else self.device
+        return self.host if self.offload else self.device
 
 
 def read_part(cls: Any, folder: Path, part: str, *, dtype: torch.dtype) -> Any:
@@ -83,29 +87,36 @@ def place(model: Any, placement: Placement, *, blocks: nn.ModuleList | None = No
             raise KinemaError(f"quantize={placement.quantize!r}: known are {', '.join(get_args(Quantize))}")
         for block in blocks:
             quantize_linears(block, placement.quantize)
-    if not placement.offload or not len(blocks):
-        return model.to(placement.device)
-    for block in blocks:
+    waiting = {part for block in blocks for part in block.modules()} if placement.offload else set()
+    for part in model.modules():
+        _move(part, placement.host if part in waiting else placement.device)
+    for block in blocks if placement.offload else ():
         _visit(block, placement.device)
-    resident = {id(tensor) for block in blocks for tensor in (*block.parameters(), *block.buffers())}
-    for tensor in (*model.parameters(), *model.buffers()):
-        if id(tensor) not in resident:
-            tensor.data = tensor.data.to(placement.device)
     return model
+
+
+def _move(part: nn.Module, device: str) -> None:
+    """Move a module's own tensors, frozen. Not `Module.to`, which torch refuses for tensors without data."""
+    for name, parameter in part._parameters.items():
+        if parameter is not None:
+            part._parameters[name] = nn.Parameter(parameter.detach().to(device), requires_grad=False)
+    for name, buffer in part._buffers.items():
+        if buffer is not None:
+            part._buffers[name] = buffer.to(device)
 
 
 def _visit(block: nn.Module, device: str) -> None:
     """The block's tensors are on the device only while it runs. The host copy is kept, so nothing is copied back."""
-    tensors = [*block.parameters(), *block.buffers()]
-    host = [tensor.data for tensor in tensors]
+    host = [(part, dict(part._parameters), dict(part._buffers)) for part in block.modules()]
 
     def enter(module: nn.Module, args: Any) -> None:
-        for tensor, source in zip(tensors, host):
-            tensor.data = source.to(device, non_blocking=True)
+        for part, _, _ in host:
+            _move(part, device)
 
     def leave(module: nn.Module, args: Any, output: Any) -> None:
-        for tensor, source in zip(tensors, host):
-            tensor.data = source
+        for part, parameters, buffers in host:
+            part._parameters.update(parameters)
+            part._buffers.update(buffers)
 
     block.register_forward_pre_hook(enter)
     block.register_forward_hook(leave, always_call=True)

@@ -36,7 +36,7 @@ class CogVideoXPrior:
         self,
         transformer: Any,
         vae: Any,
-        alphas_cumprod: Float[Tensor, "steps"],
+        alphas_cumprod: list[float],
         *,
         folder: Path,
         placement: Placement,
@@ -61,7 +61,7 @@ class CogVideoXPrior:
         self.padding = -latent_frames % (config.patch_size_t or 1)
         self.from_image = config.in_channels == 2 * vae.config.latent_channels
         self.placement, self.folder = placement, folder
-        self.alphas_cumprod = alphas_cumprod.double()
+        self.alphas_cumprod = alphas_cumprod
         self.vae = place(checkpointed(vae, placement), placement)
         if placement.tiling:
             self.vae.enable_tiling()
@@ -84,7 +84,9 @@ class CogVideoXPrior:
             )
         vae = read_part(AutoencoderKLCogVideoX, folder, "vae", dtype=placement.dtype)
         transformer = read_part(CogVideoXTransformer3DModel, folder, "transformer", dtype=placement.dtype)
-        return CogVideoXPrior(transformer, vae, scheduler.alphas_cumprod, folder=folder, placement=placement, **size)
+        return CogVideoXPrior(
+            transformer, vae, scheduler.alphas_cumprod.tolist(), folder=folder, placement=placement, **size
+        )
 
     def condition(self, prompt: str, shot: Shot) -> CogVideoXCondition:
         """T5's embedding of the prompt; for image-to-video also the latents of the shot's first frame."""
@@ -151,7 +153,7 @@ class CogVideoXPrior:
         """The training step at a share of the schedule, and its √ᾱ and √(1-ᾱ)."""
         last = len(self.alphas_cumprod) - 1
         step = min(max(round(t * last), 0), last)
-        abar = float(self.alphas_cumprod[step])
+        abar = self.alphas_cumprod[step]
         return step, math.sqrt(abar), math.sqrt(1 - abar)
 
     def _encode(self, video: Tensor) -> Tensor:
@@ -174,27 +176,29 @@ class CheckpointedEncoder(nn.Module):
     convolution saw before; each call is recomputed when its gradient is due.
     """
 
-    def __init__(self, encoder: nn.Module, *, caches_on_host: bool) -> None:
+    def __init__(self, encoder: nn.Module, *, caches_on: str | None) -> None:
         super().__init__()
-        self.encoder, self.caches_on_host = encoder, caches_on_host
+        self.encoder, self.caches_on = encoder, caches_on
 
     def forward(self, sample: Tensor, temb: None = None, conv_cache: dict | None = None) -> Any:
         return checkpoint(self._chunk, sample, conv_cache, use_reentrant=False, preserve_rng_state=False)
 
     def _chunk(self, sample: Tensor, conv_cache: dict | None) -> tuple[Tensor, dict]:
         latents, cache = self.encoder(sample, conv_cache=_moved(conv_cache, sample.device))
-        return latents, _moved(cache, torch.device("cpu") if self.caches_on_host else sample.device)
+        return latents, _moved(cache, self.caches_on or sample.device)
 
 
 def checkpointed(vae: Any, placement: Placement) -> Any:
     """Chunks are recomputed one by one, and in a chunk one residual block after the other."""
+    if not placement.checkpointing:
+        return vae
     vae.enable_gradient_checkpointing()
     vae.encoder.gradient_checkpointing = False  # its blocks do it already
-    vae.encoder = CheckpointedEncoder(vae.encoder, caches_on_host=placement.offload)
+    vae.encoder = CheckpointedEncoder(vae.encoder, caches_on=placement.host if placement.offload else None)
     return vae
 
 
-def _moved(cache: Any, device: torch.device) -> Any:
+def _moved(cache: Any, device: torch.device | str) -> Any:
     if isinstance(cache, dict):
         return {name: _moved(value, device) for name, value in cache.items()}
     return cache if cache is None else cache.to(device)

@@ -40,6 +40,7 @@ def load_video_model(
     quantize: Quantize | None = None,
     offload: bool = False,
     tiling: bool = False,
+    checkpointing: bool = True,
     frames: int | None = None,
     height: int | None = None,
     width: int | None = None,
@@ -54,6 +55,7 @@ def load_video_model(
         quantize: keep the denoiser's linear layers in 8 or 4 bits.
         offload: keep weights on the host and let them visit the device block by block.
         tiling: run the VAE in overlapping tiles.
+        checkpointing: recompute the VAE's activations in the backward pass; without it, faster and much larger.
         frames: frames per video; by default what the model was trained with, as for height and width.
         height: rows of a frame.
         width: columns of a frame.
@@ -64,7 +66,9 @@ def load_video_model(
     kind, repository, published = MODELS[name]
     if dtype is None:
         dtype = torch.float32 if torch.device(device).type == "cpu" else published
-    placement = Placement(device=device, dtype=dtype, quantize=quantize, offload=offload, tiling=tiling)
+    placement = Placement(
+        device=device, dtype=dtype, quantize=quantize, offload=offload, tiling=tiling, checkpointing=checkpointing
+    )
     size = {"frames": frames, "height": height, "width": width}
     where = Path(folder) if folder is not None else _from_hub(name, repository)
     if not where.is_dir():

@@ -1,0 +1,137 @@
+"""The published sizes of the video models, to build them without their weights (`memory.py`)."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from kinema.errors import KinemaError
+from kinema.prior.checkpoint import Placement
+
+COGVIDEOX: dict[str, dict[str, Any]] = {
+    "cogvideox-2b": {"num_attention_heads": 30, "num_layers": 30},
+    "cogvideox-5b": {"num_attention_heads": 48, "num_layers": 42, "use_rotary_positional_embeddings": True},
+    "cogvideox-5b-i2v": {
+        "num_attention_heads": 48,
+        "num_layers": 42,
+        "in_channels": 32,
+        "use_rotary_positional_embeddings": True,
+        "use_learned_positional_embeddings": True,
+    },
+    "cogvideox-1.5-5b": {
+        "num_attention_heads": 48,
+        "num_layers": 42,
+        "use_rotary_positional_embeddings": True,
+        "patch_size_t": 2,
+        "patch_bias": False,
+        "sample_height": 96,
+        "sample_width": 170,
+        "sample_frames": 81,
+    },
+}
+WAN: dict[str, dict[str, Any]] = {
+    "wan2.1-1.3b": {"num_attention_heads": 12, "num_layers": 30, "ffn_dim": 8960},
+    "wan2.1-14b": {"num_attention_heads": 40, "num_layers": 40, "ffn_dim": 13824},
+}
+T5_XXL = {
+    "d_model": 4096,
+    "d_kv": 64,
+    "d_ff": 10240,
+    "num_layers": 24,
+    "num_heads": 64,
+    "feed_forward_proj": "gated-gelu",
+}
+KNOWN = (*COGVIDEOX, *WAN, "ltx-video", "modelscope")
+
+
+def build(name: str, placement: Placement, **size: int | None) -> tuple[Any, nn.Module]:
+    """The prior with random weights, waiting on the host as if just read, and its denoiser."""
+    if name not in KNOWN:
+        raise KinemaError(f"--prior {name}: no full-size configuration to estimate from; known are {', '.join(KNOWN)}")
+    common = {"folder": Path(name), "placement": placement, **size}
+    if name in COGVIDEOX:
+        from diffusers import AutoencoderKLCogVideoX, CogVideoXTransformer3DModel
+
+        from kinema.prior.cogvideox import CogVideoXPrior
+
+        with _waiting(placement):
+            vae = AutoencoderKLCogVideoX()
+            denoiser = CogVideoXTransformer3DModel(**COGVIDEOX[name])
+        prior = CogVideoXPrior(denoiser, vae, [0.5], **common)
+        prior.texts.update(_texts(226, 4096, placement))
+    elif name in WAN:
+        from diffusers import AutoencoderKLWan, WanTransformer3DModel
+
+        from kinema.prior.wan import TOKENS, WanPrior
+
+        with _waiting(placement):
+            denoiser = WanTransformer3DModel(attention_head_dim=128, **WAN[name])
+        with _waiting(placement, torch.float32):
+            vae = AutoencoderKLWan()
+        prior = WanPrior(denoiser, vae, shift=3.0, **common)
+        prior.texts.update(_texts(TOKENS, 4096, placement))
+    elif name == "ltx-video":
+        from diffusers import AutoencoderKLLTXVideo, LTXVideoTransformer3DModel
+
+        from kinema.prior.ltx import TOKENS, LTXCondition, LTXPrior
+
+        with _waiting(placement):
+            vae, denoiser = AutoencoderKLLTXVideo(), LTXVideoTransformer3DModel()
+        prior = LTXPrior(denoiser, vae, {}, **common)
+        mask = torch.ones(TOKENS, dtype=torch.bool, device=placement.device)
+        texts = _texts(TOKENS, 4096, placement)
+        prior.texts.update({prompt: LTXCondition(text, mask) for prompt, text in texts.items()})
+    else:
+        from diffusers import AutoencoderKL, UNet3DConditionModel
+
+        from kinema.prior.unet import UNetPrior
+
+        with _waiting(placement):
+            vae = AutoencoderKL(
+                block_out_channels=(128, 256, 512, 512),
+                down_block_types=("DownEncoderBlock2D",) * 4,
+                up_block_types=("UpDecoderBlock2D",) * 4,
+                layers_per_block=2,
+            )
+            denoiser = UNet3DConditionModel(sample_size=32)
+        prior = UNetPrior(denoiser, vae, [0.5], **common)
+        prior.texts.update(_texts(77, 1024, placement))
+    return prior, denoiser
+
+
+def text_parameters(name: str) -> int:
+    """Size of the text encoder that runs once per prompt."""
+    from transformers import CLIPTextConfig, CLIPTextModel, T5Config, T5EncoderModel, UMT5Config, UMT5EncoderModel
+
+    with torch.device("meta"):
+        if name in WAN:
+            encoder = UMT5EncoderModel(UMT5Config(vocab_size=256384, **T5_XXL))
+        elif name == "modelscope":
+            clip = CLIPTextConfig(
+                hidden_size=1024, intermediate_size=4096, num_hidden_layers=23, num_attention_heads=16
+            )
+            encoder = CLIPTextModel(clip)
+        else:
+            encoder = T5EncoderModel(T5Config(vocab_size=32128, **T5_XXL))
+    return sum(parameter.numel() for parameter in encoder.parameters())
+
+
+@contextlib.contextmanager
+def _waiting(placement: Placement, dtype: torch.dtype | None = None) -> Iterator[None]:
+    """Modules made here are on the host, in the precision that they will run in."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype or placement.dtype)
+    try:
+        with torch.device(placement.host):
+            yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _texts(tokens: int, width: int, placement: Placement) -> dict[str, torch.Tensor]:
+    return {
+        prompt: torch.empty(tokens, width, dtype=placement.dtype, device=placement.device) for prompt in ("prompt", "")
+    }

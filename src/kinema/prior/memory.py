@@ -1,0 +1,190 @@
+"""How much memory a job will take, found by running it: real classes at full size on tensors without data.
+
+One step of score distillation (encode, denoise with guidance, backward) is run under torch's fake tensors and every
+storage is counted while it lives. The fake CPU stands for the GPU and fake `meta` for the host, because autograd on a
+machine without a GPU knows no others.
+"""
+
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from kinema.prior.checkpoint import Placement, needs_diffusers
+from kinema.prior.protocol import Shot, guided_estimate
+from kinema.prior.quantize import Int8Linear, Nf4Linear
+
+GIB = 2**30
+USABLE = 0.92
+"""Share of a card that a job may plan with; CUDA's context, cuDNN's workspaces and fragmentation take the rest."""
+
+DEVICE, HOST = "cpu", "meta"
+
+LADDER: dict[str, Placement] = {
+    "no checkpoints": Placement(checkpointing=False),
+    "bf16": Placement(),
+    "int8": Placement(quantize="int8"),
+    "bf16, tiles": Placement(tiling=True),
+    "int8, tiles": Placement(quantize="int8", tiling=True),
+    "bf16, offload": Placement(offload=True),
+    "bf16, offload, tiles": Placement(offload=True, tiling=True),
+    "nf4, offload, tiles": Placement(offload=True, tiling=True, quantize="nf4"),
+}
+"""Settings from the fastest to the smallest."""
+
+
+@dataclass(frozen=True)
+class MemoryEstimate:
+    """What one job takes at its worst moment [bytes]; host memory only while it runs, without the files' cache."""
+
+    prior: str
+    setting: str
+    frames: int
+    height: int
+    width: int
+    parameters: dict[str, int]
+    """Number of parameters by part."""
+    weights: int
+    """Weights that stay on the device."""
+    text: int
+    """While the prompt is embedded, once."""
+    encode: int
+    denoise: int
+    backward: int
+    host: int
+    """Host memory for offloaded weights and caches."""
+
+    @property
+    def peak(self) -> int:
+        """The worst moment on the device."""
+        return max(self.text, self.encode, self.denoise, self.backward)
+
+    def fits(self, gigabytes: float) -> bool:
+        """Whether a card of this size is enough."""
+        return self.peak <= USABLE * gigabytes * GIB
+
+    def line(self) -> str:
+        """For people."""
+        stages = ", ".join(
+            f"{name} {getattr(self, name) / GIB:.1f}" for name in ("text", "encode", "denoise", "backward")
+        )
+        return f"{self.setting}: peak {self.peak / GIB:.1f} GiB ({stages}), host {self.host / GIB:.1f} GiB"
+
+
+def memory_ladder(
+    prior: str,
+    *,
+    frames: int | None = None,
+    height: int | None = None,
+    width: int | None = None,
+    settings: dict[str, Placement] = LADDER,
+) -> Iterator[MemoryEstimate]:
+    """Estimates for a job, from the fastest setting to the smallest."""
+    for setting, placement in settings.items():
+        yield estimate_memory(prior, placement, setting=setting, frames=frames, height=height, width=width)
+
+
+def estimate_memory(
+    prior: str,
+    placement: Placement | None = None,
+    *,
+    setting: str = "",
+    frames: int | None = None,
+    height: int | None = None,
+    width: int | None = None,
+) -> MemoryEstimate:
+    """One step of distillation at full size, without computing anything."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    from kinema.prior.full_size import build, text_parameters
+
+    needs_diffusers(prior)
+    placement = replace(placement or Placement(), device=DEVICE, host=HOST)
+    with FakeTensorMode(), Storages() as storages:
+        model, denoiser = build(prior, placement, frames=frames, height=height, width=width)
+        storages.highest = dict(storages.live)
+        storages.reset_peak()
+        weights = storages.live[DEVICE]
+        text = text_parameters(prior) * placement.dtype.itemsize
+        video = torch.empty(model.frames, 3, model.height, model.width, requires_grad=True)
+        shot = Shot(reference=torch.empty(model.frames, 3, model.height, model.width))
+        latents = model.encode(video, shot)
+        encode = storages.reset_peak()
+        noisy = model.add_noise(latents.detach(), torch.empty_like(latents), 0.5)
+        conditions = model.condition("prompt", shot), model.condition("", shot)
+        clean = guided_estimate(model, noisy, 0.5, *conditions, guidance=100.0)
+        denoise = storages.reset_peak()
+        (0.5 * (latents - clean).square().sum()).backward()
+        backward = storages.reset_peak()
+    return MemoryEstimate(
+        prior=prior,
+        setting=setting,
+        frames=model.frames,
+        height=model.height,
+        width=model.width,
+        parameters={
+            "denoiser": _count(denoiser),
+            "vae": _count(model.vae),
+            "text encoder": text_parameters(prior),
+        },
+        weights=weights,
+        text=weights if placement.offload else weights + text,
+        encode=encode,
+        denoise=denoise,
+        backward=backward,
+        host=storages.highest[HOST] + (text if placement.offload else 0),
+    )
+
+
+class Storages(TorchDispatchMode):
+    """Counts the bytes of every storage from its birth to its death, by device."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.live = {DEVICE: 0, HOST: 0}
+        self.peak, self.highest = dict(self.live), dict(self.live)
+        self.known: set[int] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for leaf in tree_leaves(result):
+            if isinstance(leaf, Tensor):
+                self._see(leaf)
+        return result
+
+    def _see(self, tensor: Tensor) -> None:
+        storage = tensor.untyped_storage()
+        key = storage._cdata
+        if key in self.known:
+            return
+        device, size = tensor.device.type, storage.nbytes()
+        self.known.add(key)
+        self.live[device] += size
+        self.peak[device] = max(self.peak[device], self.live[device])
+        self.highest[device] = max(self.highest[device], self.live[device])
+        weakref.finalize(storage, self._free, key, device, size)
+
+    def _free(self, key: int, device: str, size: int) -> None:
+        self.known.discard(key)
+        self.live[device] -= size
+
+    def reset_peak(self) -> int:
+        """The device's peak since the last call."""
+        peak = self.peak[DEVICE]
+        self.peak = dict(self.live)
+        return peak
+
+
+def _count(module: nn.Module) -> int:
+    """Parameters as published; 4-bit codes hold two weights per byte."""
+    quantised = sum(
+        m.codes.numel() * (2 if isinstance(m, Nf4Linear) else 1)
+        for m in module.modules()
+        if isinstance(m, Nf4Linear | Int8Linear)
+    )
+    return quantised + sum(p.numel() for p in module.parameters())
