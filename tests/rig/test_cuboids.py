@@ -57,6 +57,22 @@ def test_boxes_turn_with_the_character() -> None:
     assert other.volumes.sum() == pytest.approx(0.16, rel=0.05)
 
 
+def test_the_box_of_a_foot_stands_flat_on_the_ground() -> None:
+    # A foot whose bone slants down: 0.1 wide, 0.06 high, 0.25 long, standing on y = 0.
+    import trimesh
+
+    shape = trimesh.creation.box((0.1, 0.06, 0.25)).subdivide().subdivide()
+    vertices = np.asarray(shape.vertices) + [0.0, 0.03, 0.1]
+    skeleton = Skeleton(("ankle",), (-1,), np.array([[0.0, 0.08, 0.0]]), np.array([[0.0, 0.0, 0.2]]))
+    mesh = Mesh(vertices, np.asarray(shape.faces), np.ones_like(vertices))
+    cuboids = bone_cuboids(Character("foot", mesh, skeleton, np.ones((len(vertices), 1))))
+    corners = cuboids.corners[0] + skeleton.heads[0]
+    np.testing.assert_allclose(corners.min(axis=0), vertices.min(axis=0), atol=0.004)
+    np.testing.assert_allclose(corners.max(axis=0), vertices.max(axis=0), atol=0.004)
+    np.testing.assert_allclose(cuboids.axes[0].T @ cuboids.axes[0], np.eye(3), atol=1e-12)
+    assert np.linalg.det(cuboids.axes[0]) == pytest.approx(1)
+
+
 def test_an_open_mesh_keeps_most_of_its_volume_and_a_sheet_has_some() -> None:
     assert bone_cuboids(box_with_two_bones(drop_faces=8)).volumes.sum() == pytest.approx(0.16, rel=0.2)
     bar = box_with_two_bones()

@@ -18,7 +18,8 @@ class Cuboids:
     centers: Float[np.ndarray, "joints 3"]
     """Relative to the head [m]."""
     axes: Float[np.ndarray, "joints 3 3"]
-    """Columns are the box's right-handed axes; the third runs along the bone."""
+    """Columns are the box's right-handed axes; the third runs along the bone, or level below it where flesh stands on
+    the ground: the box of a foot must stand as flat as the foot."""
     half_sizes: Float[np.ndarray, "joints 3"]
     """Along the columns of `axes` [m], always positive."""
     volumes: Float[np.ndarray, "joints"]
@@ -57,6 +58,8 @@ def bone_cuboids(character: Character, *, trim: float = 0.01, columns: int = 48)
             along = float(bone @ axes[j][:, 2])
             low[2], high[2] = min(0.0, along), max(0.0, along)
         else:
+            if abs(float(points[mine, 1].min())) < 0.02 * size:
+                axes[j] = _level(axes[j])
             local = (points[mine] - skeleton.heads[j]) @ axes[j]
             low, high = _extent(local, area[mine] * weights[mine, j], trim)
         centers[j] = axes[j] @ ((low + high) / 2)
@@ -77,6 +80,20 @@ def _box_axes(skeleton: Skeleton) -> Float[np.ndarray, "joints 3 3"]:
     side = side - (side * bone).sum(axis=1, keepdims=True) * bone
     side = side / np.linalg.norm(side, axis=1, keepdims=True)
     return np.stack((side, np.cross(bone, side), bone), axis=2)
+
+
+def _level(axes: Float[np.ndarray, "3 3"]) -> Float[np.ndarray, "3 3"]:
+    """The same frame turned as little as makes one of its axes vertical: that one which is nearest to it."""
+    up = int(np.abs(axes[1]).argmax())
+    result = axes.copy()
+    result[:, up] = [0.0, np.sign(axes[1, up]), 0.0]
+    # Of the other two the one that is more level keeps its heading; the last follows for a right-handed frame.
+    kept, last = sorted(((up + 1) % 3, (up + 2) % 3), key=lambda k: abs(axes[1, k]))
+    result[:, kept] = axes[:, kept] * [1.0, 0.0, 1.0]
+    result[:, kept] /= np.linalg.norm(result[:, kept])
+    result[:, last] = 0.0
+    result[:, last] = np.cross(result[:, (last + 1) % 3], result[:, (last + 2) % 3])
+    return result
 
 
 def _extent(
