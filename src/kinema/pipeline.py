@@ -23,6 +23,7 @@ from kinema.distill.tempo import Tempo, choose_tempo
 from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
 from kinema.export.write import write
+from kinema.gait.plan import Body as GaitBody
 from kinema.motion import Motion, load_motion, save_motion
 from kinema.physics.track import Tracking, TrackResult, track
 from kinema.prior.nano.prior import NanoPrior
@@ -119,7 +120,10 @@ def read_tempo(config: Animate, prior: VideoPrior, body: Body) -> Tempo:
     """Pace from the words; a prior without a reader leaves that to nano's."""
     reader = prior if isinstance(prior, NanoPrior) else NanoPrior.load()
     reading = reader.read(config.prompt)
-    return choose_tempo(reading.motion, config.prompt, body.limbs, speed=config.speed, period=config.period)
+    stride = GaitBody.of(body.stage.rig, body.limbs).stride
+    return choose_tempo(
+        reading.motion, config.prompt, body.limbs, stride=stride, speed=config.speed, period=config.period
+    )
 
 
 def _prepare(config: Animate) -> tuple[Animate, Path]:

@@ -36,9 +36,19 @@ class Tempo:
 
 
 def choose_tempo(
-    motion: str, prompt: str, limbs: Limbs, *, speed: float | None = None, period: float | None = None
+    motion: str,
+    prompt: str,
+    limbs: Limbs,
+    *,
+    stride: float = 1.0,
+    speed: float | None = None,
+    period: float | None = None,
 ) -> Tempo:
-    """Natural pace of a motion for these legs, changed by words of haste or by given values [m/s], [s]."""
+    """Natural pace of a motion for these legs, changed by words of haste or by given values [m/s], [s].
+
+    Args:
+        stride: Share of an upright leg's stride that these legs can make (`gait.plan.Body.stride`).
+    """
     for name, value in (("speed", speed), ("period", period)):
         if value is not None and not (math.isfinite(value) and value >= 0):
             raise KinemaError(f"--{name} {value}: must be a number not below zero")
@@ -49,6 +59,6 @@ def choose_tempo(
         return Tempo(motion, 0.0, fps, (speed or 0.0) / fps, limbs.leg_length)
     # Speed grows faster than cadence: half of the haste goes into the stride.
     seconds = period or default_period(motion, limbs.leg_length) / math.sqrt(haste)
-    meters = speed if speed is not None else default_speed(motion, limbs.leg_length) * limbs.leg_length * haste
+    meters = speed if speed is not None else default_speed(motion, limbs.leg_length) * limbs.leg_length * stride * haste
     fps = CYCLE_FRAMES / seconds
     return Tempo(motion, CYCLE_FRAMES, fps, meters / fps, limbs.leg_length)

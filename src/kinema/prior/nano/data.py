@@ -84,7 +84,7 @@ class Actor:
             return make_motion(rig, self.limbs, name, frames=FRAMES, fps=FPS, event=event, rng=rng, body=self.body,
                                phase=float(rng.random()))  # fmt: skip
         period = float(rng.uniform(6.5, 11.5)) / FPS
-        stride = default_speed(name, leg) * default_period(name, leg)
+        stride = default_speed(name, leg) * default_period(name, leg) * self.body.stride
         return make_motion(
             rig,
             self.limbs,
