@@ -69,7 +69,7 @@ struct Region {
   uint32_t* start;
   const uint32_t* list;  // with room for look_ahead groups after the end
 
-  uint32_t blocks() const { return (blocks_x + strip - 1) / strip * strip * blocks_y; }
+  __attribute__((always_inline)) uint32_t blocks() const { return (blocks_x + strip - 1) / strip * strip * blocks_y; }
 };
 
 // Growing memory.

@@ -1,6 +1,9 @@
 """The native kernel and the torch twin against dense float64 autograd, and the laws of the image model."""
 
-import math
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 import torch
@@ -13,7 +16,7 @@ from kinema.errors import KinemaError
 from kinema.render.rasterize import covariances_from, rasterize
 
 _rasterizer = pytest.importorskip("kinema._rasterizer", reason="the native kernel was not built")
-from kinema.render._native import rasterize_native  # noqa: E402
+from kinema.render._native import available, rasterize_native  # noqa: E402
 
 SIZES = {  # standard deviations along the axes [m], for a camera at 2 m that sees about 1.5 m
     "plain": (0.05, 0.08, 0.12),
@@ -60,7 +63,7 @@ def worst(found: torch.Tensor, true: torch.Tensor) -> float:
 
 def compare(operands: tuple, width: int, height: int, *, render, image_bar: float, gradient_bar: float) -> None:
     frames = operands[0].shape[0]
-    cameras = camera(frames, width, height)
+    cameras = camera(frames, width, height, operands[0].dtype)
     leaves = [t.clone().requires_grad_() for t in (*operands, cameras.T_camera_world, cameras.focal_center_px)]
     doubles = [t.detach().double().requires_grad_() for t in leaves]
     *true, doubt = oracle(*doubles[:4], Cameras(*doubles[4:], width, height))
@@ -99,3 +102,181 @@ def test_native_is_the_dense_image_and_its_gradient(gaussians, channels, simd):
         image_bar=1e-5,
         gradient_bar=1e-4,
     )
+
+
+def test_native_is_the_dense_image_on_larger_clouds():
+    for seed, (frames, width, height, channels) in enumerate(((1, 150, 21, 3), (9, 33, 18, 2), (2, 41, 140, 6))):
+        rng = torch.Generator().manual_seed(seed)
+        n = 60
+        centers = 0.5 * torch.randn(frames, n, 3, generator=rng)
+        scales = 0.15 * torch.rand(frames, n, 3, generator=rng) ** 3 + 1e-3
+        covariances = covariances_from(scales, torch.randn(frames, n, 4, generator=rng))
+        opacities = torch.rand(frames, n, generator=rng)
+        features = torch.randn(frames, n, channels, generator=rng)
+        operands = (centers, covariances, opacities, features)
+        compare(operands, width, height, render=rasterize_native, image_bar=1e-5, gradient_bar=1e-4)
+
+
+@given(st.lists(gaussian, min_size=1, max_size=8), st.sampled_from((1, 3)))
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_twin_is_the_dense_image_and_its_gradient(gaussians, channels):
+    def twin(*operands):
+        image = rasterize(*operands, backend="torch")
+        return image.features, image.alpha, image.depth
+
+    operands = tuple(t.double() for t in scene(gaussians, 1, channels))
+    compare(operands, 19, 13, render=twin, image_bar=1e-10, gradient_bar=1e-8)
+
+
+def test_twin_gradient_is_the_finite_difference():
+    operands = tuple(
+        t.double() for t in scene([("plain", (0.1, 0.2, 0.0), 0.7, 1), ("sheet", (0, 0, 0.5), 0.9, 2)], 1, 2)
+    )
+    cameras = camera(1, 5, 4, torch.float64)
+
+    def render(*t):
+        image = rasterize(*t, cameras, backend="torch")
+        return image.features, image.alpha, image.depth
+
+    leaves = [t.requires_grad_() for t in operands]
+    # The step stays off the thresholds of alpha, where the image jumps.
+    assert torch.autograd.gradcheck(render, leaves, eps=1e-7, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("frames", "width", "height"), [(1, 150, 70), (9, 40, 24)])
+def test_native_is_bit_identical_over_runs_and_threads(frames, width, height):
+    rng = torch.Generator().manual_seed(3)
+    n = 400
+    leaves = [
+        0.5 * torch.randn(frames, n, 3, generator=rng),
+        covariances_from(0.05 * torch.rand(frames, n, 3, generator=rng), torch.randn(frames, n, 4, generator=rng)),
+        torch.rand(n, generator=rng),
+        torch.rand(n, 3, generator=rng),
+    ]
+    leaves = [t.requires_grad_() for t in leaves]
+    cameras = camera(frames, width, height)
+    before, results = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3, 2):
+            torch.set_num_threads(threads)
+            image = rasterize_native(*leaves, cameras)
+            gradients = torch.autograd.grad(image, leaves, [torch.ones_like(t) for t in image])
+            results.append([t.detach().clone() for t in (*image, *gradients)])
+    finally:
+        torch.set_num_threads(before)
+    for other in results[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(results[0], other, strict=True))
+
+
+def test_one_gaussian_in_closed_form():
+    # A round Gaussian on the axis: σ_px² = (f s / z)² + 0.3, alpha(d) = o exp(-d² / 2 σ_px²).
+    size, focal, z, s, o = 33, 40.0, 2.0, 0.1, 0.8
+    transform = torch.eye(3, 4)[None]
+    cameras = Cameras(transform, torch.tensor([[focal, focal, size / 2, size / 2]]), size, size)
+    image = rasterize(
+        torch.tensor([[[0.0, 0.0, z]]]), s**2 * torch.eye(3)[None, None], torch.tensor([o]), torch.ones(1, 1), cameras
+    )
+    d = torch.arange(size) + 0.5 - size / 2
+    variance = (focal * s / z) ** 2 + 0.3
+    # Off the axis the linearisation is still taken at the centre, so the image is the exact Gaussian.
+    alpha = o * torch.exp(-(d[:, None] ** 2 + d[None] ** 2) / (2 * variance))
+    alpha = torch.where(alpha < 1 / 255, 0, alpha)
+    torch.testing.assert_close(image.alpha[0], alpha, atol=1e-5, rtol=0)
+    torch.testing.assert_close(image.features[0, 0], alpha, atol=1e-5, rtol=0)
+    torch.testing.assert_close(image.depth[0], z * alpha, atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("backend", ["native", "torch"])
+def test_nothing_to_see(backend):
+    for frames, points in ((2, 0), (0, 4), (2, 4)):
+        centers = torch.full((frames, points, 3), 5.0, requires_grad=True)  # behind the cameras
+        covariances = 0.01 * torch.eye(3).expand(frames, points, 3, 3)
+        image = rasterize(
+            centers, covariances, torch.ones(points), torch.ones(points, 3), camera(frames, 9, 7), backend=backend
+        )
+        assert image.features.shape == (frames, 3, 7, 9)
+        for plane in (image.features, image.alpha, image.depth):
+            assert torch.equal(plane, torch.zeros_like(plane))
+        if backend == "native":
+            (gradient,) = torch.autograd.grad(image.features.sum(), centers)
+            assert torch.equal(gradient, torch.zeros_like(centers))
+
+
+@pytest.mark.parametrize("backend", ["native", "torch"])
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_nan_is_an_error(backend, which):
+    operands = list(scene([("plain", (0, 0, 0), 0.5, 0)], 2, 3))
+    operands[which] = operands[which].clone()
+    operands[which].flatten()[0] = float("nan")
+    with pytest.raises(KinemaError, match="NaN"):
+        rasterize(*operands, camera(2, 8, 8), backend=backend)
+
+
+def test_wrong_shapes_and_types_are_errors():
+    centers, covariances, opacities, features = scene([("plain", (0, 0, 0), 0.5, 0)] * 2, 2, 3)
+    from jaxtyping import TypeCheckError
+
+    wrong = (KinemaError, TypeCheckError)  # whichever looks first: the suite runs with checked annotations
+    with pytest.raises(wrong):
+        rasterize(centers, covariances[:, :1], opacities, features, camera(2, 8, 8))
+    with pytest.raises(wrong):
+        rasterize(centers, covariances, opacities, features, camera(3, 8, 8))
+    with pytest.raises(wrong):
+        rasterize(centers, covariances, opacities, features.double(), camera(2, 8, 8))
+    doubles = [t.double() for t in (centers, covariances, opacities, features)]
+    with pytest.raises(KinemaError, match="float32"):
+        rasterize(*doubles, camera(2, 8, 8, torch.float64), backend="native")
+    with pytest.raises(KinemaError, match="gsplat"):
+        rasterize(centers, covariances, opacities, features, camera(2, 8, 8), backend="gsplat")
+
+
+def test_auto_takes_the_twin_for_doubles_and_without_the_kernel(monkeypatch):
+    operands = scene([("plain", (0, 0, 0), 0.5, 0)], 1, 3)
+    native = rasterize(*operands, camera(1, 8, 8))
+    doubles = rasterize(*(t.double() for t in operands), camera(1, 8, 8, torch.float64))
+    torch.testing.assert_close(native.features.double(), doubles.features, atol=1e-5, rtol=0)
+    monkeypatch.setitem(sys.modules, "kinema._rasterizer", None)
+    available.cache_clear()
+    with pytest.warns(UserWarning, match="no native rasterizer"):
+        fallback = rasterize(*operands, camera(1, 8, 8))
+    available.cache_clear()
+    torch.testing.assert_close(native.features, fallback.features, atol=1e-5, rtol=0)
+
+
+def test_interrupt_ends_a_long_call():
+    code = """
+import torch
+from kinema.camera import Cameras
+from kinema.render.rasterize import rasterize
+n, frames = 2000, 1000
+torch.set_num_threads(2)
+centers = torch.rand(1, n, 3).expand(frames, -1, -1) - 0.5
+covariances = (0.5 ** 2 * torch.eye(3)).expand(frames, n, 3, 3)
+cameras = Cameras.orbit(torch.zeros(frames, 3), yaw_deg=0.0, elevation_deg=0.0, distance=2.0, fovy_deg=40.0,
+                        width=128, height=128)
+centers, covariances = centers.contiguous(), covariances.contiguous()
+print("ready", flush=True)
+try:
+    rasterize(centers, covariances, torch.full((n,), 0.005), torch.rand(n, 3), cameras)
+    print("finished", flush=True)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        assert child.stdout.readline() == "interrupted\n"
+        assert time.monotonic() - start < 10
+
+
+def test_covariances_have_the_squared_scales_as_eigenvalues():
+    rng = torch.Generator().manual_seed(0)
+    scales = torch.rand(5, 3, generator=rng, dtype=torch.float64) + 0.1
+    wxyz = torch.randn(5, 4, generator=rng, dtype=torch.float64)
+    # Σ = R diag(s²) Rᵀ
+    found = torch.linalg.eigvalsh(covariances_from(scales, wxyz))
+    torch.testing.assert_close(found, (scales**2).sort(-1).values)
+    assert torch.autograd.gradcheck(covariances_from, (scales.requires_grad_(), wxyz.requires_grad_()))

@@ -49,7 +49,7 @@ def rasterize_native(
 class _Rasterize(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
-        from kinema import _rasterizer
+        import kinema._rasterizer as _rasterizer
 
         *operands, width, height, keep, simd = arguments
         operands = [tensor.detach().contiguous() for tensor in operands]
@@ -69,7 +69,7 @@ class _Rasterize(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        from kinema import _rasterizer
+        import kinema._rasterizer as _rasterizer
 
         *operands, features, alpha, depth = ctx.saved_tensors
         incoming = [None if g is None else g.contiguous() for g in gradients]

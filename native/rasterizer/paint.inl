@@ -1,0 +1,221 @@
+// Compositing and its gradient: part of kernel.inl.
+
+// 2^x for -8 <= x <= 0 to 2e-6 relative: a polynomial for 2^(x/8), to be squared three times. Garbage outside.
+constexpr float EXP2_0 = 0.99999994f, EXP2_1 = 0.0866428465f, EXP2_2 = 0.00375273172f, EXP2_3 = 0.000107979518f,
+                EXP2_4 = 2.24468204e-06f, EXP2_5 = 2.87101258e-08f;
+
+// Pixels of a block in and out of row-major planes; the part outside of the image is zero or dropped.
+INLINE vf read_block(const float* plane, int width, int x, int y, int nx, int ny) {
+  plane += size_t(y) * width + x;
+  if (nx >= BW && ny >= BH) return read_rows(plane, width);
+  vf r = {};
+  for (int i = 0; i < W; ++i)
+    if (i % BW < nx && i / BW < ny) r[i] = plane[size_t(i / BW) * width + i % BW];
+  return r;
+}
+INLINE void write_block(float* plane, int width, int x, int y, int nx, int ny, vf v) {
+  plane += size_t(y) * width + x;
+  if (nx >= BW && ny >= BH) return write_rows(plane, width, v);
+  for (int i = 0; i < W; ++i)
+    if (i % BW < nx && i / BW < ny) plane[size_t(i / BW) * width + i % BW] = v[i];
+}
+
+// Gaussians are taken a few at a time: what does not depend on the transmittance is computed for all of them side by
+// side, so that the scheduler sees independent work.
+constexpr int G = group;
+// So many groups ahead records are fetched into the cache.
+constexpr int ahead = 6;
+
+// alpha (zero where it is skipped) of G Gaussians, and the value before it was clamped.
+INLINE void alphas(const Record* const r[G], vf px, vf py, vf alpha[G], vf raw[G], vf dx[G], vf dy[G]) {
+  vf u[G], v[G], e[G], p[G];
+  for (int j = 0; j < G; ++j) dx[j] = px - r[j]->mean_x;
+  for (int j = 0; j < G; ++j) dy[j] = py - r[j]->mean_y;
+  for (int j = 0; j < G; ++j) u[j] = r[j]->b * dy[j];
+  for (int j = 0; j < G; ++j) v[j] = r[j]->c * dy[j];
+  for (int j = 0; j < G; ++j) u[j] = r[j]->a * dx[j] + u[j];
+  for (int j = 0; j < G; ++j) e[j] = r[j]->log2_opacity - v[j] * v[j];
+  for (int j = 0; j < G; ++j) e[j] = e[j] - u[j] * u[j];
+  for (int j = 0; j < G; ++j) p[j] = EXP2_5 * e[j] + EXP2_4;
+  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_3;
+  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_2;
+  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_1;
+  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_0;
+  for (int j = 0; j < G; ++j) p[j] *= p[j];
+  for (int j = 0; j < G; ++j) p[j] *= p[j];
+  for (int j = 0; j < G; ++j) raw[j] = p[j] * p[j];
+  for (int j = 0; j < G; ++j) alpha[j] = keep_min(ge(e[j], splat(log2_alpha_min)), raw[j], splat(alpha_max));
+}
+
+// Composites a list over one block and returns how much of it mattered.
+INLINE uint32_t paint_block(const Region& region, int bx, int by, const uint32_t* at, uint32_t n, const Planes& out) {
+  const Record* const records = region.records;
+  const int x = region.x0 + bx * BW, y = region.y0 + by * BH;
+  const vf px = lane_x() + (x + 0.5f), py = lane_y() + (y + 0.5f);
+  // T runs on when a pixel is finished; as it never grows, comparing it tells that. T_end is what counted.
+  vf T = splat(1.0f), T_end = T, c[4] = {};
+  uint32_t i = 0;
+  while (i < n) {
+    const Record* r[G];
+    for (int j = 0; j < G; ++j) r[j] = records + at[i + j];
+    for (int j = 0; j < G; ++j) __builtin_prefetch(records + at[i + ahead * G + j]);
+    vf alpha[G], raw[G], dx[G], dy[G];
+    alphas(r, px, py, alpha, raw, dx, dy);
+    mask alive = {};
+    for (int j = 0; j < G; ++j) {
+      const vf after = T * (1.0f - alpha[j]);
+      alive = gt(after, splat(transmittance_min));
+      const vf weight = keep(alive, T * alpha[j]);
+      T_end = blend(alive, after, T_end);
+      T = after;
+      for (int m = 0; m < 4; ++m) c[m] += weight * r[j]->feature[m];
+    }
+    i += G;
+    if (!bits(alive)) break;
+  }
+  const int nx = region.x1 - x, ny = region.y1 - y;
+  for (int j = 0; j < 4; ++j)
+    if (out.channel[j]) write_block(out.channel[j], out.width, x, y, nx, ny, c[j]);
+  if (out.alpha) write_block(out.alpha, out.width, x, y, nx, ny, 1.0f - T_end);
+  return i;
+}
+
+size_t draw(const Region& region, const Planes& out, DrawScratch* scratch) {
+  const FlushDenormals flush;
+  const size_t pieces = cut_pieces(region, scratch);
+  uint32_t ends[region_blocks_max + 3];
+  size_t n = 0;
+  uint32_t k = 0;
+  for (uint32_t bx0 = 0; bx0 < region.blocks_x; bx0 += strip) {
+    const size_t in_strip = filter_strip(scratch, pieces, bx0);
+    const size_t room = in_strip + W;
+    uint32_t* rows = reserve(&scratch->rows, (region.blocks_y + 3) * room);
+    scatter_rows(*scratch, in_strip, region.blocks_y, rows, room, ends);
+    for (uint32_t by = 0; by < region.blocks_y; ++by) {
+      const uint32_t* row = rows + by * room;
+      const size_t in_row = ends[by] - by * room;
+      for (int l = 0; l < W; ++l) rows[by * room + in_row + l] = 0;
+      uint32_t* list = reserve(&scratch->list, n + strip * (in_row + group) + 2 * W + look_ahead * group);
+      for (uint32_t column = 0; column < strip; ++column) {
+        region.start[k++] = n;
+        if (bx0 + column >= region.blocks_x) continue;
+        size_t m = filter_block(row, in_row, column, list + n);
+        while (m % group) list[n + m++] = region.count;
+        n += paint_block(region, bx0 + column, by, list + n, m, out);
+      }
+    }
+  }
+  region.start[k] = n;
+  uint32_t* list = reserve(&scratch->list, n + look_ahead * group);
+  for (uint32_t j = 0; j < look_ahead * group; ++j) list[n + j] = region.count;
+  return n;
+}
+
+INLINE int block_column(const Region& region, uint32_t k) { return k / (strip * region.blocks_y) * strip + k % strip; }
+INLINE int block_row(const Region& region, uint32_t k) { return k / strip % region.blocks_y; }
+
+void redraw(const Region& region, const Planes& out) {
+  const FlushDenormals flush;
+  for (uint32_t k = 0; k < region.blocks(); ++k)
+    if (block_column(region, k) < int(region.blocks_x))
+      paint_block(region, block_column(region, k), block_row(region, k), region.list + region.start[k],
+                  region.start[k + 1] - region.start[k], out);
+}
+
+// Front to back with one number per pixel: S = sum over what is still to come of weight (feature . grad), minus
+// T_end dL/dalpha_image. Then dL/dalpha_i = T_i (feature_i . grad) - S_i / (1 - alpha_i).
+template <int C>
+INLINE void raster_backward_channels(const Region& region, const ConstPlanes& image, const ConstPlanes& grad,
+                                     Moments* out) {
+  const FlushDenormals flush;
+  const Record* const records = region.records;
+  const vf lx = lane_x() + 0.5f, ly = lane_y() + 0.5f;
+  // In a group of four lanes lie pixels of one row, or all of a 2x2 block.
+  constexpr int columns = W == 4 ? 2 : 4;
+  vf row;  // of a lane's group
+  for (int i = 0; i < W; ++i) row[i] = i / 4;
+  for (uint32_t k = 0; k < region.blocks(); ++k) {
+    const uint32_t n = region.start[k + 1] - region.start[k];
+    if (!n) continue;
+    const int x = region.x0 + block_column(region, k) * BW, y = region.y0 + block_row(region, k) * BH;
+    const int nx = region.x1 - x, ny = region.y1 - y;
+    const vf px = lx + float(x), py = ly + float(y);
+    vf g[C], S = {}, T = splat(1.0f);
+    alignas(64) float spread[C][4][W];  // the gradient of column p of a lane's group, at all lanes of the group
+    for (int c = 0; c < C; ++c) {
+      g[c] = grad.channel[c] ? read_block(grad.channel[c], grad.width, x, y, nx, ny) : vf{};
+      if (grad.channel[c]) S += g[c] * read_block(image.channel[c], image.width, x, y, nx, ny);
+      vf all[4] = {g[c], g[c], g[c], g[c]};
+      transpose4(all);
+      for (int p = 0; p < 4; ++p) store(spread[c][p], all[p]);
+    }
+    if (grad.alpha)
+      S -= (1.0f - read_block(image.alpha, image.width, x, y, nx, ny)) *
+           read_block(grad.alpha, grad.width, x, y, nx, ny);
+    const uint32_t* at = region.list + region.start[k];
+    for (uint32_t i = 0; i < n; i += G) {
+      const Record* r[G];
+      for (int j = 0; j < G; ++j) r[j] = records + at[i + j];
+      for (int j = 0; j < G; ++j) {
+        __builtin_prefetch(records + at[i + ahead * G + j]);
+        __builtin_prefetch(out + at[i + ahead * G + j], 1);
+      }
+      vf alpha[G], raw[G], dx[G], dy[G], dot[G], rest[G], inverse[G], u[G], w[G];
+      alphas(r, px, py, alpha, raw, dx, dy);
+      alignas(16) float first_dx[G], first_dy[G];
+      for (int j = 0; j < G; ++j) first_dx[j] = dx[j][0], first_dy[j] = dy[j][0];
+      for (int j = 0; j < G; ++j) dot[j] = g[0] * r[j]->feature[0];
+      for (int c = 1; c < C; ++c)
+        for (int j = 0; j < G; ++j) dot[j] += g[c] * r[j]->feature[c];
+      for (int j = 0; j < G; ++j) rest[j] = 1.0f - alpha[j];
+      for (int j = 0; j < G; ++j) inverse[j] = reciprocal(rest[j]);
+      for (int j = 0; j < G; ++j) {
+        const vf after = T * rest[j];
+        const mask alive = gt(after, splat(transmittance_min));
+        w[j] = keep(alive, T * alpha[j]);
+        S -= w[j] * dot[j];
+        u[j] = keep(both(alive, ge(splat(alpha_max), raw[j])), alpha[j] * (T * dot[j] - S * inverse[j]));
+        T = after;
+      }
+      // Sums over pixels, with d = pixel - mean. First over the four lanes of a group: after the transposition u[p] is
+      // pixel p of the group for the four Gaussians.
+      transpose4(u);
+      transpose4(w);
+      vf q[12];
+      const vf ax = repeat4(first_dx), ay = repeat4(first_dy);
+      if (columns == 4) {
+        const vf y_row = ay + row;
+        const vf s0 = (u[0] + u[1]) + (u[2] + u[3]), b1 = u[1] + 2.0f * u[2] + 3.0f * u[3];
+        const vf s1 = b1 + ax * s0, b2 = u[1] + 4.0f * u[2] + 9.0f * u[3];
+        q[0] = s0;
+        q[1] = s1;
+        q[2] = y_row * s0;
+        q[3] = b2 + ax * (b1 + s1);  // sum of (ax + p)^2 u
+        q[4] = y_row * s1;
+        q[5] = y_row * q[2];
+      } else {
+        const vf low = u[0] + u[1], high = u[2] + u[3], right = u[1] + u[3], ax1 = ax + 1.0f, ay1 = ay + 1.0f;
+        q[0] = low + high;
+        q[1] = ax * (u[0] + u[2]) + ax1 * right;
+        q[2] = ay * low + ay1 * high;
+        q[3] = ax * ax * (u[0] + u[2]) + ax1 * ax1 * right;
+        q[4] = ay * (ax * u[0] + ax1 * u[1]) + ay1 * (ax * u[2] + ax1 * u[3]);
+        q[5] = ay * ay * low + ay1 * ay1 * high;
+      }
+      for (int c = 0; c < C; ++c)
+        q[6 + c] = (w[0] * load(spread[c][0]) + w[1] * load(spread[c][1])) +
+                   (w[2] * load(spread[c][2]) + w[3] * load(spread[c][3]));
+      for (int j = 6 + C; j < 12; ++j) q[j] = vf{};
+      float* to[G];
+      for (int j = 0; j < G; ++j) to[j] = (float*)(out + at[i + j]);
+      scatter4(q, to);
+    }
+  }
+}
+
+void raster_backward(const Region& region, const ConstPlanes& image, const ConstPlanes& grad, Moments* out) {
+  if (grad.channel[3])
+    raster_backward_channels<4>(region, image, grad, out);
+  else
+    raster_backward_channels<3>(region, image, grad, out);
+}

@@ -1,0 +1,302 @@
+// Gaussians to the image plane and back: part of kernel.inl.
+
+// log2 of positive floats to 1e-7 of the larger of 1 and itself: exponent plus atanh series of the mantissa around 1.
+INLINE vf log2(vf x) {
+  const vi shifted = (vi)x - 0x3f3504f3;  // bits of sqrt(1/2)
+  const vi exponent = shifted >> 23;
+  const vf m = (vf)((shifted & 0x007fffff) + 0x3f3504f3);
+  const vf s = (m - 1.0f) / (m + 1.0f), s2 = s * s;
+  const vf series = 2.88539008f + s2 * (0.961796694f + s2 * (0.577078016f + s2 * (0.412198583f + s2 * 0.320598898f)));
+  return __builtin_convertvector(exponent, vf) + s * series;
+}
+
+// The 16 numbers of a point - covariance (9), centre (3), opacity, three features - from rows to columns and back.
+// Lane l is the point ids[l].
+#if KINEMA_WIDTH == 16 && defined(__AVX512F__)
+INLINE void read_points(const Points& p, const uint32_t* ids, vf* columns) {
+  const unsigned features = (0xe000u >> (3 - (p.channels < 3 ? p.channels : 3))) & 0xe000u;
+  for (int l = 0; l < W; ++l) {
+    const size_t i = ids[l];
+    __m512 row = _mm512_maskz_loadu_ps(0x01ff, p.covariances + 9 * i);
+    row = _mm512_mask_loadu_ps(row, 0x0e00, p.centers + 3 * i - 9);
+    row = _mm512_mask_loadu_ps(row, 0x1000, p.opacities + i - 12);
+    columns[l] = (vf)_mm512_mask_loadu_ps(row, features, p.features + p.channels * i - 13);
+  }
+  transpose(columns);
+}
+INLINE void write_points(const PointsGradient& p, int channels, const uint32_t* ids, int n, vf* columns) {
+  const unsigned features = (0xe000u >> (3 - (channels < 3 ? channels : 3))) & 0xe000u;
+  transpose(columns);
+  for (int l = 0; l < n; ++l) {
+    const size_t i = ids[l];
+    const __m512 row = (__m512)columns[l];
+    _mm512_mask_storeu_ps(p.covariances + 9 * i, 0x01ff, row);
+    _mm512_mask_storeu_ps(p.centers + 3 * i - 9, 0x0e00, row);
+    _mm512_mask_storeu_ps(p.opacities + i - 12, 0x1000, row);
+    _mm512_mask_storeu_ps(p.features + channels * i - 13, features, row);
+  }
+}
+#else
+INLINE void read_points(const Points& p, const uint32_t* ids, vf* columns) {
+  float t[16][W] = {};
+  for (int l = 0; l < W; ++l) {
+    const size_t i = ids[l];
+    for (int j = 0; j < 9; ++j) t[j][l] = p.covariances[9 * i + j];
+    for (int j = 0; j < 3; ++j) t[9 + j][l] = p.centers[3 * i + j];
+    t[12][l] = p.opacities[i];
+    for (int j = 0; j < 3 && j < p.channels; ++j) t[13 + j][l] = p.features[p.channels * i + j];
+  }
+  for (int j = 0; j < 16; ++j) columns[j] = load(t[j]);
+}
+INLINE void write_points(const PointsGradient& p, int channels, const uint32_t* ids, int n, vf* columns) {
+  float t[16][W];
+  for (int j = 0; j < 16; ++j) store(t[j], columns[j]);
+  for (int l = 0; l < n; ++l) {
+    const size_t i = ids[l];
+    for (int j = 0; j < 9; ++j) p.covariances[9 * i + j] = t[j][l];
+    for (int j = 0; j < 3; ++j) p.centers[3 * i + j] = t[9 + j][l];
+    p.opacities[i] = t[12][l];
+    for (int j = 0; j < 3 && j < channels; ++j) p.features[channels * i + j] = t[13 + j][l];
+  }
+}
+#endif
+
+// Camera coordinates and the linear map M = J R of a batch; shared by both directions.
+struct Projected {
+  vd x, y, z, iz, slope_x, slope_y, gx, gy, M0[3], M1[3], p, q, r;
+  vl free_x, free_y;  // where the slope was not clamped
+};
+
+INLINE Projected project_batch(const Camera& k, const vd c[3], const vd S[6]) {
+  Projected o;
+  o.x = k.R[0] * c[0] + k.R[1] * c[1] + k.R[2] * c[2] + k.t[0];
+  o.y = k.R[3] * c[0] + k.R[4] * c[1] + k.R[5] * c[2] + k.t[1];
+  o.z = k.R[6] * c[0] + k.R[7] * c[1] + k.R[8] * c[2] + k.t[2];
+  o.iz = 1.0 / o.z;
+  const double low_x = (-k.cx - margin * k.width) / k.fx, high_x = ((1 + margin) * k.width - k.cx) / k.fx;
+  const double low_y = (-k.cy - margin * k.height) / k.fy, high_y = ((1 + margin) * k.height - k.cy) / k.fy;
+  const vd sx = o.x * o.iz, sy = o.y * o.iz;
+  o.slope_x = min_d(max_d(sx, splat_d(low_x)), splat_d(high_x));
+  o.slope_y = min_d(max_d(sy, splat_d(low_y)), splat_d(high_y));
+  o.free_x = o.slope_x == sx;
+  o.free_y = o.slope_y == sy;
+  o.gx = k.fx * o.iz;
+  o.gy = k.fy * o.iz;
+  for (int j = 0; j < 3; ++j) {
+    o.M0[j] = o.gx * (k.R[j] - o.slope_x * k.R[6 + j]);
+    o.M1[j] = o.gy * (k.R[3 + j] - o.slope_y * k.R[6 + j]);
+  }
+  const vd a0 = S[0] * o.M0[0] + S[1] * o.M0[1] + S[2] * o.M0[2];
+  const vd a1 = S[1] * o.M0[0] + S[3] * o.M0[1] + S[4] * o.M0[2];
+  const vd a2 = S[2] * o.M0[0] + S[4] * o.M0[1] + S[5] * o.M0[2];
+  const vd b0 = S[0] * o.M1[0] + S[1] * o.M1[1] + S[2] * o.M1[2];
+  const vd b1 = S[1] * o.M1[0] + S[3] * o.M1[1] + S[4] * o.M1[2];
+  const vd b2 = S[2] * o.M1[0] + S[4] * o.M1[1] + S[5] * o.M1[2];
+  o.p = a0 * o.M0[0] + a1 * o.M0[1] + a2 * o.M0[2] + blur_px2;
+  o.q = a0 * o.M1[0] + a1 * o.M1[1] + a2 * o.M1[2];
+  o.r = b0 * o.M1[0] + b1 * o.M1[1] + b2 * o.M1[2] + blur_px2;
+  return o;
+}
+
+// Centre and the six unique entries of the symmetric part of the covariance.
+INLINE void widen_points(const float columns[16][W], vd c[3], vd S[6]) {
+  for (int j = 0; j < 3; ++j) c[j] = widen(columns[9 + j]);
+  S[0] = widen(columns[0]);
+  S[1] = 0.5 * (widen(columns[1]) + widen(columns[3]));
+  S[2] = 0.5 * (widen(columns[2]) + widen(columns[6]));
+  S[3] = widen(columns[4]);
+  S[4] = 0.5 * (widen(columns[5]) + widen(columns[7]));
+  S[5] = widen(columns[8]);
+}
+
+uint32_t project(const Camera& k, const Points& points, const Visible& out, int* bad) {
+  const float last_x = float((k.width + BW - 1) / BW - 1), last_y = float((k.height + BH - 1) / BH - 1);
+  uint32_t count = 0;
+  vf not_finite = {};
+  for (uint32_t first = 0; first < points.count; first += W) {
+    uint32_t here[W];
+    for (int l = 0; l < W; ++l) here[l] = first + l < points.count ? first + l : points.count - 1;
+    vf columns[16];
+    read_points(points, here, columns);
+    alignas(64) float in[16][W];
+    for (int j = 0; j < 16; ++j) {
+      not_finite += columns[j] * 0.0f;  // NaN unless finite
+      store(in[j], columns[j]);
+    }
+    // In double: the determinant of a needle's image is a difference of nearly equal numbers.
+    vd center[3], S[6];
+    widen_points(in, center, S);
+    const Projected g = project_batch(k, center, S);
+    const vd scale = half_log2_e / (g.p * g.r - g.q * g.q);
+    const vf mx = narrow(g.gx * g.x + k.cx), my = narrow(g.gy * g.y + k.cy), z = narrow(g.z), p = narrow(g.p),
+             q = narrow(g.q), r = narrow(g.r), A = narrow(g.r * scale), B = narrow(-(g.q * scale));
+    const vf o = columns[12];
+    const mask bright = ge(o, splat(1.0f / 255));
+    const vf log2_o = log2(blend(bright, o, splat(1.0f)));
+    const vf reach = (log2_o - log2_alpha_min) * float(1.0 / half_log2_e);
+    const vf hx = sqrt(reach * p) * 1.000001f + 1e-4f, hy = sqrt(reach * r) * 1.000001f + 1e-4f;
+    const vf a = sqrt(A);
+    // The first pixel inside is floor(mean - half + 1/2), the last floor(mean + half - 1/2).
+    const vf x0 = mx - hx + 0.5f, x1 = mx + hx - 0.5f, y0 = my - hy + 0.5f, y1 = my + hy - 0.5f;
+    mask seen = both(both(bright, ge(z, splat(float(near_plane)))), both(gt(A, vf{}), gt(r, vf{})));
+    seen = both(seen, both(both(ge(x1, vf{}), gt(splat(float(k.width)), x0)),
+                           both(ge(y1, vf{}), gt(splat(float(k.height)), y0))));
+    const vi bx0 = __builtin_convertvector(min(max(x0, vf{}) * (1.0f / BW), splat(last_x)), vi);
+    const vi bx1 = __builtin_convertvector(min(max(x1, vf{}) * (1.0f / BW), splat(last_x)), vi);
+    const vi by0 = __builtin_convertvector(min(max(y0, vf{}) * (1.0f / BH), splat(last_y)), vi);
+    const vi by1 = __builtin_convertvector(min(max(y1, vf{}) * (1.0f / BH), splat(last_y)), vi);
+    const vf b = B / a, c = sqrt(float(half_log2_e) / r), slope_yx = q / p, slope_xy = q / r;
+    unsigned set = bits(seen);
+    if (points.count - first < W) set &= (1u << (points.count - first)) - 1;
+    // The least of (a dx + b dy)^2 + (c dy)^2 over a block lies on one of the two edges that face the mean.
+    const vf fx0 = __builtin_convertvector(bx0, vf), fx1 = __builtin_convertvector(bx1, vf);
+    const vf fy0 = __builtin_convertvector(by0, vf), fy1 = __builtin_convertvector(by1, vf);
+    const vf limit = (log2_o - log2_alpha_min) + 1e-4f, zero = {};
+    vi touched = {};
+    for (int row = 0; row < 4; ++row) {
+      const mask row_in = ge(fy1, fy0 + float(row));
+      if (!(bits(row_in) & set)) break;
+      const vf ly = (fy0 + float(row)) * float(BH) + (0.5f - my), hy = ly + float(BH - 1);
+      const vf ny = min(max(zero, ly), hy), x_at = ny * slope_xy, bny = b * ny, cny = c * ny, cny2 = cny * cny;
+      for (int col = 0; col < 4; ++col) {
+        const mask col_in = ge(fx1, fx0 + float(col));
+        if (!(bits(col_in) & set)) break;
+        const vf lx = (fx0 + float(col)) * float(BW) + (0.5f - mx), hx = lx + float(BW - 1);
+        const vf nx = min(max(zero, lx), hx);
+        const vf ey = min(max(nx * slope_yx, ly), hy), ex = min(max(x_at, lx), hx);
+        const vf u1 = a * nx + b * ey, v1 = c * ey, u2 = a * ex + bny;
+        const vf least = min(u1 * u1 + v1 * v1, u2 * u2 + cny2);
+        touched = set_bit(touched, both(both(row_in, col_in), ge(limit, least)), 1 << (4 * row + col));
+      }
+    }
+    const mask small = both(ge(fx0 + 3.0f, fx1), ge(fy0 + 3.0f, fy1));
+    touched = (vi)keep(small, (vf)touched);
+    const mask chosen = from_bits(set);
+    append(out.ids + count, chosen, lane_index() + int(first));
+    append(out.depths + count, chosen, (vi)z);
+    append(out.footprints + count, chosen, touched);
+    append(out.corners + count, chosen, bx0 | by0 << 16);
+    // Records are rows: transposed, and stored one after the other where visible.
+    uint32_t to[W];
+    for (int l = 0; l < W; ++l) {
+      to[l] = count;
+      count += set >> l & 1;
+    }
+    vi index;
+    memcpy(&index, to, sizeof index);
+    const vf record[16] = {mx,          my,          a,           b, c,                     log2_o,
+                           columns[13], columns[14], columns[15], z, (vf)(bx0 | bx1 << 16), (vf)(by0 | by1 << 16),
+                           (vf)index,   slope_yx,    slope_xy,    z};
+    for (int j = 0; j < 16; j += W) {
+      vf part[W];
+      for (int l = 0; l < W; ++l) part[l] = record[j + l];
+      transpose(part);
+      for (int l = 0; l < W; ++l) store((float*)(out.records + to[l]) + j, part[l]);
+    }
+  }
+  for (int l = 0; l < W; ++l) *bad |= not_finite[l] != 0.0f;
+  return count;
+}
+
+struct Gradients {
+  vd center[3], covariance[6], opacity, R[9], t[3], fx, fy, cx, cy;
+};
+
+INLINE Gradients project_backward_lanes(const Camera& k, const vd c[3], const vd S[6], vd o, const vd m[6], vd grad_z) {
+  const Projected g = project_batch(k, c, S);
+  // Q = inverse of the image covariance; dL/dmean = Q m1, dL/dcov = Q m2 Q / 2.
+  const vd idet = 1.0 / (g.p * g.r - g.q * g.q);
+  const vd A = g.r * idet, B = -g.q * idet, C = g.p * idet;
+  const vd vx = A * m[1] + B * m[2], vy = B * m[1] + C * m[2];
+  const vd h0 = A * m[3] + B * m[4], h1 = A * m[4] + B * m[5], h2 = B * m[3] + C * m[4], h3 = B * m[4] + C * m[5];
+  const vd G0 = 0.5 * (h0 * A + h1 * B), G1 = 0.5 * (h0 * B + h1 * C), G2 = 0.5 * (h2 * B + h3 * C);
+  Gradients r;
+  r.opacity = m[0] / o;
+  vd n0[3], n1[3];  // G M
+  for (int j = 0; j < 3; ++j) {
+    n0[j] = G0 * g.M0[j] + G1 * g.M1[j];
+    n1[j] = G1 * g.M0[j] + G2 * g.M1[j];
+  }
+  const int at[6][2] = {{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}};
+  for (int e = 0; e < 6; ++e)
+    r.covariance[e] = g.M0[at[e][0]] * n0[at[e][1]] + g.M1[at[e][0]] * n1[at[e][1]];
+  // dL/dM = 2 G M Sigma, and M rows are gx (R0 - slope_x R2), gy (R1 - slope_y R2).
+  const vd w0[3] = {2.0 * (n0[0] * S[0] + n0[1] * S[1] + n0[2] * S[2]), 2.0 * (n0[0] * S[1] + n0[1] * S[3] + n0[2] * S[4]),
+                    2.0 * (n0[0] * S[2] + n0[1] * S[4] + n0[2] * S[5])};
+  const vd w1[3] = {2.0 * (n1[0] * S[0] + n1[1] * S[1] + n1[2] * S[2]), 2.0 * (n1[0] * S[1] + n1[1] * S[3] + n1[2] * S[4]),
+                    2.0 * (n1[0] * S[2] + n1[1] * S[4] + n1[2] * S[5])};
+  vd to_gx = splat_d(0.0), to_gy = to_gx, to_sx = to_gx, to_sy = to_gx;
+  for (int j = 0; j < 3; ++j) {
+    to_gx += w0[j] * (k.R[j] - g.slope_x * k.R[6 + j]);
+    to_gy += w1[j] * (k.R[3 + j] - g.slope_y * k.R[6 + j]);
+    to_sx -= w0[j] * g.gx * k.R[6 + j];
+    to_sy -= w1[j] * g.gy * k.R[6 + j];
+    r.R[j] = g.gx * w0[j];
+    r.R[3 + j] = g.gy * w1[j];
+    r.R[6 + j] = -(g.slope_x * r.R[j] + g.slope_y * r.R[3 + j]);
+  }
+  const vd sx = g.x * g.iz, sy = g.y * g.iz;
+  const vd free_sx = keep_d(g.free_x, to_sx), free_sy = keep_d(g.free_y, to_sy);
+  // mean = (fx x / z + cx, fy y / z + cy)
+  const vd along_x = k.fx * vx + free_sx, along_y = k.fy * vy + free_sy;
+  const vd px = along_x * g.iz, py = along_y * g.iz;
+  const vd pz = grad_z - g.iz * (along_x * sx + along_y * sy + to_gx * g.gx + to_gy * g.gy);
+  for (int j = 0; j < 3; ++j) {
+    r.center[j] = k.R[j] * px + k.R[3 + j] * py + k.R[6 + j] * pz;
+    r.R[j] += px * c[j];
+    r.R[3 + j] += py * c[j];
+    r.R[6 + j] += pz * c[j];
+  }
+  r.t[0] = px, r.t[1] = py, r.t[2] = pz;
+  // A clamped slope is (edge - cx) / fx.
+  const vd held_x = (to_sx - free_sx) * (-1.0 / k.fx), held_y = (to_sy - free_sy) * (-1.0 / k.fy);
+  r.fx = vx * sx + to_gx * g.iz + held_x * g.slope_x;
+  r.fy = vy * sy + to_gy * g.iz + held_y * g.slope_y;
+  r.cx = vx + held_x;
+  r.cy = vy + held_y;
+  return r;
+}
+
+void project_backward(const Camera& k, const Points& points, const uint32_t* ids, uint32_t count,
+                      const Moments* moments, int with_depth, const PointsGradient& out) {
+  vd sums[16];
+  for (vd& s : sums) s = splat_d(0.0);
+  for (uint32_t first = 0; first < count; first += W) {
+    const int n = count - first < W ? count - first : W;
+    uint32_t here[W];
+    for (int l = 0; l < W; ++l) here[l] = ids[first + (l < n ? l : n - 1)];
+    vf columns[16];
+    alignas(64) float in[16][W], sum[16][W];
+    read_points(points, here, columns);
+    for (int j = 0; j < 16; ++j) store(in[j], columns[j]);
+    for (int j = 0; j < 12; j += W) {
+      vf part[W];
+      for (int l = 0; l < W; ++l) part[l] = l < n ? load((const float*)(moments + first + l) + j) : vf{};
+      transpose(part);
+      for (int l = 0; l < W && j + l < 16; ++l) store(sum[j + l], part[l]);
+    }
+    vd c[3], S[6], m[6];
+    widen_points(in, c, S);
+    for (int j = 0; j < 6; ++j) m[j] = widen(sum[j]);
+    const Gradients r = project_backward_lanes(k, c, S, widen(in[12]), m, with_depth ? widen(sum[9]) : splat_d(0.0));
+    const int unique[9] = {0, 1, 2, 1, 3, 4, 2, 4, 5};
+    vf covariance[6];
+    for (int j = 0; j < 6; ++j) covariance[j] = narrow(r.covariance[j]);
+    for (int j = 0; j < 9; ++j) columns[j] = covariance[unique[j]];
+    for (int j = 0; j < 3; ++j) columns[9 + j] = narrow(r.center[j]);
+    columns[12] = narrow(r.opacity);
+    for (int j = 13; j < 16; ++j) columns[j] = load(sum[j - 7]);
+    if (out.camera) {
+      for (int j = 0; j < 9; ++j) sums[j] += r.R[j];
+      for (int j = 0; j < 3; ++j) sums[9 + j] += r.t[j];
+      sums[12] += r.fx, sums[13] += r.fy, sums[14] += r.cx, sums[15] += r.cy;
+    }
+    write_points(out, points.channels, here, n, columns);
+  }
+  if (out.camera)
+    for (int j = 0; j < 16; ++j) {
+      double s = 0;
+      for (int l = 0; l < D; ++l) s += sums[j].a[l] + sums[j].b[l];
+      out.camera[j] = s;
+    }
+}
