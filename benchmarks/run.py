@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable
 
 import bone_heat
+import embed
 import raster
 import splat
 import torch
@@ -12,6 +13,7 @@ import torch
 # Each benchmark yields (metric, value) pairs; heavy imports belong inside of it.
 BENCHMARKS: dict[str, Callable[[], Iterable[tuple[str, float]]]] = {
     "bone_heat": bone_heat.run,
+    "embed": embed.run,
     "raster": raster.run,
     "splat": splat.run,
 }
