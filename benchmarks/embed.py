@@ -3,8 +3,8 @@
 Each built-in creature is rigged anew from its mesh alone, with a template made without its species; tails, whose
 number of joints differs, and ears are left out. `cpu` is the processor's time per creature in seconds, without weights.
 
-Where the reference meshes lie beside the checkout: hips, legs and arms of Pinocchio's test human against the joints that
-the original program embeds, and head and legs of a modelled fox against its artist's.
+Where the reference meshes lie beside the checkout: hips, legs and arms of Pinocchio's test human against the joints
+that the original program embeds, and head and legs of a modelled fox against its artist's.
 """
 
 import os
