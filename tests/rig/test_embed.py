@@ -30,7 +30,7 @@ def percent_off(skeleton: Skeleton, known: dict[str, np.ndarray], mesh: Mesh) ->
     [
         ("biped", "human", 2.5),
         ("quadruped", "fox", 3.0),
-        ("quadruped", "horse", 4.5),
+        pytest.param("quadruped", "horse", 4.5, marks=pytest.mark.slow),
         pytest.param("biped", "robot", 4.5, marks=pytest.mark.slow),
         pytest.param("quadruped", "elephant", 6.0, marks=pytest.mark.slow),
         pytest.param("quadruped", "giraffe", 5.5, marks=pytest.mark.slow),
