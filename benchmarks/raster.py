@@ -2,7 +2,7 @@
 
 Metrics are CPU milliseconds summed over threads (the least of several rounds, the variants taking turns), forward and
 backward with all gradients but the cameras', for all frames of one call. The clouds are balls of random Gaussians whose
-widths were chosen so that `pairs_per_gaussian`, the number of pixels with alpha >= 1/255 that a Gaussian has on average,
+widths were chosen so that `pairs_per_gaussian`, the number of pixels with alpha >= 1/255 a Gaussian has on average,
 is about 55, 71, 106 and 125.
 """
 
@@ -89,7 +89,7 @@ def measure(renders: dict[str, Callable], case: Case, rounds: int) -> dict[str, 
     """CPU milliseconds forward and backward of each renderer."""
     operands, cameras = build(case)
     leaves = [t.clone().requires_grad_() for t in operands]
-    best = {name: (math.inf, math.inf) for name in renders}
+    best = dict.fromkeys(renders, (math.inf, math.inf))
     rng = torch.Generator().manual_seed(1)
     v = torch.randn(case.frames, 3, case.size, case.size, generator=rng)
     va = torch.randn(case.frames, case.size, case.size, generator=rng)

@@ -90,12 +90,13 @@ def build(name: str, placement: Placement, **size: int | None) -> tuple[Any, nn.
         from kinema.prior.unet import UNetPrior
 
         with _waiting(placement):
-            vae = AutoencoderKL(
-                block_out_channels=(128, 256, 512, 512),
-                down_block_types=("DownEncoderBlock2D",) * 4,
-                up_block_types=("UpDecoderBlock2D",) * 4,
-                layers_per_block=2,
-            )
+            # Unpacked, because the constructor's annotations allow for one block only.
+            blocks = {
+                "block_out_channels": (128, 256, 512, 512),
+                "down_block_types": ("DownEncoderBlock2D",) * 4,
+                "up_block_types": ("UpDecoderBlock2D",) * 4,
+            }
+            vae = AutoencoderKL(**blocks, layers_per_block=2)
             denoiser = UNet3DConditionModel(sample_size=32)
         prior = UNetPrior(denoiser, vae, [0.5], **common)
         prior.texts.update(_texts(77, 1024, placement))
