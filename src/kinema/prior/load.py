@@ -44,6 +44,7 @@ def load_video_model(
     frames: int | None = None,
     height: int | None = None,
     width: int | None = None,
+    tiny_encoder: str | Path | None = None,
 ) -> VideoPrior:
     """A video model through diffusers.
 
@@ -59,6 +60,7 @@ def load_video_model(
         frames: frames per video; by default what the model was trained with, as for height and width.
         height: rows of a frame.
         width: columns of a frame.
+        tiny_encoder: TAEHV-style weights (.safetensors) that encode in place of the VAE.
     """
     if name not in MODELS:
         raise KinemaError(f"--prior {name}: unknown; known are nano, {', '.join(MODELS)}")
@@ -73,6 +75,15 @@ def load_video_model(
     where = Path(folder) if folder is not None else _from_hub(name, repository)
     if not where.is_dir():
         raise KinemaError(f"{where}: no such folder; --prior {name} needs a checkpoint in diffusers' layout")
+    prior = _load(kind, where, placement, size)
+    if tiny_encoder is None:
+        return prior
+    from kinema.prior.tiny_encoder import with_tiny_encoder
+
+    return with_tiny_encoder(prior, Path(tiny_encoder), device=device, dtype=dtype)
+
+
+def _load(kind: Kind, where: Path, placement: Placement, size: dict[str, int | None]) -> VideoPrior:
     if kind == "cogvideox":
         from kinema.prior.cogvideox import CogVideoXPrior
 

@@ -20,22 +20,22 @@ from kinema.prior.protocol import Shot, guided_estimate
 from kinema.prior.quantize import Int8Linear, Nf4Linear
 
 GIB = 2**30
+CARDS = (40, 24, 12, 8)
+"""Sizes of GPUs that a report speaks of [GB]."""
 USABLE = 0.92
 """Share of a card that a job may plan with; CUDA's context, cuDNN's workspaces and fragmentation take the rest."""
 
 DEVICE, HOST = "cpu", "meta"
 
 LADDER: dict[str, Placement] = {
-    "no checkpoints": Placement(checkpointing=False),
-    "bf16": Placement(),
-    "int8": Placement(quantize="int8"),
-    "bf16, tiles": Placement(tiling=True),
-    "int8, tiles": Placement(quantize="int8", tiling=True),
-    "bf16, offload": Placement(offload=True),
-    "bf16, offload, tiles": Placement(offload=True, tiling=True),
-    "nf4, offload, tiles": Placement(offload=True, tiling=True, quantize="nf4"),
+    "no checkpoints": Placement(dtype=torch.bfloat16, checkpointing=False),
+    "bf16": Placement(dtype=torch.bfloat16),
+    "int8": Placement(dtype=torch.bfloat16, quantize="int8"),
+    "bf16, offload": Placement(dtype=torch.bfloat16, offload=True),
+    "bf16, offload, tiles": Placement(dtype=torch.bfloat16, offload=True, tiling=True),
+    "nf4, offload, tiles": Placement(dtype=torch.bfloat16, offload=True, tiling=True, quantize="nf4"),
 }
-"""Settings from the fastest to the smallest."""
+"""Settings from the fastest to the smallest; the last ones also need the least host memory."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,40 @@ class MemoryEstimate:
         return f"{self.setting}: peak {self.peak / GIB:.1f} GiB ({stages}), host {self.host / GIB:.1f} GiB"
 
 
+@dataclass(frozen=True)
+class MemoryReport:
+    """Estimates of one job, from the fastest setting to the smallest."""
+
+    estimates: tuple[MemoryEstimate, ...]
+
+    def setting_for(self, gigabytes: float) -> str | None:
+        """The fastest setting that fits a card."""
+        return next((estimate.setting for estimate in self.estimates if estimate.fits(gigabytes)), None)
+
+    def lines(self) -> list[str]:
+        """For people."""
+        job = self.estimates[0]
+        size = ", ".join(f"{part} {count / 1e9:.2f}" for part, count in job.parameters.items())
+        fits = ", ".join(f"{card} GB: {self.setting_for(card) or 'none of these'}" for card in CARDS)
+        return [
+            f"{job.prior}, {job.frames} frames of {job.width} x {job.height}, billions of parameters: {size}",
+            *(estimate.line() for estimate in self.estimates),
+            f"fastest setting for a card of {fits}",
+        ]
+
+
+def memory_report(
+    prior: str,
+    *,
+    frames: int | None = None,
+    height: int | None = None,
+    width: int | None = None,
+    settings: dict[str, Placement] = LADDER,
+) -> MemoryReport:
+    """The ladder for one job; takes some ten seconds per setting."""
+    return MemoryReport(tuple(memory_ladder(prior, frames=frames, height=height, width=width, settings=settings)))
+
+
 def memory_ladder(
     prior: str,
     *,
@@ -105,12 +139,12 @@ def estimate_memory(
 
     needs_diffusers(prior)
     placement = replace(placement or Placement(), device=DEVICE, host=HOST)
+    text = text_parameters(prior) * placement.dtype.itemsize
     with FakeTensorMode(), Storages() as storages:
         model, denoiser = build(prior, placement, frames=frames, height=height, width=width)
         storages.highest = dict(storages.live)
         storages.reset_peak()
         weights = storages.live[DEVICE]
-        text = text_parameters(prior) * placement.dtype.itemsize
         video = torch.empty(model.frames, 3, model.height, model.width, requires_grad=True)
         shot = Shot(reference=torch.empty(model.frames, 3, model.height, model.width))
         latents = model.encode(video, shot)
