@@ -69,6 +69,8 @@ class Rig:
     """OBJ, PLY, STL, OFF, GLB ..."""
     out: Out
     """GLB, FBX, USD ..."""
+    body: Literal["biped", "quadruped"] | None = None
+    """Plan of the skeleton that is put into a mesh when neither the file nor --skeleton has one; found if not given."""
     reading: Read = Reading()
 
 
@@ -234,12 +236,11 @@ def _rig(command: Rig) -> None:
     from kinema.asset.load import load
     from kinema.export.write import write
     from kinema.rig.bone_heat import rig_character
+    from kinema.rig.embed import auto_rig
 
-    if command.reading.skeleton is None:
-        raise KinemaError(f"{command.file}: give the joints with --skeleton FILE")
     character = load(command.file, **asdict(command.reading))
-    assert character.skeleton is not None
-    write(command.out, rig_character(character, character.skeleton))
+    skeleton = character.skeleton
+    write(command.out, rig_character(character, skeleton) if skeleton else auto_rig(character, command.body))
     print(command.out)
 
 
