@@ -194,6 +194,13 @@ def test_bones_may_be_points_and_one_bone_takes_all() -> None:
         bone_heat(mesh, STARTS[:0], ENDS[:0])
 
 
+def test_meshes_without_extent_get_weights_and_those_without_vertices_an_error() -> None:
+    dot = Mesh(np.zeros((3, 3)), np.array([[0, 1, 2]]), np.ones((3, 3)))
+    np.testing.assert_allclose(bone_heat(dot, STARTS, ENDS).sum(axis=1), 1)
+    with pytest.raises(KinemaError, match="no vertices"):
+        bone_heat(Mesh(np.zeros((0, 3)), np.zeros((0, 3), int), np.zeros((0, 3))), STARTS, ENDS)
+
+
 def test_a_vertex_that_is_not_finite_is_named() -> None:
     mesh = bar()
     vertices = mesh.vertices.copy()

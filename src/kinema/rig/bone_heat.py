@@ -100,6 +100,8 @@ def bone_heat(
     """
     if len(starts) == 0:
         raise KinemaError("bone heat needs at least one bone")
+    if len(mesh.vertices) == 0:
+        raise KinemaError("bone heat needs a mesh; this one has no vertices")
     if not np.isfinite(mesh.vertices).all():
         bad = int((~np.isfinite(mesh.vertices)).any(axis=1).argmax())
         raise KinemaError(f"vertex {bad} of the mesh is not finite: {mesh.vertices[bad].tolist()}")
@@ -264,7 +266,7 @@ def _spread(
     stiffness, areas = laplacian(mesh)
     size = max(float(np.ptp(mesh.vertices, axis=0).max()), 1e-300)
     # The system is scale-free: S has no unit and M / d² neither. The floor is for vertices that lie on a bone.
-    heat = HEAT / np.maximum(distances, 1e-7 * size) ** 2
+    heat = HEAT / np.maximum(distances, max(1e-7 * size, 1e-100)) ** 2
     total = areas * np.bincount(vertices, heat, minlength=len(mesh.vertices))
     right = np.zeros((len(mesh.vertices), bone_count))
     # Each of several equally near bones gets the whole heat, as in Pinocchio; normalising shares it out.
