@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_unflatten
 from torch.utils.checkpoint import checkpoint
 
 from kinema.errors import KinemaError
@@ -181,18 +182,32 @@ class CheckpointedEncoder(nn.Module):
         self.encoder, self.caches_on = encoder, caches_on
 
     def forward(self, sample: Tensor, temb: None = None, conv_cache: dict | None = None) -> Any:
-        return checkpoint(self._chunk, sample, conv_cache, use_reentrant=False, preserve_rng_state=False)
+        return recomputed(self._chunk, sample, conv_cache)
 
     def _chunk(self, sample: Tensor, conv_cache: dict | None) -> tuple[Tensor, dict]:
         latents, cache = self.encoder(sample, conv_cache=_moved(conv_cache, sample.device))
         return latents, _moved(cache, self.caches_on or sample.device)
 
 
+def recomputed(function: Any, *inputs: Any) -> Any:
+    """A checkpoint that also lets go of tensors inside of its inputs' dictionaries.
+
+    torch does that only for inputs that are tensors; the caches in a dictionary would stay on the device.
+    """
+    leaves, structure = tree_flatten(inputs)
+    return checkpoint(
+        lambda *leaves: function(*tree_unflatten(leaves, structure)),
+        *leaves,
+        use_reentrant=False,
+        preserve_rng_state=False,
+    )
+
+
 def checkpointed(vae: Any, placement: Placement) -> Any:
     """Chunks are recomputed one by one, and in a chunk one residual block after the other."""
     if not placement.checkpointing:
         return vae
-    vae.enable_gradient_checkpointing()
+    vae.enable_gradient_checkpointing(recomputed)
     vae.encoder.gradient_checkpointing = False  # its blocks do it already
     vae.encoder = CheckpointedEncoder(vae.encoder, caches_on=placement.host if placement.offload else None)
     return vae
