@@ -112,7 +112,7 @@ def posed_quality(character: Character) -> Iterator[tuple[str, float]]:
     yield "posed_psnr_mean", float(np.mean(found))
 
 
-def scene_cost(*, rounds: int = 5) -> Iterator[tuple[str, float]]:
+def scene_cost(*, rounds: int = 12) -> Iterator[tuple[str, float]]:
     """The same gradients in both: to centres and covariances."""
     character = next(characters(("khronos_fox",)))
     frames, count, size = 49, 20_000, 256

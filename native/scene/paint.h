@@ -19,12 +19,10 @@ struct Row {
     bool ground;
 };
 
-static inline float square_mean(float x, float width) {
-    width = width < 1e-4f ? 1e-4f : width;
+// Difference of the square wave's integral over a box of the given width (ground.py, _square_mean, times width / 2).
+static inline float wave(float x, float width) {
     const float low = (x - 0.5f * width) * 0.5f, high = (x + 0.5f * width) * 0.5f;
-    const float triangle_low = std::fabs(low - std::floor(low) - 0.5f);
-    const float triangle_high = std::fabs(high - std::floor(high) - 0.5f);
-    return 2 * (triangle_low - triangle_high) / width;
+    return std::fabs(low - std::floor(low) - 0.5f) - std::fabs(high - std::floor(high) - 0.5f);
 }
 
 static void trace_row(const PaintArguments &p, int64_t frame, int64_t y, Row &row) {
@@ -60,8 +58,10 @@ static void trace_row(const PaintArguments &p, int64_t frame, int64_t y, Row &ro
         const float kx = dx * inverse, kz = dz * inverse;
         const float ax = std::fabs(rx - kx * ry), bx2 = std::fabs(qx - kx * qy);
         const float az = std::fabs(rz - kz * ry), bz2 = std::fabs(qz - kz * qy);
-        const float wide_x = t * (ax > bx2 ? ax : bx2) * scale, wide_z = t * (az > bz2 ? az : bz2) * scale;
-        row.pattern[i] = 0.5f + 0.5f * square_mean(x * scale, wide_x) * square_mean(z * scale, wide_z);
+        float wide_x = t * (ax > bx2 ? ax : bx2) * scale, wide_z = t * (az > bz2 ? az : bz2) * scale;
+        wide_x = wide_x < 1e-4f ? 1e-4f : wide_x;
+        wide_z = wide_z < 1e-4f ? 1e-4f : wide_z;
+        row.pattern[i] = 0.5f + 2 * wave(x * scale, wide_x) * wave(z * scale, wide_z) / (wide_x * wide_z);
         float coverage = 0.5f + per_pixel * dy;
         coverage = coverage < 0 ? 0 : coverage;
         row.coverage[i] = coverage > 1 ? 1 : coverage;

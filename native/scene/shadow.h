@@ -94,6 +94,7 @@ void shadow_backward(const ShadowArguments &p, int64_t frame) {
     }
     blur(s0, g, p.cells);
     blur(s1, g, p.cells);
+    std::memset(p.grad_centers + frame * p.count * 3, 0, sizeof(float) * size_t(3 * p.count));
     for (int64_t n = 0; n < p.count; n += p.step) {
         const Drop d = drop_one(p, frame, n);
         if (!d.falls) continue;

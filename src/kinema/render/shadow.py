@@ -35,7 +35,7 @@ class Shadow:
     """β [1/m]."""
     detach: bool = False
     """Whether gradients stop at the shadow."""
-    most: int = 2000
+    most: int = 1000
     """Cast by at most this many Gaussians, evenly picked."""
 
 
@@ -148,7 +148,7 @@ class _Cast(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
         *operands, mass = ctx.saved_tensors
-        grad_centers = torch.zeros_like(operands[0])
+        grad_centers = torch.empty_like(operands[0])
         # The kernel works in place, on copies so that a second backward pass sees the same.
         native_scene().shadow_backward(
             *operands, mass.clone(), *ctx.options, grads[0].clone(), grad_centers, torch.get_num_threads()
