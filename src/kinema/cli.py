@@ -148,7 +148,7 @@ class Convert:
 
 @dataclass(frozen=True)
 class Demo:
-    """What `make demo` runs: animate a built-in creature with the embedded prior."""
+    """What `make demo` runs: a built-in creature, a procedural walk, and one distilled from the embedded prior."""
 
     out: Out = Path("demo")
     """Folder for the results."""
@@ -324,7 +324,9 @@ def _train_prior(command: TrainPrior) -> None:
 
 
 def _demo(command: Demo) -> None:
-    _animate(Animate(command.asset, command.prompt, command.out))
+    from kinema.terminal import demo_with_progress
+
+    demo_with_progress(command.out, command.asset, command.prompt)
 
 
 _RUN = {

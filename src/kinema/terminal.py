@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from pathlib import Path
 
 from kinema.distill.config import Animate
 from kinema.distill.loop import Progress
@@ -19,6 +20,18 @@ def animate_with_progress(config: Animate) -> None:
     with _Bar() as bar:
         result = animate(config, progress=bar.update)
     print(f"{result.folder}: motion.glb, motion.bvh, motion.npz, preview.mp4, contact_sheet.png, report.json")
+
+
+def demo_with_progress(out: Path, asset: str, prompt: str) -> None:
+    """Run the demo and say where the results are."""
+    from kinema.demo import demo
+
+    with _Bar() as bar:
+        files, result = demo(out, asset, prompt, progress=bar.update)
+    print("procedural walk:", *files)
+    print(
+        f"distilled from {prompt!r} in {result.report['seconds']} s: {result.folder}/ (report.html, contact_sheet.png)"
+    )
 
 
 def train_with_progress(config: TrainPrior) -> None:

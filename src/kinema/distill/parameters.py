@@ -93,7 +93,8 @@ def scales(rig: Rig, limbs: Limbs) -> tuple[Float[Tensor, "joints 3"], Float[Ten
             scale[joint] = torch.tensor([0.5, 0.25, 0.15])
     for leg in limbs.legs:
         spread = torch.tensor([1.0, 0.12, 0.08]) if len(limbs.legs) <= 4 else torch.tensor([0.6, 0.6, 0.6])
-        for joint in leg.joints:
-            scale[joint] = spread
+        for place, joint in enumerate(leg.joints):
+            # A foot that flaps explains a blurred video as well as a leg that swings; prefer the leg.
+            scale[joint] = spread if place < leg.foot else 0.35 * spread
     scale[0] = torch.tensor([0.1, 0.1, 0.15])
     return scale, torch.tensor([0.03, 0.08, 0.05]) * limbs.leg_length

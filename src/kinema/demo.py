@@ -1,0 +1,32 @@
+"""What `make demo` shows: a built-in creature, a procedural walk on it, and one distilled from the embedded prior."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kinema.asset.creatures import creature
+from kinema.distill.config import Animate
+from kinema.distill.loop import Progress
+from kinema.export.write import write
+from kinema.gait.make import make_motion
+from kinema.pipeline import Animation, animate
+from kinema.render.show import Film, render_character
+from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import find_limbs
+
+
+def demo(
+    out: Path, asset: str, prompt: str, *, progress: Callable[[Progress], None] = lambda _: None
+) -> tuple[list[Path], Animation]:
+    """Fill `out`; returns the procedural files and the distilled animation."""
+    out.mkdir(parents=True, exist_ok=True)
+    character = creature(asset)
+    assert character.skeleton is not None
+    rig = Rig.from_skeleton(character.skeleton)
+    motion, _ = make_motion(rig, find_limbs(character), "walk", frames=48, fps=24.0)
+    files = [out / name for name in ("procedural.glb", "procedural.bvh", "turntable.png", "procedural.png")]
+    for path in files[:2]:
+        write(path, character, motion, name="walk")
+    film = Film(width=320, height=240)
+    render_character(character, None, files[2], film=film)
+    render_character(character, motion, files[3], film=film)
+    return files, animate(Animate(asset, prompt, out / "distilled"), progress=progress)
