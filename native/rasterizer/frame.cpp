@@ -158,7 +158,7 @@ void draw_region(const Inputs& in, uint32_t f, Workspace& ws, const FrameData& f
   }
 }
 
-void differentiate_region(const Inputs& in, uint32_t f, const FrameData& frame, RegionData& data,
+void differentiate_region(const Inputs& in, uint32_t f, Workspace& ws, const FrameData& frame, RegionData& data,
                           const ImageGradient& g) {
   const Region& region = data.region;
   Moments* moments = data.moments.need(region.count + 1);
@@ -173,9 +173,8 @@ void differentiate_region(const Inputs& in, uint32_t f, const FrameData& frame, 
       std::memset(extra, 0, sizeof(float) * region.count * more);
       continue;
     }
-    in.kernel->raster_backward(
-        region, planes_of_pass<ConstPlanes, const float>(in, f, pass, g.image_features, g.image_alpha, g.image_depth),
-        planes_of_pass<ConstPlanes, const float>(in, f, pass, g.features, g.alpha, g.depth), moments);
+    in.kernel->raster_backward(region, planes_of_pass<ConstPlanes, const float>(in, f, pass, g.features, g.alpha, g.depth),
+                               moments, &ws.draw.list);
     if (!pass) continue;
     for (uint32_t i = 0; i < region.count; ++i) {
       std::memcpy(extra + size_t(i) * more + 4 * (pass - 1), moments[i].feature, 16);

@@ -61,7 +61,7 @@ struct Inputs {
 // Scratch memory of one thread, kept between calls.
 struct Workspace {
   Buffer<Record> projected;
-  Buffer<uint32_t> depths;
+  Buffer<uint32_t> depths, footprints, corners, order;
   Buffer<uint64_t> keys, keys_other;
   Buffer<Moments> moments, by_index;
   DrawScratch draw{};
@@ -92,8 +92,7 @@ struct Image {
   float *features, *alpha, *depth;
 };
 struct ImageGradient {
-  const float *features, *alpha, *depth;                         // gradients that come in, may be null
-  const float *image_features, *image_alpha, *image_depth;       // what the forward pass gave
+  const float *features, *alpha, *depth;  // may be null
 };
 struct OperandGradient {
   float *centers, *covariances, *opacities, *features;  // per frame, all of them
@@ -103,7 +102,8 @@ struct OperandGradient {
 // Projects and sorts a frame and deals its Gaussians out to regions; false if an input is not finite.
 bool prepare_frame(const Inputs&, uint32_t frame, Workspace&, FrameData&);
 void draw_region(const Inputs&, uint32_t frame, Workspace&, const FrameData&, RegionData&, const Image&, bool keep);
-void differentiate_region(const Inputs&, uint32_t frame, const FrameData&, RegionData&, const ImageGradient&);
+void differentiate_region(const Inputs&, uint32_t frame, Workspace&, const FrameData&, RegionData&,
+                          const ImageGradient&);
 // The gradients of a frame from the moments of its regions, which differentiate_region made.
 void finish_frame(const Inputs&, uint32_t frame, Workspace&, const FrameData&, bool depth, const OperandGradient&);
 

@@ -37,7 +37,7 @@ constexpr double near_plane = 0.01, blur_px2 = 0.3, margin = 0.15;
 constexpr uint32_t group = 4, look_ahead = 8;
 constexpr float alpha_max = 0.999f, transmittance_min = 1e-4f;
 constexpr float log2_alpha_min = -7.9943534368588578f;  // log2(1/255)
-constexpr double half_log2_e = 0.72134752044448170368;
+constexpr double half_log2_e = 0.72134752044448170368, root_half_log2_e = 0.84932180028801904272;
 
 // Of the visible Gaussians, each with room for `width` more than there are points.
 struct Visible {
@@ -114,7 +114,7 @@ struct Kernel {
   size_t (*draw)(const Region&, const Planes& out, DrawScratch* scratch);
   // Paints further channels.
   void (*redraw)(const Region&, const Planes& out);
-  void (*raster_backward)(const Region&, const ConstPlanes& image, const ConstPlanes& grad, Moments* out);
+  void (*raster_backward)(const Region&, const ConstPlanes& grad, Moments* out, Scratch* scratch);
   // Gradients of the points `ids` from their moments; the other points are not touched.
   void (*project_backward)(const Camera&, const Points&, const uint32_t* ids, uint32_t count, const Moments*,
                            int with_depth, const PointsGradient&);

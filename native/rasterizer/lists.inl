@@ -23,7 +23,21 @@ size_t cut_pieces(const Region& region, DrawScratch* scratch) {
     where = reserve(&scratch->where, room);
     record = reserve(&scratch->record, room);
   };
+  need(W);
   for (uint32_t k = 0; k < region.count; ++k) {
+    // In a frame of one region most footprints are used as they are: a vector of them at once.
+    while (region.order && k + W <= region.count) {
+      const vi at = load_i(region.order + k);
+      const vi blocks = gather_i(region.footprints, at), corner = gather_i(region.corners, at);
+      need(2 * W);
+      store_i(where + n, blocks | (corner & 0xff) << 16 | (corner & 0xff0000) << 8);
+      store_i(record + n, at);
+      const unsigned large = ~bits(any_bit(blocks, blocks)) & ((1ull << W) - 1);
+      const uint32_t ready = large ? __builtin_ctz(large) : W;
+      n += ready, k += ready;
+      if (large) break;
+    }
+    if (k >= region.count) break;
     const uint32_t i = region.order ? region.order[k] : k;
     const uint32_t at = region.order ? i : region.records[i].index;
     const uint32_t blocks = region.footprints[at], corner = region.corners[at];

@@ -201,11 +201,19 @@ Saved* forward(const Array& centers, const Array& covariances, const Array& opac
     if (in.frames >= 2 * uint32_t(threads)) {
       for_all(in.frames, threads, [&](uint32_t f, Workspace& ws) {
         FrameData& frame = saved->frames[f] = take_frame();
+        // What only the drawing needs is lent from the thread, whose caches still hold it.
+        const auto lend = [&] {
+          std::swap(frame.footprints, ws.footprints), std::swap(frame.corners, ws.corners);
+          if (frame.regions.size() == 1) std::swap(frame.regions[0].order, ws.order);
+        };
+        frame.regions.resize(std::max<size_t>(frame.regions.size(), 1));
+        lend();
         if (!prepare_frame(in, f, ws, frame)) {
           finite = false;
           return;
         }
         for (RegionData& region : frame.regions) draw_region(in, f, ws, frame, region, image, keep);
+        lend();
         if (!keep) give_frame(std::exchange(frame, FrameData()));
       });
     } else {
@@ -232,7 +240,6 @@ const float* data_or_null(const std::optional<Array>& a, size_t size, const char
 
 void backward(Saved& saved, const Array& centers, const Array& covariances, const Array& opacities,
               const Array& features, const Array& T_camera_world, const Array& focal_center, int width, int height,
-              const Array& image_features, const Array& image_alpha, const Array& image_depth,
               const std::optional<Array>& g_features, const std::optional<Array>& g_alpha,
               const std::optional<Array>& g_depth, const Output& out_centers, const Output& out_covariances,
               const Output& out_opacities, const Output& out_features,
@@ -241,12 +248,9 @@ void backward(Saved& saved, const Array& centers, const Array& covariances, cons
       inputs(centers, covariances, opacities, features, T_camera_world, focal_center, width, height, saved.width);
   require(saved.frames.size() == in.frames, "saved frames");
   const size_t pixels = in.frames * in.pixels();
-  require(image_features.size() == pixels * in.channels && image_alpha.size() == pixels &&
-              image_depth.size() == pixels, "image");
   const ImageGradient grad{data_or_null(g_features, pixels * in.channels, "grad features"),
                            data_or_null(g_alpha, pixels, "grad alpha"),
-                           data_or_null(g_depth, pixels, "grad depth"),
-                           image_features.data(), image_alpha.data(), image_depth.data()};
+                           data_or_null(g_depth, pixels, "grad depth")};
   require(out_centers.size() == centers.size() && out_covariances.size() == covariances.size() &&
               out_opacities.size() == opacities.size() && out_features.size() == features.size(), "outputs");
   OperandGradient out{out_centers.data(), out_covariances.data(), out_opacities.data(), out_features.data(),
@@ -262,15 +266,15 @@ void backward(Saved& saved, const Array& centers, const Array& covariances, cons
       FrameData& frame = saved.frames[f];
       // Moments live only from here to finish_frame: lend them the thread's memory.
       if (frame.regions.size() == 1) std::swap(frame.regions[0].moments, ws.moments);
-      for (RegionData& region : frame.regions) differentiate_region(in, f, frame, region, grad);
+      for (RegionData& region : frame.regions) differentiate_region(in, f, ws, frame, region, grad);
       finish_frame(in, f, ws, frame, grad.depth, out);
       if (frame.regions.size() == 1) std::swap(frame.regions[0].moments, ws.moments);
     });
   } else {
     const uint32_t regions = in.frames ? uint32_t(saved.frames[0].regions.size()) : 0;
-    for_all(in.frames * regions, threads, [&](uint32_t unit, Workspace&) {
+    for_all(in.frames * regions, threads, [&](uint32_t unit, Workspace& ws) {
       FrameData& frame = saved.frames[unit / regions];
-      differentiate_region(in, unit / regions, frame, frame.regions[unit % regions], grad);
+      differentiate_region(in, unit / regions, ws, frame, frame.regions[unit % regions], grad);
     });
     for_all(in.frames, threads,
             [&](uint32_t f, Workspace& ws) { finish_frame(in, f, ws, saved.frames[f], grad.depth, out); });
@@ -302,6 +306,6 @@ NB_MODULE(_rasterizer, m) {
   });
   m.def("forward", &forward, nb::rv_policy::take_ownership);
   m.def("backward", &backward, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-        nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(),
-        nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg());
+        nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+        nb::arg().none(), nb::arg());
 }

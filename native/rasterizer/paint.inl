@@ -1,8 +1,9 @@
 // Compositing and its gradient: part of kernel.inl.
 
-// 2^x for -8 <= x <= 0 to 2e-6 relative: a polynomial for 2^(x/8), to be squared three times. Garbage outside.
-constexpr float EXP2_0 = 0.99999994f, EXP2_1 = 0.0866428465f, EXP2_2 = 0.00375273172f, EXP2_3 = 0.000107979518f,
-                EXP2_4 = 2.24468204e-06f, EXP2_5 = 2.87101258e-08f;
+// 2^x for -8 <= x <= 0 to 2e-6 relative, 3e-7 where x > -1: a polynomial for 2^(x/4), to be squared twice. Garbage
+// outside.
+constexpr float EXP2_0 = 1.0f, EXP2_1 = 0.173286662f, EXP2_2 = 0.0150138363f, EXP2_3 = 0.000866949791f,
+                EXP2_4 = 3.74285373e-05f, EXP2_5 = 1.26483258e-06f, EXP2_6 = 3.20040492e-08f, EXP2_7 = 4.60068178e-10f;
 
 // Pixels of a block in and out of row-major planes; the part outside of the image is zero or dropped.
 INLINE vf read_block(const float* plane, int width, int x, int y, int nx, int ny) {
@@ -36,12 +37,13 @@ INLINE void alphas(const Record* const r[G], vf px, vf py, vf alpha[G], vf raw[G
   for (int j = 0; j < G; ++j) u[j] = r[j]->a * dx[j] + u[j];
   for (int j = 0; j < G; ++j) e[j] = r[j]->log2_opacity - v[j] * v[j];
   for (int j = 0; j < G; ++j) e[j] = e[j] - u[j] * u[j];
-  for (int j = 0; j < G; ++j) p[j] = EXP2_5 * e[j] + EXP2_4;
+  for (int j = 0; j < G; ++j) p[j] = EXP2_7 * e[j] + EXP2_6;
+  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_5;
+  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_4;
   for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_3;
   for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_2;
   for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_1;
   for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_0;
-  for (int j = 0; j < G; ++j) p[j] *= p[j];
   for (int j = 0; j < G; ++j) p[j] *= p[j];
   for (int j = 0; j < G; ++j) raw[j] = p[j] * p[j];
   for (int j = 0; j < G; ++j) alpha[j] = keep_min(ge(e[j], splat(log2_alpha_min)), raw[j], splat(alpha_max));
@@ -122,11 +124,11 @@ void redraw(const Region& region, const Planes& out) {
                   region.start[k + 1] - region.start[k], out);
 }
 
-// Front to back with one number per pixel: S = sum over what is still to come of weight (feature . grad), minus
-// T_end dL/dalpha_image. Then dL/dalpha_i = T_i (feature_i . grad) - S_i / (1 - alpha_i).
+// First front to back: alpha and T of every Gaussian. Then back to front with one number per pixel, S = sum over what
+// lies behind of weight (feature . grad), minus T_end dL/dalpha_image: dL/dalpha_i = T_i (feature_i . grad) -
+// S_i / (1 - alpha_i). From the front, S would come out of a subtraction, and 1 / (1 - alpha) magnifies its error.
 template <int C>
-INLINE void raster_backward_channels(const Region& region, const ConstPlanes& image, const ConstPlanes& grad,
-                                     Moments* out) {
+INLINE void raster_backward_channels(const Region& region, const ConstPlanes& grad, Moments* out, Scratch* scratch) {
   const FlushDenormals flush;
   const Record* const records = region.records;
   const vf lx = lane_x() + 0.5f, ly = lane_y() + 0.5f;
@@ -140,42 +142,55 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& im
     const int x = region.x0 + block_column(region, k) * BW, y = region.y0 + block_row(region, k) * BH;
     const int nx = region.x1 - x, ny = region.y1 - y;
     const vf px = lx + float(x), py = ly + float(y);
-    vf g[C], S = {}, T = splat(1.0f);
+    vf g[C], S = {}, T = splat(1.0f), T_end = T;
     alignas(64) float spread[C][4][W];  // the gradient of column p of a lane's group, at all lanes of the group
     for (int c = 0; c < C; ++c) {
       g[c] = grad.channel[c] ? read_block(grad.channel[c], grad.width, x, y, nx, ny) : vf{};
-      if (grad.channel[c]) S += g[c] * read_block(image.channel[c], image.width, x, y, nx, ny);
       vf all[4] = {g[c], g[c], g[c], g[c]};
       transpose4(all);
       for (int p = 0; p < 4; ++p) store(spread[c][p], all[p]);
     }
-    if (grad.alpha)
-      S -= (1.0f - read_block(image.alpha, image.width, x, y, nx, ny)) *
-           read_block(grad.alpha, grad.width, x, y, nx, ny);
     const uint32_t* at = region.list + region.start[k];
+    // Per Gaussian its alpha and T, in aligned places.
+    float* kept = (float*)((uintptr_t(reserve(scratch, (2 * n + 1) * W)) + 63) / 64 * 64);
     for (uint32_t i = 0; i < n; i += G) {
       const Record* r[G];
-      for (int j = 0; j < G; ++j) r[j] = records + at[i + j];
       for (int j = 0; j < G; ++j) {
+        r[j] = records + at[i + j];
         __builtin_prefetch(records + at[i + ahead * G + j]);
         __builtin_prefetch(out + at[i + ahead * G + j], 1);
       }
-      vf alpha[G], raw[G], dx[G], dy[G], dot[G], rest[G], inverse[G], u[G], w[G];
+      vf alpha[G], raw[G], dx[G], dy[G];
       alphas(r, px, py, alpha, raw, dx, dy);
+      for (int j = 0; j < G; ++j) {
+        float* to = kept + 2 * W * (i + j);
+        store(to, alpha[j]), store(to + W, T);
+        const vf after = T * (1.0f - alpha[j]);
+        T_end = blend(gt(after, splat(transmittance_min)), after, T_end);
+        T = after;
+      }
+    }
+    if (grad.alpha) S -= T_end * read_block(grad.alpha, grad.width, x, y, nx, ny);
+    for (uint32_t i = n; i;) {
+      i -= G;
+      const Record* r[G];
+      vf alpha[G], T[G], dot[G], rest[G], inverse[G], u[G], w[G];
       alignas(16) float first_dx[G], first_dy[G];
-      for (int j = 0; j < G; ++j) first_dx[j] = dx[j][0], first_dy[j] = dy[j][0];
+      for (int j = 0; j < G; ++j) {
+        r[j] = records + at[i + j];
+        alpha[j] = load(kept + 2 * W * (i + j)), T[j] = load(kept + 2 * W * (i + j) + W);
+        first_dx[j] = (x + 0.5f) - r[j]->mean_x, first_dy[j] = (y + 0.5f) - r[j]->mean_y;
+      }
       for (int j = 0; j < G; ++j) dot[j] = g[0] * r[j]->feature[0];
       for (int c = 1; c < C; ++c)
         for (int j = 0; j < G; ++j) dot[j] += g[c] * r[j]->feature[c];
       for (int j = 0; j < G; ++j) rest[j] = 1.0f - alpha[j];
       for (int j = 0; j < G; ++j) inverse[j] = reciprocal(rest[j]);
-      for (int j = 0; j < G; ++j) {
-        const vf after = T * rest[j];
-        const mask alive = gt(after, splat(transmittance_min));
-        w[j] = keep(alive, T * alpha[j]);
-        S -= w[j] * dot[j];
-        u[j] = keep(both(alive, ge(splat(alpha_max), raw[j])), alpha[j] * (T * dot[j] - S * inverse[j]));
-        T = after;
+      for (int j = G - 1; j >= 0; --j) {
+        const mask alive = gt(T[j] * rest[j], splat(transmittance_min));
+        w[j] = keep(alive, T[j] * alpha[j]);
+        u[j] = keep(both(alive, gt(splat(alpha_max), alpha[j])), alpha[j] * (T[j] * dot[j] - S * inverse[j]));
+        S += w[j] * dot[j];
       }
       // Sums over pixels, with d = pixel - mean. First over the four lanes of a group: after the transposition u[p] is
       // pixel p of the group for the four Gaussians.
@@ -208,14 +223,14 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& im
       for (int j = 6 + C; j < 12; ++j) q[j] = vf{};
       float* to[G];
       for (int j = 0; j < G; ++j) to[j] = (float*)(out + at[i + j]);
-      scatter4(q, to);
+      scatter4<6 + C>(q, to);
     }
   }
 }
 
-void raster_backward(const Region& region, const ConstPlanes& image, const ConstPlanes& grad, Moments* out) {
+void raster_backward(const Region& region, const ConstPlanes& grad, Moments* out, Scratch* scratch) {
   if (grad.channel[3])
-    raster_backward_channels<4>(region, image, grad, out);
+    raster_backward_channels<4>(region, grad, out, scratch);
   else
-    raster_backward_channels<3>(region, image, grad, out);
+    raster_backward_channels<3>(region, grad, out, scratch);
 }

@@ -134,8 +134,9 @@ uint32_t project(const Camera& k, const Points& points, const Visible& out, int*
     const mask bright = ge(o, splat(1.0f / 255));
     const vf log2_o = log2(blend(bright, o, splat(1.0f)));
     const vf reach = (log2_o - log2_alpha_min) * float(1.0 / half_log2_e);
-    const vf hx = sqrt(reach * p) * 1.000001f + 1e-4f, hy = sqrt(reach * r) * 1.000001f + 1e-4f;
-    const vf a = sqrt(A);
+    const vf px = reach * p, py = reach * r;
+    const vf hx = px * reciprocal_sqrt(px) * 1.000001f + 1e-4f, hy = py * reciprocal_sqrt(py) * 1.000001f + 1e-4f;
+    const vf inverse_a = reciprocal_sqrt(A), a = A * inverse_a;
     // The first pixel inside is floor(mean - half + 1/2), the last floor(mean + half - 1/2).
     const vf x0 = mx - hx + 0.5f, x1 = mx + hx - 0.5f, y0 = my - hy + 0.5f, y1 = my + hy - 0.5f;
     mask seen = both(both(bright, ge(z, splat(float(near_plane)))), both(gt(A, vf{}), gt(r, vf{})));
@@ -145,7 +146,8 @@ uint32_t project(const Camera& k, const Points& points, const Visible& out, int*
     const vi bx1 = __builtin_convertvector(min(max(x1, vf{}) * (1.0f / BW), splat(last_x)), vi);
     const vi by0 = __builtin_convertvector(min(max(y0, vf{}) * (1.0f / BH), splat(last_y)), vi);
     const vi by1 = __builtin_convertvector(min(max(y1, vf{}) * (1.0f / BH), splat(last_y)), vi);
-    const vf b = B / a, c = sqrt(float(half_log2_e) / r), slope_yx = q / p, slope_xy = q / r;
+    const vf b = B * inverse_a, c = float(root_half_log2_e) * reciprocal_sqrt(r);
+    const vf slope_yx = q * reciprocal(p), slope_xy = q * reciprocal(r);
     unsigned set = bits(seen);
     if (points.count - first < W) set &= (1u << (points.count - first)) - 1;
     // The least of (a dx + b dy)^2 + (c dy)^2 over a block lies on one of the two edges that face the mean.

@@ -17,6 +17,7 @@ INLINE vf load(const float* p) { return *(const vf_any*)p; }
 INLINE void store(float* p, vf x) { *(vf_any*)p = x; }
 typedef int vi_any __attribute__((vector_size(4 * W), aligned(4)));
 INLINE vi load_i(const uint32_t* p) { return *(const vi_any*)p; }
+INLINE void store_i(uint32_t* p, vi x) { *(vi_any*)p = x; }
 INLINE vd_half blend_half(vl_half m, vd_half a, vd_half b) { return (vd_half)(((vl_half)a & m) | ((vl_half)b & ~m)); }
 
 #if KINEMA_WIDTH == 16 && defined(__AVX512F__)
@@ -38,6 +39,12 @@ INLINE vf reciprocal(vf x) {
 INLINE vd_half min_half(vd_half a, vd_half b) { return (vd_half)_mm512_min_pd((__m512d)a, (__m512d)b); }
 INLINE vd_half max_half(vd_half a, vd_half b) { return (vd_half)_mm512_max_pd((__m512d)a, (__m512d)b); }
 INLINE mask from_bits(unsigned set) { return mask(set); }
+INLINE vi gather_i(const uint32_t* p, vi at) { return (vi)_mm512_i32gather_epi32((__m512i)at, p, 4); }
+// 1 / sqrt(x) for positive x.
+INLINE vf reciprocal_sqrt(vf x) {
+  const vf r = (vf)_mm512_rsqrt14_ps((__m512)x);
+  return r * (1.5f - 0.5f * x * r * r);
+}
 // Shifts by more than 31, or by less than 0, give 0.
 INLINE vi shift_right(vi x, vi by) { return (vi)_mm512_srlv_epi32((__m512i)x, (__m512i)by); }
 INLINE vi shift_left(vi x, vi by) { return (vi)_mm512_sllv_epi32((__m512i)x, (__m512i)by); }
@@ -77,11 +84,18 @@ INLINE __m512 sum_groups(const vf* r) {
   const __m512 cd = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));
   return _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
 }
-// Adds q[k], summed over the groups of four lanes, element e, to number k of to[e], for k < 12.
+// The same for one vector only, in every group.
+INLINE __m512 sum_groups_1(vf r) {
+  const __m512 s = _mm512_add_ps((__m512)r, _mm512_shuffle_f32x4((__m512)r, (__m512)r, 0x4e));
+  return _mm512_add_ps(s, _mm512_shuffle_f32x4(s, s, 0xb1));
+}
+// Adds q[k], summed over the groups of four lanes, element e, to number k of to[e], for k < N, 8 < N <= 12; what is
+// added to the numbers from N to 15 is undefined.
+template <int N>
 INLINE void scatter4(const vf* q, float* const to[4]) {
   const __m512i turn = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   const __m512 a = _mm512_permutexvar_ps(turn, sum_groups(q)), b = _mm512_permutexvar_ps(turn, sum_groups(q + 4)),
-               c = _mm512_permutexvar_ps(turn, sum_groups(q + 8));
+               c = _mm512_permutexvar_ps(turn, N == 9 ? sum_groups_1(q[8]) : sum_groups(q + 8));
   const __m512 even = _mm512_shuffle_f32x4(a, b, 0x88), odd = _mm512_shuffle_f32x4(a, b, 0xdd);
   const __m512 rows[4] = {_mm512_shuffle_f32x4(even, c, 0x08), _mm512_shuffle_f32x4(odd, c, 0x18),
                           _mm512_shuffle_f32x4(even, c, 0x2d), _mm512_shuffle_f32x4(odd, c, 0x3d)};
@@ -119,6 +133,11 @@ INLINE mask both(mask a, mask b) { return a & b; }
 INLINE vf keep(mask m, vf a) { return (vf)((vi)a & m); }
 INLINE vf blend(mask m, vf a, vf b) { return (vf)(((vi)a & m) | ((vi)b & ~m)); }
 INLINE mask any_bit(vi x, vi y) { return (x & y) != 0; }
+INLINE vi gather_i(const uint32_t* p, vi at) {
+  vi r;
+  for (int i = 0; i < W; ++i) r[i] = p[at[i]];
+  return r;
+}
 INLINE mask from_bits(unsigned set) {
   vi r;
   for (int i = 0; i < W; ++i) r[i] = 1 << i;
@@ -155,6 +174,7 @@ INLINE void transpose4(vf* r) {
   r[2] = (vf)_mm256_unpacklo_pd(b, d);
   r[3] = (vf)_mm256_unpackhi_pd(b, d);
 }
+template <int N>
 INLINE void scatter4(const vf* q, float* const to[4]) {
   // Eight numbers at once: group 0 holds numbers k, group 1 numbers k + 4.
   vf rows[4];
@@ -207,6 +227,7 @@ INLINE void write_rows(float* p, size_t stride, vf v) {
   _mm_storeh_pi((__m64*)(p + stride), (__m128)v);
 }
 INLINE void transpose4(vf* r) { _MM_TRANSPOSE4_PS(r[0], r[1], r[2], r[3]); }
+template <int N>
 INLINE void scatter4(const vf* q, float* const to[4]) {
   for (int k = 0; k < 12; k += 4) {
     vf rows[4] = {q[k], q[k + 1], q[k + 2], q[k + 3]};
@@ -245,6 +266,7 @@ INLINE vf read_rows(const float* p, size_t stride) {
 INLINE void write_rows(float* p, size_t stride, vf v) {
   for (int i = 0; i < W; ++i) p[i / 2 * stride + i % 2] = v[i];
 }
+template <int N>
 INLINE void scatter4(const vf* q, float* const to[4]) {
   for (int k = 0; k < 12; ++k)
     for (int e = 0; e < 4; ++e) to[e][k] += q[k][e];
@@ -270,6 +292,7 @@ INLINE void transpose(vf* r) {
 INLINE vf repeat4(const float* p) { return load(p); }
 #endif
 INLINE vf keep_min(mask m, vf a, vf b) { return keep(m, min(a, b)); }
+INLINE vf reciprocal_sqrt(vf x) { return 1.0f / sqrt(x); }
 INLINE vi set_bit(vi x, mask m, int bit) { return x | (m & bit); }
 #if KINEMA_WIDTH == 8 && defined(__AVX2__)
 // For every mask of eight lanes the places of the set ones, four bits each.

@@ -73,7 +73,8 @@ def compare(operands: tuple, width: int, height: int, *, render, image_bar: floa
         assert float(((mine - his) * sure).detach().abs().max()) <= image_bar * max(
             1.0, float(his.detach().abs().max())
         )
-        v = torch.randn(his.shape, generator=rng).double() * sure
+        # Positive, so that the sum over pixels does not cancel down to its rounding error.
+        v = torch.rand(his.shape, generator=rng).double() * sure
         loss = loss + (mine * v.to(mine.dtype)).sum()
         true_loss = true_loss + (his * v.to(mine.dtype).double()).sum()
     loss.backward()

@@ -62,7 +62,7 @@ class _Rasterize(torch.autograd.Function):
             raise KinemaError(f"rasterize: {error}") from error
         if keep:
             ctx.saved, ctx.size = saved, (width, height)
-            ctx.save_for_backward(*operands, *image)
+            ctx.save_for_backward(*operands)
             ctx.set_materialize_grads(False)
         return image
 
@@ -71,7 +71,7 @@ class _Rasterize(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         import kinema._rasterizer as _rasterizer
 
-        *operands, features, alpha, depth = ctx.saved_tensors
+        operands = ctx.saved_tensors
         incoming = [None if g is None else g.contiguous() for g in gradients]
         outgoing = [torch.empty_like(tensor) for tensor in operands[:4]]
         wants_camera = any(ctx.needs_input_grad[4:6])
@@ -80,9 +80,6 @@ class _Rasterize(torch.autograd.Function):
             ctx.saved,
             *operands,
             *ctx.size,
-            features,
-            alpha,
-            depth,
             *incoming,
             *outgoing,
             camera,
