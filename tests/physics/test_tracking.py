@@ -102,7 +102,7 @@ def test_tracking_grounds_a_faulty_walk(walking) -> None:
     assert after.depth < 0.02
     assert after.stance_speed < before.stance_speed / 3
     assert after.stance_speed < 0.1 * after.body_speed
-    assert min(result.losses) < 0.2 * result.losses[0]
+    assert min(result.losses) < 0.5 * result.losses[0]
 
 
 def test_paper_mode_runs_with_a_control_per_substep(walking) -> None:

@@ -109,7 +109,7 @@ class Control:
 class Gains:
     """Gains relative to mgh = mass · g · root height, so that one setting fits a mouse and a horse."""
 
-    stiffness: float = 6.0
+    stiffness: float = 10.0
     damping: float = 0.04
     """Of the joints, in seconds: k_d = damping · k_e."""
     upright: float = 5.0

@@ -30,21 +30,6 @@ def consistent_target(
     if len(motion) < 2 or not stance.any():
         return _above_ground(rig, cuboids, motion)
     motion = _carry_root(rig, cuboids, feet, motion, stance)
-    # A foot that is moved touches with other points; what is left is taken up by a second pass.
-    for _ in range(2):
-        motion = _stand_still(rig, cuboids, limbs, feet, motion, stance)
-    return motion
-
-
-def _stand_still(
-    rig: Rig,
-    cuboids: Cuboids,
-    limbs: Limbs,
-    feet: tuple[Foot, ...],
-    motion: Motion,
-    stance: Bool[np.ndarray, "frames feet"],
-) -> Motion:
-    """Move each leg so that its foot's slip in every stance is gone."""
     heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, motion))
     T = motion.pose(rig)
     for k, foot in enumerate(feet):

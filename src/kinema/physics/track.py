@@ -41,7 +41,7 @@ class Tracking:
     """Loss targets per frame, interpolated between frames; must divide `substeps`. 1 is the paper's."""
     smooth: float = 0.2
     """λ₃ of Eq. 13, on the second time difference of the control."""
-    learning_rate: float = 0.02
+    learning_rate: float = 0.01
     velocity_rate: float = 0.05
     """Learning rate of the initial velocity."""
     clip: float = 1.0
