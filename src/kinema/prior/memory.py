@@ -144,7 +144,7 @@ def estimate_memory(
         model, denoiser = build(prior, placement, frames=frames, height=height, width=width)
         storages.highest = dict(storages.live)
         storages.reset_peak()
-        weights = storages.live[DEVICE]
+        weights, host = storages.live[DEVICE], storages.live[HOST]
         video = torch.empty(model.frames, 3, model.height, model.width, requires_grad=True)
         shot = Shot(reference=torch.empty(model.frames, 3, model.height, model.width))
         latents = model.encode(video, shot)
@@ -171,7 +171,7 @@ def estimate_memory(
         encode=encode,
         denoise=denoise,
         backward=backward,
-        host=storages.highest[HOST] + (text if placement.offload else 0),
+        host=max(storages.highest[HOST], host + text) if placement.offload else 0,
     )
 
 

@@ -55,7 +55,7 @@ class Nf4Linear(nn.Module):
         self.shape = tuple(weight.shape)
         rows = F.pad(weight.flatten(), (0, -weight.numel() % BLOCK)).reshape(-1, BLOCK)
         scale = rows.abs().amax(1, keepdim=True).clamp_min(1e-12)
-        levels = torch.tensor(NF4, device=weight.device)
+        levels = torch.tensor(NF4).to(weight.device)
         # The nearest level is found among the midpoints between neighbours.
         codes = torch.bucketize(rows / scale, (levels[1:] + levels[:-1]) / 2).to(torch.uint8)
         self.register_buffer("codes", codes[:, 0::2] | (codes[:, 1::2] << 4))
