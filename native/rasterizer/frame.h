@@ -66,7 +66,8 @@ struct Workspace {
   Buffer<Moments> moments, by_index;
   DrawScratch draw{};
   ~Workspace() {
-    for (Scratch* s : {&draw.where, &draw.record, &draw.strip_where, &draw.strip_record, &draw.rows, &draw.list})
+    for (Scratch* s : {&draw.where, &draw.record, &draw.strip_where, &draw.strip_record, &draw.rows,
+                       &draw.row_lists, &draw.list})
       std::free(s->data);
   }
 };

@@ -78,7 +78,7 @@ struct Scratch {
   size_t size;
 };
 struct DrawScratch {
-  Scratch where, record, strip_where, strip_record, rows, list;
+  Scratch where, record, strip_where, strip_record, rows, row_lists, list;
 };
 
 // Planes of one frame: up to four channels (null where there is none), and alpha.

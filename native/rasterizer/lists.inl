@@ -34,6 +34,8 @@ size_t cut_pieces(const Region& region, DrawScratch* scratch) {
       store_i(record + n, at);
       const unsigned large = ~bits(any_bit(blocks, blocks)) & ((1ull << W) - 1);
       const uint32_t ready = large ? __builtin_ctz(large) : W;
+      for (unsigned rest = large; rest; rest &= rest - 1)
+        __builtin_prefetch(region.records + region.order[k + __builtin_ctz(rest)]);
       n += ready, k += ready;
       if (large) break;
     }

@@ -97,13 +97,24 @@ size_t draw(const Region& region, const Planes& out, DrawScratch* scratch) {
       const uint32_t* row = rows + by * room;
       const size_t in_row = ends[by] - by * room;
       for (int l = 0; l < W; ++l) rows[by * room + in_row + l] = 0;
-      uint32_t* list = reserve(&scratch->list, n + strip * (in_row + group) + 2 * W + look_ahead * group);
+      // All lists of the row before the first block is painted: so it is known early which records come next.
+      uint32_t* row_lists = reserve(&scratch->row_lists, strip * (in_row + group) + W + look_ahead * group);
+      uint32_t first[strip + 1] = {};
+      for (uint32_t column = 0; column < strip; ++column) {
+        size_t m = first[column];
+        if (bx0 + column < region.blocks_x) m += filter_block(row, in_row, column, row_lists + m);
+        while (m % group) row_lists[m++] = region.count;
+        first[column + 1] = m;
+      }
+      for (uint32_t j = 0; j < look_ahead * group; ++j) row_lists[first[strip] + j] = region.count;
+      uint32_t* list = reserve(&scratch->list, n + first[strip]);
       for (uint32_t column = 0; column < strip; ++column) {
         region.start[k++] = n;
         if (bx0 + column >= region.blocks_x) continue;
-        size_t m = filter_block(row, in_row, column, list + n);
-        while (m % group) list[n + m++] = region.count;
-        n += paint_block(region, bx0 + column, by, list + n, m, out);
+        const uint32_t* mine = row_lists + first[column];
+        const uint32_t used = paint_block(region, bx0 + column, by, mine, first[column + 1] - first[column], out);
+        memcpy(list + n, mine, 4 * used);
+        n += used;
       }
     }
   }
