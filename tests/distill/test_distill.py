@@ -24,7 +24,7 @@ from kinema.prior.nano.codec import fit_codec, patches
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior, Reader
 
-FOX = Animate("fox", "a fox is walking", splats=600, physics=False)
+FOX = Animate("fox", "a fox is walking", splats=1500, physics=False)
 
 
 @pytest.fixture(scope="module")
@@ -56,13 +56,13 @@ def prior(body: Body) -> NanoPrior:
     tempo = choose_tempo("walk", "", body.limbs)
     base = body.stage.rig.heads[0] + torch.arange(16.0)[:, None] * torch.tensor([0.0, 0.0, tempo.speed])
     clips = []
-    for yaw in (-80.0, -40.0, 40.0, 80.0):
-        take = Take(yaw, 10.0, 0.0)
+    for yaw, start in ((-90.0, 0.0), (-70.0, 3.0), (-50.0, 6.0), (-30.0, 1.5), (30.0, 4.5), (50.0, 7.5), (80.0, 2.0)):
+        take = Take(yaw, 10.0, start)
         reference = body.stage.reference(base, take.view, width=64, height=48)
         clips.append(oracle_video(body, tempo, base, take) - reference)
-    codec = fit_codec(patches(torch.stack(clips)).flatten(0, 1), channels=24)
+    codec = fit_codec(patches(torch.stack(clips)).flatten(0, 1), channels=96)
     torch.manual_seed(0)
-    model = Nano(channels=24, width=16, layers=1, heads=2)
+    model = Nano(channels=96, width=16, layers=1, heads=2)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.1)
     return NanoPrior(model, codec, Reader(("walk",), torch.zeros(1, 384), torch.zeros(1), torch.zeros(1, 384)))
@@ -71,7 +71,7 @@ def prior(body: Body) -> NanoPrior:
 def test_exact_targets_give_back_the_walk(body: Body, prior: NanoPrior) -> None:
     """If the videos are right, the joints must come out right: phases within a tenth of a cycle."""
     tempo = choose_tempo("walk", FOX.prompt, body.limbs)
-    config = resolve(replace(FOX, engine="fit", fit_iterations=80, views=4, learning_rate=0.03))
+    config = resolve(replace(FOX, engine="fit", fit_iterations=120, views=4, learning_rate=0.03))
     distiller = Distiller(config, prior, body, tempo, checkpoint=None)
     targets = []
     for index in range(4):
@@ -142,9 +142,9 @@ def test_sds_gradient_is_the_difference_to_the_clean_estimate(body: Body, prior:
     take = random_take(np.random.default_rng(0), tempo, last_start=0.0)
     shot = prepare(body.stage, prior, distiller.coefficients, tempo, take)
     cond, uncond = prior.condition("walking", shot), prior.condition("", shot)
-    z = torch.randn(192, 24, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    z = torch.randn(192, 96, generator=torch.Generator().manual_seed(0)).requires_grad_()
     sds(prior, z, cond, uncond, t=0.5, guidance=3.0, generator=torch.Generator().manual_seed(1)).backward()
-    noise = torch.randn(192, 24, generator=torch.Generator().manual_seed(1))
+    noise = torch.randn(192, 96, generator=torch.Generator().manual_seed(1))
     a, b = prior.denoise(prior.add_noise(z.detach(), noise, 0.5), 0.5, [cond, uncond])
     torch.testing.assert_close(z.grad, z.detach() - (b + 3.0 * (a - b)))
 
