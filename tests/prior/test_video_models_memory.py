@@ -71,7 +71,7 @@ def test_unknown_size_is_one_line():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("setting", "card"), [("bf16", 40), ("bf16, offload", 24), ("nf4, offload, tiles", 12)])
+@pytest.mark.parametrize(("setting", "card"), [("bf16", 40), ("bf16, offload", 24), ("bf16, offload, tiles", 12)])
 def test_cogvideox_5b_fits(setting, card):
     """Distillation at 49 x 480 x 720, checkpointed."""
     estimate = estimate_memory("cogvideox-5b", LADDER[setting], frames=49, height=480, width=720)
