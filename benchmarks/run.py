@@ -4,17 +4,21 @@ import platform
 import sys
 from collections.abc import Callable, Iterable
 
+import articulation
 import bone_heat
 import embed
 import raster
+import rigs
 import splat
 import torch
 
 # Each benchmark yields (metric, value) pairs; heavy imports belong inside of it.
 BENCHMARKS: dict[str, Callable[[], Iterable[tuple[str, float]]]] = {
+    "articulation": articulation.run,
     "bone_heat": bone_heat.run,
     "embed": embed.run,
     "raster": raster.run,
+    "rigs": rigs.run,
     "splat": splat.run,
 }
 

@@ -124,6 +124,8 @@ class Track:
     iterations: int = 200
     paper: bool = False
     """Controls per substep, loss at frames, the motion itself as target."""
+    simulator: bool = False
+    """With a USD file: rigid bodies, joints and ground of the physics schema instead of a skinned character."""
     reading: Read = Reading()
 
 
@@ -278,22 +280,23 @@ def _render(command: Render) -> None:
 
 
 def _track(command: Track) -> None:
+    from dataclasses import asdict as fields
     from dataclasses import replace
 
-    from kinema.export.write import write
-    from kinema.physics.track import Tracking, track
+    from kinema.physics.track import Tracking
     from kinema.pipeline import load_result
+    from kinema.terminal import track_with_progress
 
     if Path(command.file).is_dir():
         character, rig, motion = load_result(Path(command.file))
     else:
         character = _character(command.file, command.reading)
         rig, motion = _motion(character, command.motion)
-    options = Tracking.paper() if command.paper else Tracking()
-    result = track(character, rig, motion, options=replace(options, iterations=command.iterations))
-    write(command.out, character, result.motion)
-    before, after = result.before, result.after
-    print(f"{command.out}: joints {result.joint_error_deg:.1f} deg from the target; before {before}, after {after}")
+    options = replace(Tracking.paper() if command.paper else Tracking(), iterations=command.iterations)
+    result = track_with_progress(character, rig, motion, options, command.out, simulator=command.simulator)
+    print(f"{command.out}: joints {result.joint_error_deg:.1f} degrees from the motion; before and after:")
+    before, after = fields(result.before), fields(result.after)
+    print("\n".join(f"  {key:14s} {before[key]:10.4g} {after[key]:10.4g}" for key in after))
 
 
 def _convert(command: Convert) -> None:

@@ -5,10 +5,14 @@ import sys
 import time
 from pathlib import Path
 
+from kinema.asset.character import Character
 from kinema.distill.config import Animate
 from kinema.distill.loop import Progress
+from kinema.motion import Motion
+from kinema.physics.track import Tracking, TrackResult
 from kinema.pipeline import animate
 from kinema.prior.nano.config import TrainPrior
+from kinema.rig.kinematics import Rig
 
 
 def animate_with_progress(config: Animate) -> None:
@@ -32,6 +36,33 @@ def demo_with_progress(out: Path, asset: str, prompt: str) -> None:
     print(
         f"distilled from {prompt!r} in {result.report['seconds']} s: {result.folder}/ (report.html, contact_sheet.png)"
     )
+
+
+def track_with_progress(
+    character: Character, rig: Rig, motion: Motion, options: Tracking, out: Path, *, simulator: bool
+) -> TrackResult:
+    """Track with a bar; the search is saved beside `out`, and a killed one goes on when called again."""
+    from kinema.export.usd_physics import write_usd_physics
+    from kinema.export.write import write
+    from kinema.physics.track import track
+    from kinema.rig.cuboids import bone_cuboids
+
+    saved = out.with_name(out.name + ".track.npz")
+    with _Bar() as bar:
+        result = track(
+            character,
+            rig,
+            motion,
+            options=options,
+            progress=lambda done, total, loss: bar.update(Progress(done, total, "physics", loss, 0.0)),
+            checkpoint=saved,
+        )
+    if simulator:
+        write_usd_physics(out, rig, result.model, bone_cuboids(character), motion=result.motion)
+    else:
+        write(out, character, result.motion)
+    saved.unlink(missing_ok=True)
+    return result
 
 
 def train_with_progress(config: TrainPrior) -> None:
