@@ -56,8 +56,6 @@ class Animate:
     """Classifier-free guidance; 1 is the plain conditional model."""
     time: Literal["auto", "fourier", "dct", "free"] = "auto"
     """How the motion is spelled in time; `auto`: whole cycles for gaits, cosines for actions."""
-    parameters: Literal["skeleton", "field"] = "skeleton"
-    """`field` is the deformation-field baseline (TC4D-like): shapes may change and no clip can be exported."""
     learning_rate: float = 0.03
     smooth: float = 0.02
     """Weight of the second time difference (per mean absolute rad)."""
