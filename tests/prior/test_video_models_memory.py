@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing import assert_close
 
 from kinema.errors import KinemaError
-from kinema.prior.memory import LADDER, Storages, estimate_memory
+from kinema.prior.memory import GIB, LADDER, MemoryEstimate, MemoryReport, Storages, estimate_memory
 from kinema.prior.quantize import Int8Linear, Nf4Linear
 
 
@@ -63,6 +63,21 @@ def test_int8_and_nf4_weights_are_near():
     assert (error <= 0.153 * blocks).all()
     assert four.codes.numel() == 40 * 96 // 2
     assert_close(eight(x), torch.nn.functional.linear(x, eight.weight_as(torch.float32), linear.bias))
+
+
+def test_report_names_the_fastest_setting_that_fits():
+    """Peaks of 30, 20 and 7 GiB: a card may be filled to 92 %."""
+    stages = {"weights": 0, "text": 0, "denoise": 0, "backward": 0, "host": 0}
+    job = {"prior": "toy", "frames": 5, "height": 8, "width": 8, "parameters": {"denoiser": 10**9}}
+    report = MemoryReport(
+        tuple(
+            MemoryEstimate(setting=setting, encode=size * GIB, **stages, **job)
+            for setting, size in (("fast", 30), ("slow", 20), ("small", 7))
+        )
+    )
+    assert [report.setting_for(card) for card in (40, 24, 12, 8)] == ["fast", "slow", "small", "small"]
+    assert report.setting_for(7) is None
+    assert report.lines()[-1] == "fastest setting for a card of 40 GB: fast, 24 GB: slow, 12 GB: small, 8 GB: small"
 
 
 def test_unknown_size_is_one_line():

@@ -64,7 +64,7 @@ class MemoryEstimate:
         """The worst moment on the device."""
         return max(self.text, self.encode, self.denoise, self.backward)
 
-    def fits(self, gigabytes: float) -> bool:
+    def fits(self, gigabytes: int | float) -> bool:
         """Whether a card of this size is enough."""
         return self.peak <= USABLE * gigabytes * GIB
 
@@ -82,7 +82,7 @@ class MemoryReport:
 
     estimates: tuple[MemoryEstimate, ...]
 
-    def setting_for(self, gigabytes: float) -> str | None:
+    def setting_for(self, gigabytes: int | float) -> str | None:
         """The fastest setting that fits a card."""
         return next((estimate.setting for estimate in self.estimates if estimate.fits(gigabytes)), None)
 
