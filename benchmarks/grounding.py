@@ -34,6 +34,14 @@ CLIPS = (
     ("fox", "Walk"),
     ("parasaurolophus", "Parasaurolophus_Walk"),
     ("khronos_fox", "Walk"),
+    ("cow", "Walk"),
+    ("bull", "Walk"),
+    ("wolf", "Walk"),
+    ("husky", "Walk"),
+    ("fox", "Gallop"),
+    ("donkey", "Gallop"),
+    ("cow", "Gallop"),
+    ("velociraptor", "Velociraptor_Walk"),
 )
 MARK = "<!-- grounding -->"
 HEADER = (
