@@ -18,14 +18,20 @@ class TrainPrior:
     """Processes that make clips beside the training; 0 waits for shards that another process writes."""
     reuse: int = 3
     """How often a clip may be seen, on average, before a new shard is waited for."""
+    ahead: int = 1
+    """Shards to wait for before the first step."""
     shared: Path | None = None
     """Folder with third-party rigs and motions (`clips/`, `motion/`) to learn from as well."""
-    batch: int = 24
+    batch: int = 32
     width: int = 192
     layers: int = 6
     heads: int = 6
     channels: int = 96
     """Principal components per patch."""
+    columns: int = 28
+    """How many of the 48 places in the picture a step looks at, those near the character first."""
+    whole_from: float = 0.85
+    """From this share of the time on all places are looked at."""
     rate: float = 3e-3
     """Learning rate of the matrices (Muon); all else gets two thirds of it (AdamW)."""
     average: float = 0.999

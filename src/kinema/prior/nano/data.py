@@ -1,7 +1,8 @@
-"""Training clips: random creatures do procedural gaits and actions and are filmed in the canonical look."""
+"""Training clips: creatures and rigs do procedural and recorded motions and are filmed in the canonical look."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from kinema.asset.character import Character
+from kinema.asset.clips_npz import load_clips_npz
 from kinema.asset.creatures import random_creature
 from kinema.gait.captions import caption
 from kinema.gait.make import Label, make_motion
 from kinema.gait.pattern import PERIODIC, default_period, default_speed
 from kinema.gait.plan import Body
+from kinema.gait.recorded import HELD_OUT, load_recordings, recorded_motion
+from kinema.gait.retarget import Recording
 from kinema.motion import Motion
 from kinema.prior.nano.codec import FRAMES, HEIGHT, WIDTH
 from kinema.prior.nano.shards import SHARD, Clips, shard_path, write_shard
@@ -27,6 +32,9 @@ VIEWS = 2
 GAUSSIANS = 1500
 FPS = 8.0
 """Arbitrary: only frames per cycle and leg lengths per frame matter to the model."""
+CYCLE_FRAMES = (6.5, 11.5)
+RIG_SHARE, RECORDED_SHARE = 0.25, 0.35
+"""Where third-party data is at hand: how many bodies are rigs, how many motions were recorded."""
 
 BODIES = ("quadruped", "biped", "bird", "crawler")
 SHARES = {
@@ -64,14 +72,20 @@ class Actor:
     @staticmethod
     def random(rng: np.random.Generator) -> "Actor":
         while True:
-            character = random_creature(rng, detail="low")
-            assert character.skeleton is not None
-            rig = Rig.from_skeleton(character.skeleton)
-            limbs = find_limbs(character)
             # Proportions beyond what any animal has may hide a leg from us; such a body teaches nothing.
-            if limbs.body in BODIES:
-                stage = Stage.from_character(character, rig, count=GAUSSIANS, look="canonical", rng=rng, relax=0)
-                return Actor(stage, limbs, Body.of(rig, limbs))
+            if actor := Actor.of(random_creature(rng, detail="low"), rng):
+                return actor
+
+    @staticmethod
+    def of(character: Character, rng: np.random.Generator) -> "Actor | None":
+        """None: the body has no legs that we know how to move."""
+        assert character.skeleton is not None
+        limbs = find_limbs(character)
+        if limbs.body not in BODIES:
+            return None
+        rig = Rig.from_skeleton(character.skeleton)
+        stage = Stage.from_character(character, rig, count=GAUSSIANS, look="canonical", rng=rng, relax=0)
+        return Actor(stage, limbs, Body.of(rig, limbs))
 
     def perform(self, rng: np.random.Generator, name: str | None = None) -> tuple[Motion, Label]:
         """A random motion of the prior's length; 6.5 to 11.5 frames per cycle, strides 0.7 to 1.3 times the usual."""
@@ -83,7 +97,7 @@ class Actor:
             event = float(rng.uniform(0.3, 0.7)) * FRAMES / FPS
             return make_motion(rig, self.limbs, name, frames=FRAMES, fps=FPS, event=event, rng=rng, body=self.body,
                                phase=float(rng.random()))  # fmt: skip
-        period = float(rng.uniform(6.5, 11.5)) / FPS
+        period = float(rng.uniform(*CYCLE_FRAMES)) / FPS
         stride = default_speed(name, leg) * default_period(name, leg) * self.body.stride
         return make_motion(
             rig,
@@ -97,6 +111,17 @@ class Actor:
             rng=rng,
             body=self.body,
         )
+
+    def act_out(self, recordings: tuple[Recording, ...], rng: np.random.Generator) -> tuple[Motion, Label] | None:
+        """A recorded motion on this body, each kind equally often; None: nobody with as many legs was recorded."""
+        fitting = [r for r in recordings if len(r.body.limbs.legs) == len(self.limbs.legs)]
+        if not fitting:
+            return None
+        kind = str(rng.choice(sorted({r.name for r in fitting})))
+        of_kind = [r for r in fitting if r.name == kind]
+        recording = of_kind[int(rng.integers(len(of_kind)))]
+        cycle_frames = float(rng.uniform(*CYCLE_FRAMES))
+        return recorded_motion(recording, self.body, frames=FRAMES, fps=FPS, rng=rng, cycle_frames=cycle_frames)
 
     def film(
         self, motion: Motion, label: Label, rng: np.random.Generator
@@ -123,14 +148,38 @@ def conditions(label: Label) -> tuple[float, float, float]:
     return label.event * FPS / FRAMES, 0.0, 0.0
 
 
+@dataclass(frozen=True)
+class Archive:
+    """Third-party rigs and motions, but for those that no training may see."""
+
+    rigs: tuple[Character, ...]
+    recordings: tuple[Recording, ...]
+
+    @staticmethod
+    @cache
+    def load(shared: Path) -> "Archive":
+        paths = [p for p in sorted((shared / "clips").glob("*.npz")) if p.stem not in HELD_OUT]
+        rigs = [load_clips_npz(path) for path in paths]
+        return Archive(tuple(rig for rig in rigs if find_limbs(rig).body in BODIES), load_recordings(shared))
+
+    def actor(self, rng: np.random.Generator) -> "Actor":
+        if rng.random() < RIG_SHARE:
+            actor = Actor.of(self.rigs[int(rng.integers(len(self.rigs)))], rng)
+            if actor is not None:
+                return actor
+        return Actor.random(rng)
+
+
 @torch.no_grad()
 def make_clips(rng: np.random.Generator, count: int, *, shared: Path | None = None) -> Clips:
     """A shuffled mixture of creatures, motions and views."""
+    archive = Archive.load(shared) if shared else None
     rows: list[tuple[np.ndarray, np.ndarray, tuple[float, ...], tuple[float, float], Label]] = []
     while len(rows) < count:
-        actor = Actor.random(rng)
+        actor = archive.actor(rng) if archive else Actor.random(rng)
         for _ in range(MOTIONS_PER_CREATURE):
-            motion, label = actor.perform(rng)
+            acted = actor.act_out(archive.recordings, rng) if archive and rng.random() < RECORDED_SHARE else None
+            motion, label = acted or actor.perform(rng)
             for _ in range(VIEWS):
                 video, reference, camera = actor.film(motion, label, rng)
                 residual = ((video - reference) * 127).round().clamp(-127, 127).to(torch.int8).numpy()

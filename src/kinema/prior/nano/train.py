@@ -7,6 +7,7 @@ the seed alone and not on the speed of the machine.
 import json
 import multiprocessing
 import time
+import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from multiprocessing.process import BaseProcess
@@ -14,16 +15,23 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import avg_pool2d, max_pool2d
 
 from kinema.errors import KinemaError
 from kinema.gait.captions import caption
-from kinema.prior.nano.codec import Codec, fit_codec, patches
+from kinema.gait.make import Label
+from kinema.prior.nano.codec import COLUMNS, HEIGHT, PATCH, ROWS, TIMES, WIDTH, Codec, fit_codec, patches
 from kinema.prior.nano.config import TrainPrior
 from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
+from kinema.prior.nano.muon import Muon
 from kinema.prior.nano.prior import NanoPrior, Reader, fit_reader, save_weights
 from kinema.prior.nano.shards import SHARD, read_shard, shard_path
 from kinema.prior.nano.text import embed_texts
+
+WORDINGS = 100
+"""Sentences per motion and kind of body."""
 
 
 @dataclass
@@ -44,7 +52,7 @@ def train(config: TrainPrior, *, report: Callable[[dict[str, float]], None] = la
     data = config.out / "data"
     makers = _start_makers(config, data)
     try:
-        _wait_for(data, 0, makers)
+        _wait_for(data, config.ahead - 1, makers)
         run = _resume(config, data)
         reader = _reader(config.out)
         texts = _Texts()
@@ -52,7 +60,7 @@ def train(config: TrainPrior, *, report: Callable[[dict[str, float]], None] = la
         last_save = time.monotonic()
         while run.seconds < config.minutes * 60:
             begun = time.monotonic()
-            ready = min(config.shards, 1 + int(run.step * config.batch / (config.reuse * SHARD)))
+            ready = min(config.shards, config.ahead + int(run.step * config.batch / (config.reuse * SHARD)))
             _wait_for(data, ready - 1, makers)
             pause = time.monotonic() - begun
             loss = _step(config, run, data, ready, texts)
@@ -80,13 +88,17 @@ def _step(config: TrainPrior, run: _Run, data: Path, ready: int, texts: "_Texts"
     n = len(clean)
     t = (torch.arange(n) + torch.rand(n, generator=generator)) / n  # stratified over the batch
     t = 0.02 + 0.97 * t**0.8  # the distiller asks mostly at high noise
+    # Half of every picture is ground that says nothing; only the end of the training looks at all of it.
+    progress = run.seconds / (config.minutes * 60)
+    places = _near_character(given.still, generator, keep=config.columns) if progress < config.whole_from else None
+    if places is not None:
+        clean = clean.gather(1, places[..., None].expand(-1, -1, clean.shape[-1]))
     noise = torch.randn(clean.shape, generator=generator)
     alpha, sigma = (s[:, None, None] for s in signal_noise(t))
-    predicted = run.model(alpha * clean + sigma * noise, t, given)
+    predicted = run.model(alpha * clean + sigma * noise, t, given, places=places)
     loss = (predicted - (alpha * noise - sigma * clean)).square().mean()
     loss.backward()
     torch.nn.utils.clip_grad_norm_(run.model.parameters(), 1.0)
-    progress = run.seconds / (config.minutes * 60)
     rate = config.rate * min(1.0, (run.step + 1) / 100) * min(1.0, 2.5 * (1 - progress) + 0.01)
     for optimizer, factor in zip(run.optimizers, (1.0, 0.67)):
         for group in optimizer.param_groups:
@@ -100,6 +112,25 @@ def _step(config: TrainPrior, run: _Run, data: Path, ready: int, texts: "_Texts"
     return float(loss.detach())
 
 
+def _near_character(
+    still: Float[Tensor, "batch 48 192"], generator: torch.Generator, *, keep: int
+) -> Int[Tensor, "batch tokens"]:
+    """Tokens of the `keep` places in the picture nearest to the character, with some chance for the others.
+
+    Chosen by the still alone: which tokens are there must not tell where the motion will be.
+    """
+    n = len(still)
+    colors = still.reshape(n, ROWS, COLUMNS, 3, PATCH, PATCH).permute(0, 3, 1, 4, 2, 5).reshape(n, 3, HEIGHT, WIDTH)
+    high, low = colors.amax(1), colors.amin(1)
+    body = max_pool2d(((high - low > 0.44) | (high < -0.4)).float(), 2)  # ground and sky are grey and light
+    near = sum(max_pool2d(body, 2 * r + 1, 1, r) for r in (0, 1, 2, 4, 6))
+    score = avg_pool2d(torch.as_tensor(near), PATCH // 2).flatten(1) + 0.3 * torch.randn(
+        n, ROWS * COLUMNS, generator=generator
+    )
+    place = score.topk(keep, dim=1).indices.sort(1).values
+    return (place[:, None] + ROWS * COLUMNS * torch.arange(TIMES)[:, None]).flatten(1)
+
+
 def _batch(
     config: TrainPrior, codec: Codec, data: Path, ready: int, texts: "_Texts", rng: np.random.Generator
 ) -> tuple[Tensor, Conditions]:
@@ -108,15 +139,22 @@ def _batch(
     for shard in np.unique(picked // SHARD):
         clips = read_shard(data, int(shard))
         index = (picked[picked // SHARD == shard] % SHARD).tolist()
-        text = texts([caption(clips.label[i], rng) for i in index])
+        text = texts([_wording(clips.label[i], int(rng.integers(WORDINGS))) for i in index])
         motion = torch.from_numpy(clips.motion[index]).float()
         camera = torch.from_numpy(clips.camera[index]).float()
         parts.append((codec.encode(clips.residuals(index)), text, clips.stills(index), motion, camera))
     latents, text, still, motion, camera = (torch.cat(column) for column in zip(*parts))
     n = len(latents)
-    told = torch.from_numpy((rng.random((n, 1)) > 0.15).astype(np.float32))
+    told = torch.from_numpy((rng.random((n, 1)) > 0.2).astype(np.float32))
     text = text * torch.from_numpy((rng.random((n, 1)) > 0.1).astype(np.float32))
     return latents, Conditions(text, still, torch.cat((motion, torch.ones(n, 1)), -1) * told, camera)
+
+
+def _wording(label: Label, number: int) -> str:
+    """One of the sentences for a motion; finitely many, so that each is embedded once only."""
+    return caption(
+        label, np.random.default_rng((zlib.crc32(f"{label.name} {label.body} {label.side}".encode()), number))
+    )
 
 
 class _Texts:
@@ -197,8 +235,7 @@ def _optimizers(model: Nano) -> list[torch.optim.Optimizer]:
     for name, value in model.named_parameters():
         inner = name.startswith("blocks.") and value.ndim == 2 and "modulation" not in name
         (matrices if inner else rest).append(value)
-    muon = torch.optim.Muon(matrices, lr=1e-3, weight_decay=0.0, adjust_lr_fn="original")
-    return [muon, torch.optim.AdamW(rest, lr=1e-3, betas=(0.9, 0.98), weight_decay=0.0)]
+    return [Muon(matrices), torch.optim.AdamW(rest, lr=1e-3, betas=(0.9, 0.98), weight_decay=0.0)]
 
 
 def _copy(model: Nano) -> dict[str, Tensor]:
