@@ -12,6 +12,7 @@ from torch import Tensor
 
 from kinema.asset.character import Clip
 from kinema.errors import KinemaError
+from kinema.files import replacing
 from kinema.rig.kinematics import Rig, angles_from_rotations, forward_kinematics, local_rotations
 from kinema.transforms import matrix_to_quaternion, quaternion_to_matrix
 
@@ -75,8 +76,7 @@ def smoothness(motion: Motion) -> Float[Tensor, ""]:
 
 def save_motion(path: Path, motion: Motion, rig: Rig) -> None:
     """Write .npz: parameters, joint names and fps. The file appears whole or not at all."""
-    partial = path.with_name(path.name + ".part")
-    with partial.open("wb") as file:
+    with replacing(path) as partial, partial.open("wb") as file:
         np.savez_compressed(
             file,
             root_position=motion.root_position.detach().cpu().numpy(),
@@ -85,7 +85,6 @@ def save_motion(path: Path, motion: Motion, rig: Rig) -> None:
             names=np.array(rig.names),
             parents=np.array(rig.parents),
         )
-    partial.replace(path)
 
 
 def load_motion(path: Path, rig: Rig) -> Motion:

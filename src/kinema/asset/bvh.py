@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from kinema.asset.character import Clip, Skeleton
 from kinema.errors import KinemaError
+from kinema.files import replacing
 
 LARGEST = 1e9
 """Numbers beyond this are damage, not motion; it also keeps sums along a chain finite."""
@@ -307,9 +308,8 @@ def write_bvh(path: Path, skeleton: Skeleton, clip: Clip, *, scale: float = 1.0)
     text += ["MOTION", f"Frames: {len(rows)}", f"Frame Time: {1 / clip.fps:.9g}"]
     # Ten significant digits: 1e-7 degrees, far below what the programs that read it resolve.
     text += [" ".join(f"{value:.10g}" for value in row) for row in rows]
-    partial = path.with_name(path.name + ".part")
-    partial.write_text("\n".join(text) + "\n", encoding="utf-8")
-    partial.replace(path)
+    with replacing(path) as partial:
+        partial.write_text("\n".join(text) + "\n", encoding="utf-8")
 
 
 def _continuous_zxy(wxyz: Float[np.ndarray, "frames joints 4"]) -> Float[np.ndarray, "frames joints 3"]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from kinema.asset.character import Skeleton
 from kinema.errors import KinemaError
+from kinema.files import replacing
 
 MOST_JOINTS = 10_000
 
@@ -95,6 +96,5 @@ def write_skeleton_json(path: Path, skeleton: Skeleton) -> None:
         for name, parent, head, tail in zip(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails)
     ]
     lines = ",\n".join("    " + json.dumps(joint) for joint in joints)
-    partial = Path(path).with_name(Path(path).name + ".part")
-    partial.write_text('{\n  "joints": [\n' + lines + "\n  ]\n}\n", encoding="utf-8")
-    partial.replace(path)
+    with replacing(Path(path)) as partial:
+        partial.write_text('{\n  "joints": [\n' + lines + "\n  ]\n}\n", encoding="utf-8")

@@ -11,6 +11,7 @@ import numpy as np
 
 from kinema.asset.character import Character, Clip
 from kinema.export.timing import in_file_frame, world_transforms
+from kinema.files import replacing
 from kinema.motion import Motion
 from kinema.rig.kinematics import Rig
 
@@ -22,8 +23,7 @@ def write_npz(path: Path, character: Character, clip: Clip) -> None:
     skeleton = character.skeleton
     assert skeleton is not None
     motion = Motion.from_clip(Rig.from_skeleton(skeleton, dtype=torch.float64), clip)
-    partial = path.with_name(path.name + ".part")
-    with partial.open("wb") as file:
+    with replacing(path) as partial, partial.open("wb") as file:
         np.savez_compressed(
             file,
             root_position=motion.root_position.numpy(),
@@ -36,7 +36,6 @@ def write_npz(path: Path, character: Character, clip: Clip) -> None:
             wxyz_parent_joint=clip.wxyz_parent_joint,
             T_world_joint=world_transforms(skeleton, clip)[..., :3, :],
         )
-    partial.replace(path)
 
 
 def write_json(path: Path, character: Character, clip: Clip | None) -> None:
@@ -62,9 +61,8 @@ def write_json(path: Path, character: Character, clip: Clip | None) -> None:
             "root_position": _short(moved.root_position),
             "wxyz_parent_joint": _short(moved.wxyz_parent_joint),
         }
-    partial = path.with_name(path.name + ".part")
-    partial.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def _short(values: np.ndarray) -> list:

@@ -11,6 +11,7 @@ import numpy as np
 
 from kinema.asset.gltf import Document
 from kinema.errors import KinemaError
+from kinema.files import replacing
 
 COMPONENT = {"uint8": 5121, "uint16": 5123, "uint32": 5125, "float32": 5126}
 KIND = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4", 16: "MAT4"}
@@ -102,9 +103,8 @@ class GltfFile:
             if data:
                 chunks += struct.pack("<I4s", len(data), b"BIN\0") + data
             text = struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks
-        partial = path.with_name(path.name + ".part")
-        partial.write_bytes(text)
-        partial.replace(path)
+        with replacing(path) as partial:
+            partial.write_bytes(text)
 
 
 def drop_animations(file: GltfFile) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
+from kinema.files import replacing
 from kinema.motion import Motion
 from kinema.physics.model import Model
 from kinema.rig.cuboids import Cuboids
@@ -25,21 +26,18 @@ def write_mjcf(path: Path, rig: Rig, model: Model, cuboids: Cuboids, *, motion: 
     """Write PATH, and beside it STEM_trajectory.npz with time [s], qpos, qvel and joint names if there is a motion."""
     tree = ET.ElementTree(mjcf(rig, model, cuboids, name=path.stem))
     ET.indent(tree)
-    partial = path.with_name(path.name + ".part")
-    tree.write(partial, encoding="utf-8", xml_declaration=True)
-    partial.replace(path)
+    with replacing(path) as partial:
+        tree.write(partial, encoding="utf-8", xml_declaration=True)
     if motion is None:
         return
     trajectory = path.with_name(path.stem + "_trajectory.npz")
-    partial = trajectory.with_name(trajectory.name + ".part")
     q = torch.cat((motion.root_position, motion.angles.flatten(1)), -1).detach().double().cpu().numpy()
     order = coordinate_order(rig)
     qpos = q[:, order]
     qvel = np.gradient(qpos, 1 / motion.fps, axis=0) if len(qpos) > 1 else np.zeros_like(qpos)
-    with partial.open("wb") as file:
+    with replacing(trajectory) as partial, partial.open("wb") as file:
         time = np.arange(len(qpos)) / motion.fps
         np.savez_compressed(file, time=time, qpos=qpos, qvel=qvel, joints=np.array(joint_names(rig))[order])
-    partial.replace(trajectory)
 
 
 def joint_names(rig: Rig) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 # (pxr fills its modules at run time)
 """USD with the physics schema: the simulated boxes, masses and joints, and the motion as time samples. Extra `usd`."""
 
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,11 @@ from kinema.transforms import matrix_to_quaternion
 def write_usd_physics(path: Path, rig: Rig, model: Model, cuboids: Cuboids, *, motion: Motion | None = None) -> None:
     """Write .usda or .usdc: a rigid body per bone with its box, ball joints between them, gravity and a ground."""
     try:
-        from pxr import Gf, Usd, UsdGeom, UsdPhysics
+        from pxr import Gf, Tf, Usd, UsdGeom, UsdPhysics
     except ImportError:
         raise KinemaError(f"{path}: USD needs the extra `usd` (pip install 'kinema[usd]')") from None
     rig = rig.to(torch.float64)
-    partial = path.with_name(path.stem + ".part" + path.suffix)
-    stage = Usd.Stage.CreateNew(str(partial))
+    stage = Usd.Stage.CreateInMemory()
     UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.y)
     UsdGeom.SetStageMetersPerUnit(stage, 1.0)
     UsdPhysics.SetStageKilogramsPerUnit(stage, 1.0)
@@ -83,5 +83,11 @@ def write_usd_physics(path: Path, rig: Rig, model: Model, cuboids: Cuboids, *, m
             joint.CreateBody1Rel().SetTargets([f"/body/{name}"])
             joint.CreateLocalPos0Attr(vector(rig.offsets[j]))
             joint.CreateLocalPos1Attr(vector((0, 0, 0)))
-    stage.GetRootLayer().Save()
-    partial.replace(path)
+    # USD takes the format from the suffix, so a folder is the ".part".
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=path.stem, suffix=".part") as folder:
+        layer = Path(folder) / path.name
+        try:
+            stage.GetRootLayer().Export(str(layer))
+        except Tf.ErrorException as error:
+            raise KinemaError(f"{path}: cannot be written ({error})") from None
+        layer.replace(path)

@@ -17,6 +17,7 @@ from kinema.export.arrays import write_json, write_npz
 from kinema.export.glb import write_glb
 from kinema.export.timing import arrange, as_clip, in_file_frame, resample
 from kinema.export.usd import write_usd
+from kinema.files import check_output
 from kinema.motion import Motion
 
 
@@ -69,8 +70,7 @@ def write(
     writer = FORMATS.get(path.suffix.lower())
     if writer is None:
         raise KinemaError(f"{path}: cannot write {path.suffix or 'a file without suffix'!r}; can: {' '.join(FORMATS)}")
-    if not path.parent.is_dir():
-        raise KinemaError(f"{path}: there is no folder {path.parent}")
+    check_output(path)
     several = () if motion is None else (motion,) if isinstance(motion, Motion | Clip) else tuple(motion)
     clips = tuple(arrange(as_clip(character, one), fps=fps, in_place=in_place, loop=loop) for one in several)
     if name is not None and clips:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
+from kinema.files import replacing
 from kinema.motion import Motion
 from kinema.physics.explicit import soften
 from kinema.physics.feet import corner_paths, find_feet, find_stance
@@ -227,8 +228,7 @@ class _Search:
             return self.simulate(*self.kept, self.options.substeps), self.kept[0], self.kept[1][0]
 
     def save(self, path: Path) -> None:
-        partial = path.with_name(path.name + ".part")
-        with partial.open("wb") as file:
+        with replacing(path) as partial, partial.open("wb") as file:
             np.savez(
                 file,
                 allow_pickle=False,
@@ -241,7 +241,6 @@ class _Search:
                 losses=np.array(self.losses),
                 **{f"adam_{k}": moment.numpy() for k, moment in enumerate(self.optimizer.moments)},
             )
-        partial.replace(path)
 
     def load(self, path: Path) -> None:
         try:

@@ -11,6 +11,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from kinema.errors import KinemaError
+from kinema.files import check_output, make_folder, replacing
 
 Chunks = Iterable[Float[Tensor, "frames channels height width"]]
 """A video in pieces, so that a long one need never be held as a whole."""
@@ -27,7 +28,8 @@ def write_video(path: Path, chunks: Chunks | Tensor, *, fps: float) -> None:
     pieces = [chunks] if isinstance(chunks, Tensor) else chunks
     writers = {".mp4": write_mp4, ".gif": write_gif}
     suffix = path.suffix.lower()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if suffix:
+        check_output(path)
     if suffix in writers:
         writers[suffix](path, pieces, fps=fps)
     elif suffix == ".png":
@@ -84,30 +86,29 @@ def write_gif(path: Path, chunks: Chunks, *, fps: float) -> None:
     pieces = iter(chunks)
     first = _first(path, pieces)
     pictures = [Image.fromarray(frame) for piece in _chain(first, pieces) for frame in to_bytes(piece[:, :3])]
-    partial = path.with_name(path.name + ".part")
     # GIF counts in hundredths of a second: spread the rounding, so that the length stays right.
     ends = np.round(np.arange(len(pictures) + 1) * 100 / fps)
     durations = [int(10 * step) for step in np.maximum(np.diff(ends), 2)]
-    pictures[0].save(
-        partial, format="GIF", save_all=True, append_images=pictures[1:], duration=durations, loop=0, disposal=1
-    )
-    partial.replace(path)
+    options = {"save_all": True, "append_images": pictures[1:], "duration": durations, "loop": 0, "disposal": 1}
+    with replacing(path) as partial:
+        pictures[0].save(partial, format="GIF", **options)
 
 
 def write_png(path: Path, picture: Float[Tensor, "channels h w"]) -> None:
     """One picture, with transparency if it has four channels."""
     from PIL import Image
 
-    partial = path.with_name(path.name + ".part")
-    Image.fromarray(to_bytes(picture[None])[0]).save(partial, format="PNG")
-    partial.replace(path)
+    with replacing(path) as partial:
+        Image.fromarray(to_bytes(picture[None])[0]).save(partial, format="PNG")
 
 
 def write_frames(folder: Path, chunks: Chunks) -> None:
     """frame_00000.png and so on; what a longer video left there before is removed."""
     if folder.exists() and not folder.is_dir():
         raise KinemaError(f"{folder}: is a file; give a folder for single frames")
-    folder.mkdir(parents=True, exist_ok=True)
+    if not folder.parent.exists():
+        raise KinemaError(f"{folder}: there is no folder {folder.parent}")
+    make_folder(folder)
     count = 0
     for piece in chunks:
         for frame in piece:

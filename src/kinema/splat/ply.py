@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from kinema.errors import KinemaError
+from kinema.files import replacing
 from kinema.splat.splats import Splats
 
 TYPES = {
@@ -43,9 +44,8 @@ def write_ply(path: Path, splats: Splats) -> None:
     table = torch.cat([column.detach().float().cpu() for column in columns], 1).numpy().astype("<f4")
     header = ["ply", "format binary_little_endian 1.0", f"element vertex {count}"]
     header += [f"property float {name}" for name in names] + ["end_header", ""]
-    partial = path.with_name(path.name + ".part")
-    partial.write_bytes("\n".join(header).encode() + table.tobytes())
-    partial.replace(path)
+    with replacing(path) as partial:
+        partial.write_bytes("\n".join(header).encode() + table.tobytes())
 
 
 def read_ply(path: Path) -> Splats:
