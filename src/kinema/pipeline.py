@@ -1,12 +1,13 @@
 """The main job from end to end: a character and a sentence in, a folder with clip, film and report out."""
 
+import hashlib
 import json
 import platform
 import re
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,17 @@ import torch
 
 import kinema
 from kinema.asset.character import Character
-from kinema.asset.creatures import creature
-from kinema.asset.load import load
 from kinema.distill.config import Animate, resolve
 from kinema.distill.loop import Body, Distiller, Outcome, Progress
 from kinema.distill.tempo import Tempo, choose_tempo
 from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
 from kinema.export.write import write
+from kinema.files import make_folder, replacing
 from kinema.gait.plan import Body as GaitBody
-from kinema.motion import Motion, load_motion, save_motion
+from kinema.motion import Motion, save_motion
 from kinema.physics.track import Tracking, TrackResult, track
-from kinema.prior.nano.prior import NanoPrior
+from kinema.prior.nano.prior import WEIGHTS, NanoPrior
 from kinema.prior.protocol import VideoPrior
 from kinema.render.show import Film, render_character
 from kinema.render.stage import Stage
@@ -35,9 +35,26 @@ from kinema.rig.cuboids import bone_cuboids
 from kinema.rig.hinges import hinges
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
+from kinema.sources import CONFIG, find_character, load_result, read_config, rigged
+
+__all__ = [
+    "Animation",
+    "animate",
+    "find_character",
+    "folder_of",
+    "load_prior",
+    "load_result",
+    "make_body",
+    "read_tempo",
+]
 
 LONGEST_PROMPT = 2000
-CHECKPOINT, TRACKING, CONFIG = "distill.safetensors", "track.npz", "config.json"
+CHECKPOINT, TRACKING = "distill.safetensors", "track.npz"
+RESULTS = (
+    "motion.glb", "motion.bvh", "motion.npz", "distilled.npz", "preview.mp4", "contact_sheet.png", "report.html",
+    "report.json",
+)  # fmt: skip
+"""What a finished run leaves, in the order in which it is written."""
 
 
 @dataclass(frozen=True)
@@ -53,38 +70,55 @@ class Animation:
     report: dict[str, Any]
 
 
-def animate(config: Animate, *, progress: Callable[[Progress], None] = lambda _: None) -> Animation:
-    """Run or resume a job; everything that it used is written beside the result."""
+def animate(
+    asset: Animate | Character | Path | str,
+    prompt: str = "",
+    *,
+    progress: Callable[[Progress], None] = lambda _: None,
+    **options: Any,
+) -> Animation:
+    """Run or resume a job; everything that it used is written beside the result.
+
+    Args:
+        asset: A character, its file, or the words of a built-in creature; or all options in one object.
+        prompt: What it does.
+        progress: Called after every step.
+        options: Of `Animate`, such as out, seed, prior, frames.
+    """
     begun = time.monotonic()
-    config, folder = _prepare(config)
+    config, folder = _prepare(_job(asset, prompt, options))
     config = resolve(config)
-    character = find_character(config.asset)
-    if character.skeleton is None or character.weights is None:
-        raise KinemaError(f"{config.asset}: has no rig; give it one with kinema rig --skeleton FILE")
-    body, rig = make_body(config, character)
     prior = load_prior(config)
+    character = rigged(find_character(config.asset))
+    body, rig = make_body(config, character)
     tempo = read_tempo(config, prior, body)
+    seconds = {"load": time.monotonic() - begun}
     outcome = _distill(config, prior, body, tempo, folder, progress)
+    seconds["distill"] = time.monotonic() - begun - sum(seconds.values())
     tracked = _track(config, character, rig, body, outcome.motion, folder, progress)
+    seconds["physics"] = time.monotonic() - begun - sum(seconds.values())
     motion = tracked.motion if tracked is not None else outcome.motion
-    report = _report(config, character, tempo, outcome, tracked, seconds=time.monotonic() - begun)
+    report = _report(config, character, tempo, outcome, tracked)
     report["metrics"] = measure(character, motion, rig=rig, limbs=body.limbs).as_dict()
     report["metrics_distilled"] = measure(character, outcome.motion, rig=rig, limbs=body.limbs).as_dict()
-    _write_all(config, folder, character, rig, motion, outcome.motion, report)
+    _write_all(config, folder, character, rig, motion, outcome.motion)
+    seconds["measure and write"] = time.monotonic() - begun - sum(seconds.values())
+    report |= {"seconds": round(time.monotonic() - begun, 1)}
+    report |= {"stage_seconds": {name: round(value, 1) for name, value in seconds.items()}}
     write_report(folder / "report.html", report, rig, body.limbs, motion, outcome.motion)
+    _write_text(folder / "report.json", json.dumps(report, indent=2))
     return Animation(folder, character, rig, motion, outcome.motion, report)
 
 
-def find_character(words: str, **reading: Any) -> Character:
-    """A file if there is one of that name (`reading` as `load` takes it), else a built-in creature."""
-    if not words.strip():
-        raise KinemaError("no character: give a file or the words of a built-in creature, such as 'a red fox'")
-    path = Path(words)
-    if path.exists() or re.search(r"\.\w{2,5}$", words):
-        character = load(path, **reading)
-    else:
-        character = creature(words)
-    return character
+def _job(asset: Animate | Character | Path | str, prompt: str, options: dict[str, Any]) -> Animate:
+    if isinstance(asset, Animate):
+        return replace(asset, **options)
+    if not isinstance(asset, Character):
+        return Animate(str(asset), prompt, **options)
+    # A character in memory is saved with the run, which could not be resumed without it.
+    folder = make_folder(folder_of(Animate(asset.name, prompt, out=options.pop("out", None))))
+    write(folder / "character.glb", asset)
+    return Animate(str(folder / "character.glb"), prompt, out=folder, **options)
 
 
 def make_body(config: Animate, character: Character) -> tuple[Body, Rig]:
@@ -107,13 +141,32 @@ def make_body(config: Animate, character: Character) -> tuple[Body, Rig]:
 def load_prior(config: Animate) -> VideoPrior:
     """nano, or a diffusers model by name and, where given, local folder."""
     name, _, folder = config.prior.partition("=")
-    if config.device.startswith("cuda") and not torch.cuda.is_available():
+    try:
+        kind = torch.device(config.device).type
+    except RuntimeError:
+        raise KinemaError(f"--device {config.device}: no such device; known are cpu, cuda, cuda:1 ...") from None
+    if kind == "cuda" and not torch.cuda.is_available():
         raise KinemaError(f"--device {config.device}: this machine has no CUDA device; use --device cpu")
     if name == "nano":
+        given = [flag for flag in ("offload", "tiling", "quantize", "tiny_encoder") if getattr(config, flag)]
+        if given:
+            raise KinemaError(f"--{given[0].replace('_', '-')}: nano needs none of it; for models such as cogvideox-5b")
         return NanoPrior.load(Path(folder) if folder else None)
     from kinema.prior.load import load_video_model
 
-    return load_video_model(name, folder or None, device=config.device)
+    frames, height, width = config.video_size or (None, None, None)
+    return load_video_model(
+        name,
+        folder or None,
+        device=config.device,
+        quantize=config.quantize,
+        offload=config.offload,
+        tiling=config.tiling,
+        tiny_encoder=config.tiny_encoder,
+        frames=frames,
+        height=height,
+        width=width,
+    )
 
 
 def read_tempo(config: Animate, prior: VideoPrior, body: Body) -> Tempo:
@@ -129,13 +182,7 @@ def read_tempo(config: Animate, prior: VideoPrior, body: Body) -> Tempo:
 def _prepare(config: Animate) -> tuple[Animate, Path]:
     """The folder of the run and the config that it is run with; a resumed run has its own."""
     if config.resume is not None:
-        path = config.resume / CONFIG
-        try:
-            saved = json.loads(path.read_text())["config"]
-        except (OSError, KeyError, json.JSONDecodeError):
-            raise KinemaError(f"{path}: no run to resume here") from None
-        known = {k: v for k, v in saved.items() if k not in ("out", "resume")}
-        return Animate(**known, out=config.resume), config.resume
+        return _resumed(config.resume), config.resume
     prompt = config.prompt.strip()
     if not prompt:
         raise KinemaError("the prompt is empty: say what the character does, such as 'a fox is trotting'")
@@ -146,13 +193,43 @@ def _prepare(config: Animate) -> tuple[Animate, Path]:
             raise KinemaError(f"--{name} {getattr(config, name)}: must be at least 1")
     if not 1 <= config.fps <= 240:
         raise KinemaError(f"--fps {config.fps}: must be between 1 and 240")
-    folder = config.out or Path("runs") / _slug(f"{Path(config.asset).stem}-{prompt}")
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"config": _plain(config), "versions": _versions()}, indent=2)
-    _write_text(folder / CONFIG, text)
-    for name in (CHECKPOINT, TRACKING):
+    if len(config.asset) < 4096 and Path(config.asset).is_file():
+        config = replace(config, asset=str(Path(config.asset).resolve()))
+    config = replace(config, prompt=prompt)
+    folder = make_folder(folder_of(config))
+    saved = {"config": _plain(config), "versions": _versions(), "hashes": _hashes(config)}
+    # What an earlier run left here must not be taken for this one's.
+    for name in (CHECKPOINT, TRACKING, *RESULTS):
         (folder / name).unlink(missing_ok=True)
-    return replace(config, prompt=prompt), folder
+    _write_text(folder / CONFIG, json.dumps(saved, indent=2))
+    return config, folder
+
+
+def _resumed(folder: Path) -> Animate:
+    """The config of an interrupted run, if its character and prior are still the same."""
+    saved = read_config(folder)
+    known = {field.name for field in fields(Animate)} - {"out", "resume"}
+    values = {key: value for key, value in saved["config"].items() if key in known}
+    if values.get("video_size") is not None:
+        values["video_size"] = tuple(values["video_size"])
+    config = Animate(**values, out=folder)
+    for name, value in _hashes(config).items():
+        if saved.get("hashes", {}).get(name, value) != value:
+            raise KinemaError(f"{folder}: cannot go on, the {name} has changed since the run began")
+    return config
+
+
+def _hashes(config: Animate) -> dict[str, str]:
+    """SHA-256 of the files that decide the result."""
+    name, _, folder = config.prior.partition("=")
+    files = {"character": Path(config.asset), "prior": Path(folder) if folder else WEIGHTS}
+    if name != "nano":
+        del files["prior"]
+    return {
+        key: hashlib.sha256(path.read_bytes()).hexdigest()
+        for key, path in files.items()
+        if len(str(path)) < 4096 and path.is_file()
+    }
 
 
 def _distill(
@@ -193,8 +270,6 @@ def _report(
     tempo: Tempo,
     outcome: Outcome,
     tracked: TrackResult | None,
-    *,
-    seconds: float,
 ) -> dict[str, Any]:
     report: dict[str, Any] = {
         "prompt": config.prompt,
@@ -202,7 +277,6 @@ def _report(
         "read_as": tempo.motion,
         "period_s": tempo.period / tempo.fps,
         "speed_m_s": tempo.speed * tempo.fps,
-        "seconds": round(seconds, 1),
         "notes": outcome.notes,
         "history": outcome.history,
     }
@@ -223,28 +297,20 @@ def _write_all(
     rig: Rig,
     motion: Motion,
     distilled: Motion,
-    report: dict[str, Any],
 ) -> None:
-    save_motion(folder / "motion.npz", motion, rig)
-    save_motion(folder / "distilled.npz", distilled, rig)
     for suffix in ("glb", "bvh"):
         write(folder / f"motion.{suffix}", character, motion, name=_slug(config.prompt), in_place=config.in_place)
+    save_motion(folder / "motion.npz", motion, rig)
+    save_motion(folder / "distilled.npz", distilled, rig)
     film = Film(width=480, height=360)
     render_character(character, motion, folder / "preview.mp4", film=film)
     render_character(character, motion, folder / "contact_sheet.png", film=film)
-    _write_text(folder / "report.json", json.dumps(report, indent=2))
 
 
-def load_result(folder: Path) -> tuple[Character, Rig, Motion]:
-    """A finished run's character and motion."""
-    try:
-        asset = json.loads((folder / CONFIG).read_text())["config"]["asset"]
-    except (OSError, KeyError, json.JSONDecodeError):
-        raise KinemaError(f"{folder}: not a result of kinema animate") from None
-    character = find_character(asset)
-    assert character.skeleton is not None
-    rig = Rig.from_skeleton(character.skeleton)
-    return character, rig, load_motion(folder / "motion.npz", rig)
+def folder_of(config: Animate) -> Path:
+    """Where the results of a job are or will be."""
+    default = Path("runs") / _slug(f"{Path(config.asset[-4000:]).stem}-{config.prompt}")
+    return config.resume or config.out or default
 
 
 def _plain(config: Animate) -> dict[str, Any]:
@@ -262,9 +328,8 @@ def _versions() -> dict[str, str]:
 
 
 def _write_text(path: Path, text: str) -> None:
-    partial = path.with_name(path.name + ".part")
-    partial.write_text(text)
-    partial.replace(path)
+    with replacing(path) as partial:
+        partial.write_text(text)
 
 
 def _slug(text: str) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from kinema.files import replacing
 from kinema.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
@@ -150,6 +151,5 @@ def _number(value: Any) -> str:
 
 
 def write_report(path: Path, report: dict[str, Any], rig: Rig, limbs: Limbs, motion: Motion, distilled: Motion) -> None:
-    partial = path.with_name(path.name + ".part")
-    partial.write_text(html_report(report, rig, limbs, motion, distilled), encoding="utf-8")
-    partial.replace(path)
+    with replacing(path) as partial:
+        partial.write_text(html_report(report, rig, limbs, motion, distilled), encoding="utf-8")

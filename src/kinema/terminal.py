@@ -4,42 +4,51 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from kinema.asset.character import Character
+from kinema.commands import Demo
 from kinema.distill.config import Animate
 from kinema.distill.loop import Progress
 from kinema.motion import Motion
 from kinema.physics.track import Tracking, TrackResult
-from kinema.pipeline import animate
+from kinema.pipeline import Animation, animate, folder_of
 from kinema.prior.nano.config import TrainPrior
 from kinema.rig.kinematics import Rig
+from kinema.sources import CONFIG
 
 
-def animate_with_progress(config: Animate) -> None:
-    """Run the main job and say where the results are."""
-    if config.json:
-        result = animate(config)
-        print(json.dumps({"folder": str(result.folder), **result.report}))
-        return
-    with _Bar() as bar:
-        result = animate(config, progress=bar.update)
-    print(f"{result.folder}: motion.glb, motion.bvh, motion.npz, preview.mp4, contact_sheet.png, report.json")
+def animate_with_progress(config: Animate, *, quiet: bool = False, verbose: bool = False) -> Animation:
+    """Run the main job with a bar."""
+    try:
+        with Bar(quiet=quiet) as bar:
+            return animate(config, progress=bar.update)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_how_to_resume(config)) from None
 
 
-def demo_with_progress(out: Path, asset: str, prompt: str) -> None:
-    """Run the demo and say where the results are."""
+def _how_to_resume(config: Animate) -> str:
+    folder = folder_of(config)
+    return f"; go on with: kinema animate --resume {folder}" if (folder / CONFIG).is_file() else ""
+
+
+def demo_with_progress(command: Demo, *, quiet: bool = False) -> tuple[list[Path], Animation]:
+    """Run the demo with a bar."""
     from kinema.demo import demo
 
-    with _Bar() as bar:
-        files, result = demo(out, asset, prompt, progress=bar.update)
-    print("procedural walk:", *files)
-    print(
-        f"distilled from {prompt!r} in {result.report['seconds']} s: {result.folder}/ (report.html, contact_sheet.png)"
-    )
+    with Bar(quiet=quiet) as bar:
+        return demo(command.out, command.asset, command.prompt, progress=bar.update)
 
 
 def track_with_progress(
-    character: Character, rig: Rig, motion: Motion, options: Tracking, out: Path, *, simulator: bool
+    character: Character,
+    rig: Rig,
+    motion: Motion,
+    options: Tracking,
+    out: Path,
+    *,
+    simulator: bool,
+    quiet: bool = False,
 ) -> TrackResult:
     """Track with a bar; the search is saved beside `out`, and a killed one goes on when called again."""
     from kinema.export.usd_physics import write_usd_physics
@@ -48,15 +57,19 @@ def track_with_progress(
     from kinema.rig.cuboids import bone_cuboids
 
     saved = out.with_name(out.name + ".track.npz")
-    with _Bar() as bar:
-        result = track(
-            character,
-            rig,
-            motion,
-            options=options,
-            progress=lambda done, total, loss: bar.update(Progress(done, total, "physics", loss, 0.0)),
-            checkpoint=saved,
-        )
+    try:
+        with Bar(quiet=quiet) as bar:
+            result = track(
+                character,
+                rig,
+                motion,
+                options=options,
+                progress=lambda done, total, loss: bar.update(Progress(done, total, "physics", loss, 0.0)),
+                checkpoint=saved,
+            )
+    except KeyboardInterrupt:
+        note = "; the same command goes on from where it was" if saved.is_file() else ""
+        raise KeyboardInterrupt(note) from None
     if simulator:
         write_usd_physics(out, rig, result.model, bone_cuboids(character), motion=result.motion)
     else:
@@ -65,19 +78,31 @@ def track_with_progress(
     return result
 
 
-def train_with_progress(config: TrainPrior) -> None:
+def train_with_progress(config: TrainPrior, *, quiet: bool = False) -> Path:
+    """Train with a line of JSON for every entry of the log."""
     from kinema.prior.nano.train import train
 
-    weights = train(config, report=lambda entry: print(json.dumps(entry), flush=True))
-    print(weights)
+    def report(entry: dict[str, Any]) -> None:
+        if not quiet:
+            print(json.dumps(entry), file=sys.stderr, flush=True)
+
+    try:
+        return train(config, report=report)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("; the same command goes on from the last checkpoint") from None
 
 
-class _Bar:
+class Bar:
     """One bar per stage on a terminal; elsewhere a line every few seconds."""
 
-    def __enter__(self) -> "_Bar":
-        self.live = sys.stderr.isatty()
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.live = sys.stderr.isatty() and not quiet
         self.said = 0.0
+        self.begun: dict[str, tuple[float, int]] = {}
+        self.tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> "Bar":
         if self.live:
             from rich.console import Console
             from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -85,7 +110,6 @@ class _Bar:
 
             columns = (TextColumn("{task.description:8s}"), BarColumn(), TextColumn("{task.fields[note]}"))
             self.rich = RichProgress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
-            self.tasks: dict[str, object] = {}
             self.rich.start()
         return self
 
@@ -94,11 +118,20 @@ class _Bar:
             self.rich.stop()
 
     def update(self, at: Progress) -> None:
+        if self.quiet:
+            return
         note = f"loss {at.loss:.4g}" + (f"  motion {at.motion:.3f} rad" if at.motion else "")
         if self.live:
             if at.stage not in self.tasks:
                 self.tasks[at.stage] = self.rich.add_task(at.stage, total=at.steps, note=note)
-            self.rich.update(self.tasks[at.stage], completed=at.step, note=note)  # pyright: ignore[reportArgumentType]
+            self.rich.update(self.tasks[at.stage], completed=at.step, note=note)
         elif time.monotonic() - self.said > 5 or at.step == at.steps:
             self.said = time.monotonic()
-            print(f"{at.stage} {at.step}/{at.steps}  {note}", file=sys.stderr, flush=True)
+            print(f"{at.stage} {at.step}/{at.steps}  {note}{self._left(at)}", file=sys.stderr, flush=True)
+
+    def _left(self, at: Progress) -> str:
+        """Time left of the stage, from the steps since it was first heard of (a resumed one begins in the middle)."""
+        begun, first = self.begun.setdefault(at.stage, (time.monotonic(), at.step))
+        if at.step == first or at.step == at.steps:
+            return ""
+        return f"  {(time.monotonic() - begun) / (at.step - first) * (at.steps - at.step):.0f} s left"

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import tyro
 
 Positional = tyro.conf.Positional
+Flag = tyro.conf.FlagCreatePairsOff[bool]
 Engine = Literal["auto", "fit", "sds"]
 Preset = Literal["default", "fast", "paper"]
 
@@ -15,13 +16,13 @@ Preset = Literal["default", "fast", "paper"]
 class Animate:
     """Animate a character from a sentence: the main job."""
 
-    asset: Positional[str] = ""
+    asset: Annotated[Positional[str], tyro.conf.arg(metavar="ASSET")] = ""
     """A character file (GLB, glTF, FBX, ...) or the words of a built-in creature ("a red fox")."""
-    prompt: Positional[str] = ""
+    prompt: Annotated[Positional[str], tyro.conf.arg(metavar="PROMPT")] = ""
     """What it does: "a fox is trotting"."""
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = None
     """Folder for the result; by default runs/<asset>-<prompt>."""
-    resume: Path | None = None
+    resume: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Go on with an interrupted run in this folder, to the same result as an uninterrupted one."""
     preset: Preset = "default"
     """`fast` halves the iterations. `paper` sets what AKD states: engine sds, free per-frame angles, 10,000
@@ -31,32 +32,48 @@ class Animate:
     engine: Engine = "auto"
     """`fit` samples videos and fits the joints to them; `sds` is the paper's; `auto` fits, then refines by sds."""
     prior: str = "nano"
-    """nano (embedded), or cogvideox-2b, cogvideox-5b, wan-1.3b, ltx, modelscope; also a local folder as NAME=FOLDER."""
+    """nano (embedded), or a video model through diffusers: cogvideox-5b, wan2.1-1.3b, ltx-video, modelscope ...
+    (`kinema doctor` lists them); also a checkpoint of one in a local folder as NAME=FOLDER."""
     device: str = "cpu"
+    """Where the prior runs: cpu, cuda, cuda:1 ..."""
+    quantize: Annotated[Literal["int8", "nf4"] | None, tyro.conf.arg(metavar="{int8,nf4}")] = None
+    """Keep the linear layers of a video model in 8 or 4 bits."""
+    offload: Flag = False
+    """Keep a video model's weights in host memory; they visit the device block by block."""
+    tiling: Flag = False
+    """Encode a video model's frames in overlapping tiles: less memory, nearly the same latents."""
+    tiny_encoder: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """TAEHV-style weights (.safetensors) that encode in place of a video model's own encoder."""
+    video_size: Annotated[tuple[int, int, int] | None, tyro.conf.arg(metavar="FRAMES HEIGHT WIDTH")] = None
+    """Size of the videos that a video model sees; by default what it was trained with."""
     frames: int = 48
     """Length of the clip."""
     fps: float = 24.0
+    """Frames per second of the clip."""
     seed: int = 0
+    """Of everything random."""
     physics: bool = True
     """Project the motion to one that can happen (bipeds to octopods; skipped where nothing stands on the ground)."""
-    in_place: bool = False
+    in_place: Flag = False
     """Leave the travel out of the exported files."""
-    loop: bool = False
+    loop: Flag = False
     """Cut the clip to whole gait cycles so that its end meets its beginning."""
-    speed: float | None = None
+    speed: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
     """Travel [m/s]; by default from the leg length and the words."""
-    period: float | None = None
+    period: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
     """Duration of a gait cycle [s]; by default from the leg length and the words."""
     views: int = 6
     """Videos to sample for `fit`."""
-    iterations: int | None = None
+    iterations: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """Of sds; by default 60 after a fit, 250 alone."""
     fit_iterations: int = 120
+    """Steps of the fit to the sampled videos."""
     guidance: float = 2.0
     """Classifier-free guidance; 1 is the plain conditional model."""
     time: Literal["auto", "fourier", "dct", "free"] = "auto"
     """How the motion is spelled in time; `auto`: whole cycles for gaits, cosines for actions."""
     learning_rate: float = 0.03
+    """Of the angles' coefficients [rad]; the refinement starts at half of it."""
     smooth: float = 0.02
     """Weight of the second time difference (per mean absolute rad)."""
     ground: float = 30.0
@@ -70,8 +87,7 @@ class Animate:
     splats: int = 2000
     """Gaussians that the prior sees (the preview uses more)."""
     checkpoint_seconds: float = 10.0
-    json: bool = False
-    """Print one line of JSON instead of text."""
+    """How often to save, which is what a killed run loses at most."""
 
 
 def resolve(config: Animate) -> Animate:

@@ -23,6 +23,7 @@ from kinema.distill.sds import noise_level, sds
 from kinema.distill.take import Take, prepare, random_take, shoot
 from kinema.distill.tempo import Tempo
 from kinema.errors import KinemaError
+from kinema.files import replacing
 from kinema.motion import Motion, smoothness
 from kinema.prior.protocol import Shot, VideoPrior, sample
 from kinema.render.stage import Stage
@@ -237,6 +238,7 @@ class Distiller:
     # -- files ------------------------------------------------------------------------------------------------------
 
     def save(self, path: Path) -> None:
+        from safetensors import SafetensorError
         from safetensors.torch import save_file
 
         tensors = {f"parameter.{k}": v.detach() for k, v in self.coefficients.state_dict().items()}
@@ -249,9 +251,12 @@ class Distiller:
             "history": self.history,
             "notes": self.notes,
         }
-        partial = path.with_name(path.name + ".part")
-        save_file({k: v.contiguous() for k, v in tensors.items()}, str(partial), metadata={"run": json.dumps(header)})
-        partial.replace(path)
+        contiguous = {k: v.contiguous() for k, v in tensors.items()}
+        try:
+            with replacing(path) as partial:
+                save_file(contiguous, str(partial), metadata={"run": json.dumps(header)})
+        except SafetensorError as error:
+            raise KinemaError(f"{path}: cannot be written ({error})") from None
 
     def load(self, path: Path) -> None:
         from safetensors import SafetensorError, safe_open

@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import tyro
 
 
 @dataclass(frozen=True)
 class TrainPrior:
     """Train the embedded video prior."""
 
-    out: Path = Path("runs/nano")
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = Path("runs/nano")
     """Folder for data, checkpoints, log and the finished weights; an existing one is resumed."""
     minutes: float = 10.0
     """Time to train in all, over every resumption; the learning rate falls to zero towards its end."""
@@ -20,12 +23,16 @@ class TrainPrior:
     """How often a clip may be seen, on average, before a new shard is waited for."""
     ahead: int = 1
     """Shards to wait for before the first step."""
-    shared: Path | None = None
+    shared: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Folder with third-party rigs and motions (`clips/`, `motion/`) to learn from as well."""
     batch: int = 32
+    """Clips per step."""
     width: int = 192
+    """Channels of the network."""
     layers: int = 6
+    """Blocks of the network."""
     heads: int = 6
+    """Attention heads of a block."""
     channels: int = 96
     """Principal components per patch."""
     columns: int = 28
@@ -37,6 +44,8 @@ class TrainPrior:
     average: float = 0.999
     """Decay of the weights' moving average, which is what is shipped."""
     checkpoint_minutes: float = 3.0
+    """How often to save, which is what a killed run loses at most."""
     seed: int = 0
-    start_from: Path | None = None
+    """Of clips, batches and noise."""
+    start_from: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """Weights or a checkpoint of the same sizes to start a new run from, keeping their codec."""

@@ -1,0 +1,240 @@
+"""The commands and their options: one dataclass each, whose field docstrings are the help.
+
+Light, so that `kinema --help` and shell completion answer at once.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from kinema.distill.config import Animate
+from kinema.prior.nano.config import TrainPrior
+
+Asset = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ASSET")]
+Flag = tyro.conf.FlagCreatePairsOff[bool]
+Axis = Literal["+x", "-x", "+y", "-y", "+z", "-z"]
+
+
+def _named(metavar: str, *aliases: str):
+    return tyro.conf.arg(metavar=metavar, aliases=aliases or None)
+
+
+OutFile = Annotated[Path, _named("FILE", "-o")]
+OutFolder = Annotated[Path, _named("FOLDER", "-o")]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a character file is read; what is not given is found."""
+
+    skeleton: Annotated[Path | None, _named("FILE")] = None
+    """Joints for a mesh without a rig: GLB, BVH, BLEND, or JSON with name, parent, head and tail of each."""
+    up: Annotated[Axis | None, _named("AXIS")] = None
+    """Up axis of the file: +x -x +y -y +z -z."""
+    facing: Annotated[Axis | None, _named("AXIS")] = None
+    """The file's axis that the character looks along."""
+    scale: Annotated[float | None, _named("METRES")] = None
+    """Metres per unit of the file."""
+    ground: Annotated[float | None, _named("HEIGHT")] = None
+    """Height of the ground along the file's up axis, in the file's units."""
+
+
+Read = tyro.conf.OmitArgPrefixes[Reading]
+
+
+@dataclass(frozen=True)
+class Inspect:
+    """Tell what a character file holds and what is changed to make it a tree of rotations."""
+
+    file: Asset
+    """A character file or the words of a built-in creature."""
+    reading: Read = Reading()
+    """How the file is read."""
+
+
+@dataclass(frozen=True)
+class Creature:
+    """Make a built-in creature: kinema creature "a red fox" -o fox.glb"""
+
+    words: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="WORDS")] = ""
+    """Species with adjectives; nothing lists the species."""
+    out: Annotated[Path | None, _named("FILE", "-o")] = None
+    """GLB, BVH, USD, FBX ...; by default WORDS.glb."""
+    seed: Annotated[int | None, _named("INT")] = None
+    """Random variation of proportions and colours; by default none."""
+
+
+@dataclass(frozen=True)
+class Rig:
+    """Give a mesh a skeleton and skin weights (bone heat)."""
+
+    file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="MESH")]
+    """OBJ, PLY, STL, OFF, GLB ..."""
+    out: OutFile
+    """GLB, FBX, USD ..."""
+    body: Annotated[Literal["biped", "quadruped"] | None, _named("BODY")] = None
+    """Plan of the skeleton that is put into a mesh when neither the file nor --skeleton has one: biped or quadruped;
+    found if not given."""
+    reading: Read = Reading()
+    """How the file is read."""
+
+
+@dataclass(frozen=True)
+class Splat:
+    """Turn a character into 3D Gaussians (.ply of 3DGS)."""
+
+    file: Asset
+    """A character file or the words of a built-in creature."""
+    out: OutFile
+    """.ply"""
+    count: int = 10_000
+    """How many Gaussians."""
+    refine: bool = True
+    """Optimise against rendered views of the mesh; off: as covered directly."""
+    seed: int = 0
+    """Of the sampling of the surface."""
+    reading: Read = Reading()
+    """How the file is read."""
+
+
+@dataclass(frozen=True)
+class Render:
+    """Film a character and its motion."""
+
+    file: Asset
+    """A character file, the words of a built-in creature, or the folder of a finished run."""
+    out: OutFile
+    """.mp4, .gif, .png for a contact sheet, or a folder for PNG frames."""
+    motion: Annotated[str | None, _named("MOTION")] = None
+    """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default a turn around the
+    rest pose."""
+    width: int = 640
+    """Of the picture [px]."""
+    height: int = 480
+    """Of the picture [px]."""
+    yaw: float = 40.0
+    """0 sees the face, 90 the left side [degrees]."""
+    elevation: float = 12.0
+    """Of the camera over the horizon [degrees]."""
+    transparent: Flag = False
+    """Only the character, with alpha; for PNG."""
+    look: Literal["color", "canonical"] = "color"
+    """The asset's colours, or the canonical look that the embedded prior sees."""
+    reading: Read = Reading()
+    """How the file is read."""
+
+
+@dataclass(frozen=True)
+class Track:
+    """Project a motion to one that can happen: gravity, contact, friction. A killed run goes on when called again."""
+
+    file: Asset
+    """A character file, the words of a built-in creature, or the folder of a finished run."""
+    out: OutFile
+    """GLB, BVH, NPZ ..., or .xml for MJCF with the trajectory beside it."""
+    motion: Annotated[str | None, _named("MOTION")] = None
+    """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default the first clip."""
+    iterations: int = 200
+    """Steps of the search for the controls."""
+    paper: Flag = False
+    """Controls per substep, loss at frames, the motion itself as target."""
+    simulator: Flag = False
+    """With a USD file: rigid bodies, joints and ground of the physics schema instead of a skinned character."""
+    reading: Read = Reading()
+    """How the file is read."""
+
+
+@dataclass(frozen=True)
+class Convert:
+    """Convert a character with its clips from one format to another."""
+
+    source: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="SOURCE")]
+    """GLB, glTF, BVH, OBJ, PLY, STL, OFF; FBX, BLEND and USD through Blender."""
+    target: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="TARGET")]
+    """GLB, glTF, BVH, USD, NPZ, JSON, XML (MJCF); FBX and BLEND through Blender."""
+    clip: Annotated[str | None, _named("NAME")] = None
+    """Name of the clip to write; by default all that the format can hold."""
+    fps: Annotated[float | None, _named("FLOAT")] = None
+    """Frames per second of the result; by default the clip's."""
+    in_place: Flag = False
+    """Leave the root's travel out."""
+    loop: Flag = False
+    """Close the loop: the last frame meets the first."""
+    reading: Read = Reading()
+    """How the file is read."""
+
+
+@dataclass(frozen=True)
+class Eval:
+    """Measure a clip: its gait, how cleanly feet and ground are treated, and how well a sentence fits."""
+
+    file: Asset
+    """The folder of a finished run, a character file with a clip, or the words of a built-in creature with --motion."""
+    motion: Annotated[str | None, _named("MOTION")] = None
+    """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default the first clip."""
+    prompt: Annotated[str | None, _named("PROMPT")] = None
+    """A sentence to score the clip with, by the embedded prior; by default that of the run."""
+    score: bool = True
+    """Ask the prior; off: measure only."""
+    reading: Read = Reading()
+    """How the file is read."""
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Tell what is installed, what can run here, and how much memory and time a job would take."""
+
+    prior: Annotated[str | None, _named("NAME")] = None
+    """Estimate the memory of a job with this video model, for cards of 8, 12, 24 and 40 GB."""
+    video_size: Annotated[tuple[int, int, int] | None, _named("FRAMES HEIGHT WIDTH")] = None
+    """Size of that job's videos; by default 49 frames at the size that the model was trained with."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Print a shell's completion script: eval "$(kinema completion bash)" """
+
+    shell: Annotated[tyro.conf.Positional[Literal["bash", "zsh", "fish"]], tyro.conf.arg(metavar="{bash,zsh,fish}")]
+    """Which shell."""
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What `make demo` runs: a built-in creature, a procedural walk, and one distilled from the embedded prior."""
+
+    out: OutFolder = Path("demo")
+    """Folder for the results."""
+    asset: str = "a red fox"
+    """A character file or the words of a built-in creature."""
+    prompt: str = "a fox is walking"
+    """What it does in the distilled clip."""
+
+
+Command = (
+    Animate | Inspect | Creature | Rig | Splat | Render | Track | Convert | Eval | Doctor
+    | Annotated[TrainPrior, tyro.conf.subcommand("train-prior")] | Completion | Demo
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Kinema:
+    """Animate a 3D character from a sentence.
+
+    Exit codes: 0 done, 1 an error that one line on stderr explains, 2 wrong usage, 70 a bug, 130 interrupted by
+    Ctrl-C, 143 terminated.
+    """
+
+    command: tyro.conf.OmitArgPrefixes[tyro.conf.OmitSubcommandPrefixes[Command]]
+    """What to do."""
+    quiet: Annotated[Flag, tyro.conf.arg(aliases=["-q"])] = False
+    """Say nothing but errors (and JSON, if asked for)."""
+    verbose: Annotated[Flag, tyro.conf.arg(aliases=["-v"])] = False
+    """Say more: all warnings, the time of each stage, tracebacks."""
+    json: Flag = False
+    """Print the result as one line of JSON, for machines."""
+
+
+def parse(arguments: list[str] | None) -> Kinema:
+    return tyro.cli(Kinema, args=arguments, prog="kinema", config=(tyro.conf.CascadeSubcommandArgs,))
