@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.errors import KinemaError
+from kinema.rig.distance_field import FILLED, SLACK, Solid, clear_ways
 
 HEAT = 3.0
 """c for lumped areas: Pinocchio's own areas are three times as large at stiffness 1."""
@@ -23,8 +24,9 @@ TIE = 1e-5
 """Bones whose distances differ by less than this share count as equally near."""
 CONE = 0.5
 """A vertex is heated only from behind: cosine between its normal and the direction from the bone."""
-SLACK = 0.002
-"""How far sight may leave the mesh, in edges of the cube that the mesh fills to nine tenths."""
+
+Visibility = Literal["field", "rays"]
+"""How to tell whether a vertex sees its bone: in Pinocchio's distance field, or by rays against the mesh itself."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def rig_character(
     character: Character,
     skeleton: Skeleton,
     *,
-    visibility: Literal["rays", "field"] = "rays",
+    visibility: Visibility = "field",
     influences: int = 4,
 ) -> Character:
     """Attach a skeleton to a mesh with weights by bone heat.
@@ -90,13 +92,13 @@ def bone_heat(
     starts: Float[np.ndarray, "bones 3"],
     ends: Float[np.ndarray, "bones 3"],
     *,
-    visibility: Literal["rays", "field"] = "rays",
+    visibility: Visibility = "field",
 ) -> Float[np.ndarray, "vertices bones"]:
     """Weights of the bones; rows sum to one.
 
     Args:
-        visibility: "rays" asks the mesh itself; "field" asks an octree of interpolated distances as Pinocchio does,
-            which reproduces its weights but takes seconds.
+        visibility: "field" gives the weights of the original Pinocchio, "rays" ones that are a little nearer to those
+            of artists on meshes with few vertices (docs/rigging.md).
     """
     if len(starts) == 0:
         raise KinemaError("bone heat needs at least one bone")
@@ -109,10 +111,11 @@ def bone_heat(
     vertices, bones, places = _nearest_bones(solid.vertices, starts, ends)
     distances = np.linalg.norm(solid.vertices[vertices] - places, axis=1)
     seen = _faces_away(solid, vertices, places)
-    if visibility == "rays":
-        seen &= _clear_by_rays(solid, vertices, places)
-    else:
-        seen &= _clear_in_field(solid, vertices, places)
+    # A surface without faces hides nothing.
+    if len(solid.faces):
+        way = np.flatnonzero(seen)
+        clear = _clear_in_field if visibility == "field" else _clear_by_rays
+        seen[way] = clear(solid, solid.vertices[vertices[way]], places[way])
     seen |= _in_blind_component(solid, vertices, seen)
     weights = _spread(solid, len(starts), vertices[seen], bones[seen], distances[seen])
     return weights[vertex_of]
@@ -180,58 +183,37 @@ def _faces_away(
     return (ray * total[vertices]).sum(axis=1) > CONE * np.linalg.norm(ray, axis=1)
 
 
+def _clear_in_field(
+    mesh: Mesh, starts: Float[np.ndarray, "ways 3"], ends: Float[np.ndarray, "ways 3"]
+) -> Bool[np.ndarray, "ways"]:
+    """Whether Pinocchio's distance field stays inside on the way."""
+    return clear_ways(Solid.from_mesh(mesh), starts, ends)
+
+
 def _clear_by_rays(
-    mesh: Mesh, vertices: Int[np.ndarray, "pairs"], places: Float[np.ndarray, "pairs 3"]
-) -> Bool[np.ndarray, "pairs"]:
-    """Whether nothing of the mesh lies between the bone and the vertex."""
+    mesh: Mesh, starts: Float[np.ndarray, "ways 3"], ends: Float[np.ndarray, "ways 3"]
+) -> Bool[np.ndarray, "ways"]:
+    """Whether nothing of the mesh lies on the way, but for what is next to its start."""
     from embreex.mesh_construction import TriangleMesh
     from embreex.rtcore_scene import EmbreeScene
 
-    if len(mesh.faces) == 0:
-        return np.ones(len(vertices), dtype=bool)
     # Embree works in single precision: give it a cube of one.
     low = mesh.vertices.min(axis=0)
-    scale = 0.9 / max(float(np.ptp(mesh.vertices, axis=0).max()), 1e-300)
+    scale = FILLED / max(float(np.ptp(mesh.vertices, axis=0).max()), 1e-300)
     scene = EmbreeScene()
     TriangleMesh(scene, ((mesh.vertices - low) * scale).astype(np.float32), mesh.faces.astype(np.int32))
-    origins = (places - low) * scale
-    rays = (mesh.vertices[vertices] - places) * scale
+    rays = (starts - ends) * scale
     length = np.linalg.norm(rays, axis=1)
     clear = length <= SLACK
     long = np.flatnonzero(~clear)
     if len(long):
         hit = scene.run(
-            origins[long].astype(np.float32),
+            ((ends[long] - low) * scale).astype(np.float32),
             (rays[long] / length[long, None]).astype(np.float32),
             dists=(length[long] - SLACK).astype(np.float32),
             query="OCCLUDED",
         )
         clear[long] = hit < 0
-    return clear
-
-
-def _clear_in_field(
-    mesh: Mesh, vertices: Int[np.ndarray, "pairs"], places: Float[np.ndarray, "pairs 3"], *, steps: int = 100
-) -> Bool[np.ndarray, "pairs"]:
-    """Whether an interpolated distance field stays inside on the way from the vertex to the bone."""
-    from kinema.rig.distance_field import DistanceField
-
-    field = DistanceField.around(mesh)
-    position = mesh.vertices[vertices]
-    step = (places - position) / steps
-    left = np.linalg.norm(places - position, axis=1) / field.edge
-    at_bone = field(places)
-    clear = np.ones(len(vertices), dtype=bool)
-    going = np.arange(len(vertices))
-    for k in range(1, steps + 2):
-        here = field(position[going] + k * step[going])
-        outside = here > SLACK
-        clear[going[outside]] = False
-        # A distance changes by at most the way walked: far enough inside at both ends, the rest is clear.
-        rest = left[going] * (1 - (k - 1) / steps)
-        going = going[~outside & (here + at_bone[going] + rest > SLACK)]
-        if len(going) == 0:
-            break
     return clear
 
 

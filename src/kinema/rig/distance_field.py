@@ -70,7 +70,7 @@ class Solid:
 def clear_ways(
     solid: Solid, starts: Float[np.ndarray, "ways 3"], ends: Float[np.ndarray, "ways 3"]
 ) -> Bool[np.ndarray, "ways"]:
-    """Whether the field is at most `SLACK` at every step from the start [m] (left out) to the end. No way for no face."""
+    """Whether the field is at most `SLACK` at every step from the start [m], itself left out, to the end."""
     from kinema import _field
 
     clear = np.zeros(len(starts), dtype=np.uint8)
