@@ -1,0 +1,159 @@
+"""A character in viser's scene: coloured mesh, splats and skeleton, posed together."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.asset.character import Character
+from kinema.errors import KinemaError
+from kinema.rig.kinematics import Rig
+from kinema.skin import Skin, blend, skin_points
+from kinema.splat.pose import pose_splats, rest_splats
+from kinema.splat.splats import Splats
+from kinema.splat.transfer import splat_character
+from kinema.view.palette import pieces_of
+
+if TYPE_CHECKING:
+    from viser import SceneApi
+
+GAUSSIANS = 8000
+BONE, JOINT, CHOSEN = (36, 72, 120), (245, 158, 66), (225, 45, 70)
+SPLAT_UNIT = 0.01
+"""Of the character's size. The renderer keeps covariances in half precision, which square millimetres would leave."""
+
+
+class Actor:
+    """Handles of one character under the node `name`; everything is put where `pose` says."""
+
+    def __init__(self, scene: "SceneApi", name: str, character: Character, rig: Rig | None) -> None:
+        self.scene, self.name, self.character, self.rig = scene, name, character, rig
+        mesh = character.mesh
+        if not len(mesh.faces):
+            raise KinemaError(f"{character.name}: has no surface to show")
+        self.size = float(np.ptp(mesh.vertices, axis=0).max())
+        self.skin = Skin.from_character(character) if rig is not None and character.weights is not None else None
+        self.vertices = torch.from_numpy(np.ascontiguousarray(mesh.vertices)).float()
+        self.node = scene.add_frame(name, show_axes=False)
+        self.pieces = pieces_of(mesh)
+        self.meshes = [
+            scene.add_mesh_simple(
+                f"{name}/mesh/{index}",
+                positions.astype(np.float32),
+                piece.faces,
+                color=piece.color,
+                side="double",
+            )
+            for index, (piece, positions) in enumerate(
+                zip(self.pieces.pieces, self.pieces.positions(mesh.vertices), strict=True)
+            )
+        ]
+        self.cloud: tuple[Splats, Skin | None] | None = None
+        self.splats: Any = None
+        self.bones, self.joints = self._skeleton()
+        self.show_mesh, self.show_splats, self.show_skeleton = True, False, False
+        self.at: Float[Tensor, "joints 3 4"] | None = None
+
+    def pose(self, T_world_joint: Float[Tensor, "joints 3 4"] | None) -> None:
+        """Move everything that is seen; None is the rest pose of a mesh without a rig."""
+        self.at = T_world_joint
+        if self.show_mesh:
+            vertices = self.posed_vertices().numpy()
+            for handle, positions in zip(self.meshes, self.pieces.positions(vertices), strict=True):
+                handle.vertices = positions
+        if self.show_splats:
+            self._place_splats()
+        if T_world_joint is not None and self.bones is not None and self.show_skeleton:
+            heads = T_world_joint[..., 3].numpy().astype(np.float32)
+            self.joints.batched_positions = heads
+            self.bones.points = self._segments(heads)
+
+    def show(self, *, mesh: bool, splats: bool, skeleton: bool) -> None:
+        """Choose what is seen; the mesh turns to glass around a skeleton."""
+        self.show_mesh, self.show_splats, self.show_skeleton = mesh, splats, skeleton
+        if splats and self.splats is None:
+            self._make_splats()
+        for handle in self.meshes:
+            handle.visible = mesh
+            handle.opacity = 0.45 if skeleton else None
+        if self.splats is not None:
+            self.splats.visible = splats
+        if self.bones is not None:
+            self.bones.visible = self.joints.visible = skeleton
+        self.pose(self.at)
+
+    def mark(self, joint: int | None) -> None:
+        """Colour the chosen joint."""
+        colors = np.tile(np.array(JOINT, np.uint8), (len(self.joints.batched_positions), 1))
+        if joint is not None:
+            colors[joint] = CHOSEN
+        self.joints.batched_colors = colors
+
+    def remove(self) -> None:
+        self.node.remove()
+
+    def posed_vertices(self) -> Float[Tensor, "vertices 3"]:
+        if self.at is None or self.skin is None or self.rig is None:
+            return self.vertices
+        return skin_points(blend(self.skin, self.rig, self.at), self.vertices)
+
+    def _skeleton(self) -> tuple[Any, Any]:
+        if self.rig is None:
+            return None, None
+        heads = self.rig.heads.numpy().astype(np.float32)
+        thickness = 0.008 * self.size
+        bones = self.scene.add_line_segments(
+            f"{self.name}/bones",
+            self._segments(heads),
+            np.array(BONE, np.uint8),
+            thickness=thickness,
+            visible=False,
+        )
+        import trimesh
+
+        ball = trimesh.creation.icosphere(subdivisions=2, radius=1.4 * thickness)
+        joints = self.scene.add_batched_meshes_simple(
+            f"{self.name}/joints",
+            np.asarray(ball.vertices, np.float32),
+            np.asarray(ball.faces, np.uint32),
+            batched_wxyzs=np.tile(np.array([1.0, 0, 0, 0], np.float32), (len(heads), 1)),
+            batched_positions=heads,
+            batched_colors=np.tile(np.array(JOINT, np.uint8), (len(heads), 1)),
+            lod="off",
+            cast_shadow=False,
+            visible=False,
+        )
+        return bones, joints
+
+    def _segments(self, heads: Float[np.ndarray, "joints 3"]) -> Float[np.ndarray, "bones 2 3"]:
+        """From each parent's head to its child's; a lone joint is a point."""
+        assert self.rig is not None
+        parents = np.maximum(np.array(self.rig.parents), 0)
+        chosen = slice(1, None) if len(heads) > 1 else slice(None)
+        return np.stack((heads[parents], heads), 1)[chosen]
+
+    def _make_splats(self) -> None:
+        rng = np.random.default_rng(0)
+        if self.skin is None:
+            self.cloud = Splats.from_mesh(self.character.mesh, GAUSSIANS, rng=rng)[0], None
+        else:
+            self.cloud = splat_character(self.character, GAUSSIANS, rng=rng)
+        self.splats = self.scene.add_gaussian_splats(
+            f"{self.name}/splats", *self._gaussians(), scale=SPLAT_UNIT * self.size
+        )
+
+    def _place_splats(self) -> None:
+        self.splats.set_gaussians(*self._gaussians())
+
+    def _gaussians(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        assert self.cloud is not None
+        splats, skin = self.cloud
+        if skin is None or self.at is None or self.rig is None:
+            posed = rest_splats(splats)
+        else:
+            posed = pose_splats(splats, skin, self.rig, self.at[None])
+        unit = SPLAT_UNIT * self.size
+        centers, covariances = posed.centers[0].numpy() / unit, posed.covariances[0].numpy() / unit**2
+        return centers, covariances, splats.colors.numpy(), splats.opacities.numpy()[:, None]

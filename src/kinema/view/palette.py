@@ -1,0 +1,96 @@
+"""A mesh as a few pieces of one colour each, which is what viser's meshes can show.
+
+Vertices that move every frame rule out textures and colours per vertex there, so faces are grouped by a palette; a
+coarse mesh with a texture is divided first, so that the pattern survives.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int, UInt8
+
+from kinema.asset.character import Mesh
+from kinema.splat.surface import SurfacePoints, surface_colors
+
+COLORS = 16
+FINE = 6000
+"""Faces below which a textured mesh is divided."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Faces of one colour."""
+
+    vertices: Int[np.ndarray, "used"]
+    """Indices into the divided mesh."""
+    faces: Int[np.ndarray, "faces 3"]
+    """Indices into `vertices`."""
+    color: UInt8[np.ndarray, "3"]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The whole mesh; `positions` follows whatever the vertices do."""
+
+    pieces: tuple[Piece, ...]
+    edges: tuple[Int[np.ndarray, "edges 2"], ...]
+    """Of each division: its new vertices are the middles of these edges."""
+
+    def positions(self, vertices: Float[np.ndarray, "vertices 3"]) -> list[Float[np.ndarray, "used 3"]]:
+        """Where each piece's vertices are."""
+        for edges in self.edges:
+            vertices = np.concatenate((vertices, vertices[edges].mean(1)))
+        return [vertices[piece.vertices] for piece in self.pieces]
+
+
+def pieces_of(mesh: Mesh, *, colors: int = COLORS) -> Pieces:
+    """Group the faces by colour."""
+    faces, place, edges = mesh.faces, _corners(len(mesh.faces)), []
+    if mesh.textures:
+        count = len(mesh.vertices)
+        while len(faces) < FINE and len(edges) < 4:
+            faces, middles, place = _divide(faces, count, place)
+            edges.append(middles)
+            count += len(middles)
+    face = np.repeat(np.arange(len(mesh.faces)), len(faces) // max(1, len(mesh.faces)))
+    shown = surface_colors(mesh, SurfacePoints(face, place.mean(1)))[:, :3]
+    label, palette = _quantize(shown, colors)
+    pieces = []
+    for index, color in enumerate(palette):
+        used, local = np.unique(faces[label == index], return_inverse=True)
+        if len(used):
+            pieces.append(Piece(used, local.reshape(-1, 3), (255 * color.clip(0, 1)).round().astype(np.uint8)))
+    return Pieces(tuple(pieces), tuple(edges))
+
+
+def _corners(faces: int) -> Float[np.ndarray, "faces 3 3"]:
+    """Barycentric coordinates of each face's corners in itself."""
+    return np.tile(np.eye(3), (faces, 1, 1))
+
+
+def _divide(
+    faces: Int[np.ndarray, "faces 3"], count: int, place: Float[np.ndarray, "faces 3 3"]
+) -> tuple[Int[np.ndarray, "four_faces 3"], Int[np.ndarray, "edges 2"], Float[np.ndarray, "four_faces 3 3"]]:
+    """Four faces for each, in its place; with the edges whose middles are new and where the corners lie."""
+    sides = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]], axis=-1)
+    edges, which = np.unique(sides.reshape(-1, 2), axis=0, return_inverse=True)
+    (a, b, c), (ab, bc, ca) = faces.T, count + which.reshape(-1, 3).T
+    four = np.stack([np.stack(f, -1) for f in ((a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca))], 1)
+    pa, pb, pc = place[:, 0], place[:, 1], place[:, 2]
+    pab, pbc, pca = (pa + pb) / 2, (pb + pc) / 2, (pc + pa) / 2
+    corners = ((pa, pab, pca), (pab, pb, pbc), (pca, pbc, pc), (pab, pbc, pca))
+    places = np.stack([np.stack(p, 1) for p in corners], 1)
+    return four.reshape(-1, 3), edges, places.reshape(-1, 3, 3)
+
+
+def _quantize(
+    shown: Float[np.ndarray, "faces 3"], most: int
+) -> tuple[Int[np.ndarray, "faces"], Float[np.ndarray, "colors 3"]]:
+    """Label and palette; exact if there are few colours."""
+    exact, label = np.unique((255 * shown).round().astype(np.int64), axis=0, return_inverse=True)
+    if len(exact) <= most:
+        return label.reshape(-1), exact / 255
+    from scipy.cluster.vq import kmeans2
+
+    palette, label = kmeans2(shown.astype(np.float64), most, iter=8, minit="++", rng=np.random.default_rng(0))
+    return label, palette

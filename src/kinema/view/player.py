@@ -1,0 +1,93 @@
+"""Time on the page: play, pause, scrub, speed. One thread draws; whoever changes something asks it to."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from viser import ViserServer
+
+SPEEDS = {"¼×": 0.25, "½×": 0.5, "1×": 1.0, "2×": 2.0}
+IDLE_SECONDS = 0.02
+
+
+class Player:
+    """The timeline and the thread behind it."""
+
+    def __init__(
+        self, server: "ViserServer", *, frames: int, fps: float, draw: Callable[[int], None], playing: bool
+    ) -> None:
+        self.server, self.draw, self.fps, self.frames = server, draw, fps, max(1, frames)
+        self.lock = threading.RLock()
+        """Held while the scene is drawn or what is drawn is exchanged."""
+        self.playing, self.position, self.speed, self.stale = playing and frames > 1, 0.0, 1.0, True
+        self.closed = threading.Event()
+        gui = server.gui
+        self.button = gui.add_button(*self._button_look())
+        self.timeline = gui.add_slider("Frame", min=0, max=max(1, frames - 1), step=1, initial_value=0)
+        self.speed_choice = gui.add_button_group("Speed", tuple(SPEEDS), hint="of playback")
+        self.speed_choice.value = "1×"
+        self.button.on_click(lambda _: self.toggle())
+        self.timeline.on_update(self._scrub)
+        self.speed_choice.on_click(lambda event: setattr(self, "speed", SPEEDS[event.target.value]))
+        self.thread = threading.Thread(target=self._run, daemon=True)
+
+    @property
+    def frame(self) -> int:
+        return min(self.frames - 1, int(self.position))
+
+    def start(self) -> None:
+        self.thread.start()
+
+    def toggle(self) -> None:
+        self.play(not self.playing)
+
+    def play(self, playing: bool) -> None:
+        self.playing = playing and self.frames > 1
+        label, *_ = self._button_look()
+        self.button.label = label
+
+    def refresh(self) -> None:
+        """Draw again although the frame is the same."""
+        self.stale = True
+
+    def load(self, frames: int, fps: float) -> None:
+        """Another clip, from its beginning."""
+        with self.lock:
+            self.frames, self.fps, self.position, self.stale = max(1, frames), fps, 0.0, True
+            self.timeline.max = max(1, frames - 1)
+
+    def close(self) -> None:
+        self.closed.set()
+        if self.thread.is_alive():
+            self.thread.join(timeout=2)
+
+    def _button_look(self) -> tuple[str]:
+        return ("Pause" if self.playing else "Play",)
+
+    def _scrub(self, event: Any) -> None:
+        # The thread moves the slider too; only a person's hand has a client.
+        if event.client is None:
+            return
+        self.play(False)
+        self.position, self.stale = float(event.target.value), True
+
+    def _run(self) -> None:
+        shown, last = -1, time.monotonic()
+        while not self.closed.is_set():
+            now = time.monotonic()
+            if self.playing and self.server.get_clients():
+                self.position = (self.position + (now - last) * self.fps * self.speed) % self.frames
+            last = now
+            frame = self.frame
+            if frame == shown and not self.stale:
+                self.closed.wait(IDLE_SECONDS)
+                continue
+            self.stale, shown = False, frame
+            with self.lock, self.server.atomic():
+                self.draw(min(frame, self.frames - 1))
+                if self.timeline.value != frame:
+                    self.timeline.value = frame
+            # The browser has a life beside us: never take the whole core.
+            self.closed.wait(max(0.004, 0.3 * (time.monotonic() - now)))

@@ -1,0 +1,134 @@
+"""Pose a joint by hand: a gizmo in the scene and three sliders, as angles added to the motion's own."""
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.motion import Motion
+from kinema.rig.kinematics import Rig
+from kinema.transforms import matrix_to_euler, matrix_to_quaternion, quaternion_to_matrix
+
+if TYPE_CHECKING:
+    from viser import ViserServer
+
+    from kinema.view.actor import Actor
+
+NOBODY = "(click or choose a joint)"
+LABELS, ROOT_LABELS = ("Flexion", "Abduction", "Twist"), ("Yaw", "Roll", "Pitch")
+
+
+def joint_angles(
+    rig: Rig, joint: int, R_world_parent: Float[Tensor, "3 3"], R_world_joint: Float[Tensor, "3 3"]
+) -> Float[Tensor, "3"]:
+    """Angles about the joint's axes that turn it to a world orientation [rad]."""
+    axes = rig.axes[joint]
+    return matrix_to_euler(axes.mT @ R_world_parent.mT @ R_world_joint @ axes)
+
+
+class Posing:
+    """What was added by hand, and its controls. `changed` is called after every change."""
+
+    def __init__(self, server: "ViserServer", actor: "Actor", rig: Rig, *, changed: Callable[[], None]) -> None:
+        self.actor, self.rig, self.changed = actor, rig, changed
+        self.added = torch.zeros(len(rig.parents), 3)
+        self.joint: int | None = None
+        self.dragging = False
+        self.own: Float[Tensor, "3"] = torch.zeros(3)
+        """The motion's angles of the chosen joint in the frame that is shown."""
+        gui = server.gui
+        self.choice = gui.add_dropdown("Joint", (NOBODY, *rig.names), initial_value=NOBODY)
+        self.sliders = [
+            gui.add_slider(f"{label} °", min=-180, max=180, step=1, initial_value=0, disabled=True) for label in LABELS
+        ]
+        self.reset = gui.add_button_group("Reset", ("joint", "all"))
+        self.gizmo = server.scene.add_transform_controls(
+            f"{actor.name}/gizmo",
+            scale=0.16 * actor.size,
+            line_width=3.5,
+            disable_axes=True,
+            disable_sliders=True,
+            depth_test=False,
+            visible=False,
+        )
+        self.choice.on_update(lambda event: self.choose(self._index(event.target.value)))
+        for axis, slider in enumerate(self.sliders):
+            slider.on_update(lambda event, axis=axis: self._slide(event, axis))
+        self.reset.on_click(lambda event: self._reset(everything=event.target.value == "all"))
+        self.gizmo.on_update(lambda event: self._drag())
+        self.gizmo.on_drag_start(lambda _: setattr(self, "dragging", True))
+        self.gizmo.on_drag_end(lambda _: setattr(self, "dragging", False))
+
+        @actor.joints.on_click
+        def _(event: Any) -> None:
+            if event.instance_index is not None:
+                self.choice.value = rig.names[event.instance_index]
+
+    def pose(self, motion: Motion, frame: int) -> Float[Tensor, "joints 3"]:
+        """The motion's angles with what was added."""
+        if self.joint is not None:
+            self.own = motion.angles[frame, self.joint]
+        return motion.angles[frame] + self.added
+
+    def posed(self, motion: Motion) -> Motion:
+        """The whole clip with what was added."""
+        return Motion(motion.root_position, motion.angles + self.added, motion.fps)
+
+    def place_gizmo(self, T_world_joint: Float[Tensor, "joints 3 4"]) -> None:
+        """Put it on the chosen joint, unless a hand is on it."""
+        if self.joint is None:
+            return
+        self.gizmo.position = T_world_joint[self.joint, :, 3].numpy()
+        if not self.dragging:
+            self.gizmo.wxyz = matrix_to_quaternion(T_world_joint[self.joint, :, :3]).numpy()
+
+    def choose(self, joint: int | None) -> None:
+        self.joint = joint
+        labels = ROOT_LABELS if joint == 0 else LABELS
+        for slider, label in zip(self.sliders, labels, strict=True):
+            slider.label, slider.disabled = f"{label} °", joint is None
+        self.gizmo.visible = joint is not None
+        self.actor.mark(joint)
+        self._tell_sliders()
+        self.changed()
+
+    def turn(self, R_world_joint: Float[Tensor, "3 3"]) -> None:
+        """Turn the chosen joint to a world orientation in the frame that is shown."""
+        at = self.actor.at
+        if self.joint is None or at is None:
+            return
+        parent = self.rig.parents[self.joint]
+        R_world_parent = at[parent, :, :3] if parent >= 0 else torch.eye(3)
+        added = joint_angles(self.rig, self.joint, R_world_parent, R_world_joint) - self.own
+        self.added[self.joint] = torch.remainder(added + math.pi, 2 * math.pi) - math.pi
+        self._tell_sliders()
+        self.changed()
+
+    def _drag(self) -> None:
+        self.turn(quaternion_to_matrix(torch.from_numpy(np.asarray(self.gizmo.wxyz)).float()))
+
+    def _slide(self, event: Any, axis: int) -> None:
+        if event.client is None or self.joint is None:
+            return
+        self.added[self.joint, axis] = math.radians(float(event.target.value))
+        self.changed()
+
+    def _reset(self, *, everything: bool) -> None:
+        if everything:
+            self.added.zero_()
+        elif self.joint is not None:
+            self.added[self.joint] = 0
+        self._tell_sliders()
+        self.changed()
+
+    def _tell_sliders(self) -> None:
+        degrees = torch.rad2deg(self.added[self.joint]) if self.joint is not None else torch.zeros(3)
+        for slider, value in zip(self.sliders, degrees.tolist(), strict=True):
+            slider.value = round(value)
+
+    def _index(self, name: str) -> int | None:
+        return None if name == NOBODY else self.rig.names.index(name)

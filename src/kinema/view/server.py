@@ -1,0 +1,172 @@
+"""Open viser's server so that only those who may look can look.
+
+On this machine alone (the default) the browser needs no secret, but pages of other sites must not reach the viewer
+through it: requests have to name this machine (DNS rebinding) and websockets have to come from the viewer's own page.
+On any other address every request must carry a token, in the address once and in a cookie from then on.
+"""
+
+import hmac
+import http
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+from kinema.errors import KinemaError
+
+if TYPE_CHECKING:
+    from viser import ViserServer
+    from websockets.datastructures import Headers
+    from websockets.http11 import Response
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+SHORTEST_TOKEN = 8
+_opening = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the viewer listens and what it wants to hear first."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    """0: any that is free."""
+    token: str | None = None
+    """Needed on every host but this machine; made if not given."""
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Who is let in."""
+
+    token: str | None
+    """None: the host is this machine, and nobody else can reach it."""
+    cookie: str
+
+    def refuse(self, path: str, headers: "Headers") -> str | None:
+        """Why a request is refused, or None."""
+        host = headers.get("Host", "")
+        name = urlsplit(f"//{host}").hostname
+        if self.token is None and name not in LOOPBACK:
+            return f"this viewer answers only to {', '.join(LOOPBACK)}"
+        origin = headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+            return "the request comes from another site"
+        if self.token is not None and not any(self._is_token(said) for said in self._tokens(path, headers)):
+            return "the token is missing or wrong: open the address that kinema printed, with ?token="
+        return None
+
+    def shown_in_address(self, path: str) -> bool:
+        return self.token is not None and "token" in parse_qs(urlsplit(path).query)
+
+    def _tokens(self, path: str, headers: "Headers") -> list[str]:
+        said = parse_qs(urlsplit(path).query).get("token", [])
+        for line in headers.get_all("Cookie"):
+            pairs = (pair.strip().partition("=") for pair in line.split(";"))
+            said += [value for key, _, value in pairs if key == self.cookie]
+        return said
+
+    def _is_token(self, said: str) -> bool:
+        assert self.token is not None
+        return hmac.compare_digest(said.encode(), self.token.encode())
+
+
+def open_server(address: Address, *, label: str = "Kinema") -> tuple["ViserServer", str]:
+    """A server that guards its door, and the address to open in a browser."""
+    viser, serving = _import_viser()
+    guard = _guard(address)
+    listener = _listen(address)
+    host, port = listener.getsockname()[:2]
+    # viser has no hook for requests, but hands a function for them to `websockets`: ours goes in front of it, on a
+    # socket that is already bound (viser itself would quietly take the next free port, and hang on a wrong host).
+    real, installed = serving.serve, []
+
+    def serve(handler: Any, at: str, at_port: int, *, process_request: Callable[..., Any], **options: Any) -> Any:
+        if (at, at_port) != (host, port):
+            return real(handler, at, at_port, process_request=process_request, **options)
+        installed.append(True)
+        return real(handler, sock=listener, process_request=_guarded(guard, process_request), **options)
+
+    with _opening:
+        serving.serve = serve
+        try:
+            server = viser.ViserServer(host=host, port=port, label=label, verbose=False)
+        finally:
+            serving.serve = real
+    if not installed:
+        server.stop()
+        listener.close()
+        raise KinemaError(f"viser {viser.__version__} cannot be guarded; install viser 1.1")
+    shown = f"[{address.host}]" if ":" in address.host else address.host
+    if address.host in ("0.0.0.0", "::"):
+        shown = socket.gethostname()
+    query = f"/?token={guard.token}" if guard.token else ""
+    return server, f"http://{shown}:{port}{query}"
+
+
+def _import_viser() -> tuple[Any, Any]:
+    try:
+        import viser
+        import websockets.asyncio.server as serving
+    except ImportError as error:
+        raise KinemaError(f"the viewer needs viser ({error}): pip install viser") from None
+    return viser, serving
+
+
+def _guard(address: Address) -> Guard:
+    cookie = f"kinema_{secrets.token_hex(4)}"
+    if address.host in LOOPBACK and address.token is None:
+        return Guard(None, cookie)
+    token = address.token or secrets.token_urlsafe(24)
+    if len(token) < SHORTEST_TOKEN or not token.isascii() or set(token) & set(" ;,&=+%#\"'\\"):
+        raise KinemaError(f"--token: give at least {SHORTEST_TOKEN} letters, digits, - or _")
+    return Guard(token, cookie)
+
+
+def _listen(address: Address) -> socket.socket:
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (OSError, OverflowError, UnicodeError):
+        raise KinemaError(f"--host {address.host} --port {address.port}: no such address") from None
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+        # Bound alone, two sockets may share a port; the second to listen would fail inside viser.
+        listener.listen()
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = getattr(error, "strerror", None) or error
+        raise KinemaError(
+            f"cannot listen on {address.host} port {address.port} ({reason}); give another with --port"
+        ) from None
+    return listener
+
+
+def _guarded(guard: Guard, inner: Callable[..., Any]) -> Callable[..., Any]:
+    """viser's answer to a request, for those who are let in."""
+    from websockets.datastructures import Headers
+    from websockets.http11 import Response
+
+    def answer(status: http.HTTPStatus, text: str, **more: str) -> "Response":
+        body = text.encode()
+        fields = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body))}
+        headers = Headers(**fields, **{key.replace("_", "-"): value for key, value in more.items()})
+        return Response(status.value, status.phrase, headers, body)
+
+    def process_request(connection: Any, request: Any) -> Any:
+        reason = guard.refuse(request.path, request.headers)
+        if reason is not None:
+            return answer(http.HTTPStatus.FORBIDDEN, f"refused: {reason}\n")
+        if guard.shown_in_address(request.path) and request.headers.get("Upgrade") is None:
+            # Out of the address bar and the history, into a cookie that scripts and other sites do not see.
+            cookie = f"{guard.cookie}={guard.token}; HttpOnly; SameSite=Lax; Path=/"
+            return answer(http.HTTPStatus.FOUND, "", Location="/", Set_Cookie=cookie, Referrer_Policy="no-referrer")
+        return inner(connection, request)
+
+    return process_request

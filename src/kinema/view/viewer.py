@@ -1,0 +1,266 @@
+"""`kinema view`: a character and its motions on a page in the browser."""
+
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.asset.character import Character
+from kinema.errors import KinemaError
+from kinema.motion import Motion, save_motion
+from kinema.rig.kinematics import Rig, forward_kinematics
+from kinema.rig.limbs import Limbs, find_limbs
+from kinema.view.actor import Actor
+from kinema.view.contacts import Contacts
+from kinema.view.page import Framing, Page, sampled, travel_path
+from kinema.view.player import Player
+from kinema.view.posing import Posing
+from kinema.view.server import Address
+
+CURSOR_SECONDS = 0.1
+"""The plot's cursor moves ten times a second: a plot is text that the browser has to read anew."""
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """What is shown."""
+
+    character: Character
+    motions: dict[str, Motion] = field(default_factory=dict)
+    """By name; nothing shows the rest pose."""
+    before: Motion | None = None
+    """The first motion as it was before physics."""
+    title: str = ""
+
+    @property
+    def rig(self) -> Rig | None:
+        return None if self.character.skeleton is None else Rig.from_skeleton(self.character.skeleton)
+
+
+def exhibit_character(character: Character) -> Exhibit:
+    """A character file with its clips."""
+    motions = {}
+    if character.skeleton is not None and character.weights is not None:
+        rig = Rig.from_skeleton(character.skeleton)
+        motions = {clip.name: Motion.from_clip(rig, clip) for clip in character.clips}
+    return Exhibit(character, motions, title=character.name)
+
+
+class Viewer:
+    """The page of one exhibit."""
+
+    def __init__(self, exhibit: Exhibit, address: Address, *, playing: bool = True) -> None:
+        self.exhibit, self.rig = exhibit, exhibit.rig
+        rest = Motion.rest(self.rig, frames=1, fps=24.0) if self.rig is not None else None
+        if rest is not None and not exhibit.motions:
+            self.motions = {"rest pose": rest}
+        else:
+            self.motions = dict(exhibit.motions)
+        if not len(exhibit.character.mesh.faces):
+            raise KinemaError(f"{exhibit.character.name}: has no surface to show")
+        self.page = Page(address)
+        self.url, self.server = self.page.url, self.page.server
+        self.actor = Actor(self.server.scene, "/character", exhibit.character, self.rig)
+        self.second: Actor | None = None
+        self.labels: list[Any] = []
+        self.contacts: Contacts | None = None
+        self.plot, self.plotted = "", 0.0
+        self.limbs = _limbs(exhibit.character) if self.rig is not None else None
+        self.clip = next(iter(self.motions), "")
+        self.path = np.zeros((1, 3))
+        self._panel(playing=playing)
+        self._take(self.clip)
+        self.page.set_stage(self._framing())
+        self.player.start()
+
+    @property
+    def motion(self) -> Motion | None:
+        return self.motions.get(self.clip)
+
+    def close(self) -> None:
+        self.player.close()
+        self.page.close()
+
+    # -- panel ------------------------------------------------------------------------------------------------------
+
+    def _panel(self, *, playing: bool) -> None:
+        gui, motion = self.server.gui, self.motion
+        gui.add_markdown(f"**{_plain_text(self.exhibit.title)}**")
+        self.facts = gui.add_markdown("")
+        if len(self.motions) > 1:
+            self.clips = gui.add_dropdown("Clip", tuple(self.motions), initial_value=self.clip)
+            self.clips.on_update(lambda event: self._take(event.target.value))
+        frames, fps = (len(motion), motion.fps) if motion is not None else (1, 24.0)
+        self.player = Player(self.server, frames=frames, fps=fps, draw=self._draw, playing=playing)
+        with gui.add_folder("Show"):
+            self.look = gui.add_button_group("Surface", ("mesh", "splats", "both"))
+            self.look.value = "mesh"
+            self.skeleton = gui.add_checkbox("Skeleton", False, disabled=self.rig is None)
+            self.ground = gui.add_checkbox("Ground", True)
+            self.follow = gui.add_checkbox("Follow", True, hint="hold the character, let the ground pass under it")
+            self.compare = gui.add_checkbox(
+                "Before physics",
+                False,
+                hint="the motion as distilled, beside the one that can happen",
+                visible=self.exhibit.before is not None,
+            )
+        self.look.on_click(lambda _: self._show())
+        self.skeleton.on_update(lambda _: self._show())
+        self.ground.on_update(lambda _: setattr(self.page.ground, "visible", self.ground.value))
+        self.follow.on_update(lambda _: self.player.refresh())
+        self.compare.on_update(lambda _: self._compare())
+        self.feet_folder = gui.add_folder("Feet on the ground", visible=False)
+        with self.feet_folder:
+            self.feet = gui.add_html("")
+        self.posing = None
+        if self.rig is not None:
+            with gui.add_folder("Pose", expand_by_default=False):
+                self.posing = Posing(self.server, self.actor, self.rig, changed=self._posed)
+                save = gui.add_button("Download this motion (.npz)")
+            save.on_click(self._download)
+
+    def _posed(self) -> None:
+        if self.posing is not None and self.posing.joint is not None and not self.skeleton.value:
+            self.skeleton.value = True
+        if self.posing is not None and self.posing.dragging:
+            self.player.play(False)
+        self.player.refresh()
+
+    def _show(self) -> None:
+        with self.player.lock, self.server.atomic():
+            surface = str(self.look.value)
+            for actor in (self.actor, self.second):
+                if actor is not None:
+                    actor.show(mesh=surface != "splats", splats=surface != "mesh", skeleton=bool(self.skeleton.value))
+        self.player.refresh()
+
+    def _take(self, name: str) -> None:
+        """Play another clip."""
+        with self.player.lock:
+            self.clip = name
+            motion = self.motion
+            if motion is None or self.rig is None:
+                faces = len(self.exhibit.character.mesh.faces)
+                self.facts.content = f"{faces} faces, no skeleton"
+                return
+            self.facts.content = (
+                f"{len(motion)} frames, {motion.fps:g} fps, {len(self.rig.parents)} joints"
+                if len(motion) > 1
+                else f"rest pose, {len(self.rig.parents)} joints"
+            )
+            self.path = travel_path(motion.root_position, motion.fps)
+            self.contacts = Contacts.of(self.rig, self.limbs, motion) if self.limbs is not None else None
+            self.plot = self.contacts.plot() if self.contacts is not None else ""
+            self.feet_folder.visible = self.contacts is not None
+            self.player.load(len(motion), motion.fps)
+
+    def _compare(self) -> None:
+        """The motion before physics at the left, the one after at the right."""
+        before = self.exhibit.before
+        if before is None or self.rig is None:
+            return
+        with self.player.lock, self.server.atomic():
+            if self.compare.value and self.second is None:
+                self.second = Actor(self.server.scene, "/before", self.exhibit.character, self.rig)
+                framing = self._framing()
+                top = framing.center + [0, 0.62 * framing.extent[1], 0]
+                for actor, text in ((self.actor, "after physics"), (self.second, "before physics")):
+                    self.labels.append(self.server.scene.add_label(f"{actor.name}/label", text, position=top))
+            elif not self.compare.value and self.second is not None:
+                self.second.remove()
+                self.second, self.labels = None, [label.remove() for label in self.labels][:0]
+        self._show()
+        framing = self._framing()
+        self.page.aim(framing.with_second() if self.second is not None else framing)
+
+    def _download(self, event: Any) -> None:
+        motion = self.motion
+        if motion is None or self.rig is None or self.posing is None or event.client is None:
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "motion.npz"
+            save_motion(path, self.posing.posed(motion), self.rig)
+            event.client.send_file_download("motion.npz", path.read_bytes())
+
+    # -- drawing ----------------------------------------------------------------------------------------------------
+
+    def _draw(self, frame: int) -> None:
+        motion = self.motion
+        if motion is None or self.rig is None:
+            self.actor.pose(None)
+            return
+        angles = self.posing.pose(motion, frame) if self.posing is not None else motion.angles[frame]
+        T_world_joint = forward_kinematics(self.rig, motion.root_position[frame], angles).detach()
+        self.actor.pose(T_world_joint)
+        held = self.path[min(frame, len(self.path) - 1)] if self.follow.value else np.zeros(3)
+        beside = self._framing_beside if self.second is not None else np.zeros(3)
+        self.actor.node.position = beside - held
+        self.page.travel(held)
+        if self.posing is not None:
+            self.posing.place_gizmo(T_world_joint)
+        before = self.exhibit.before
+        if self.second is not None and before is not None:
+            at = min(frame, len(before) - 1)
+            self.second.pose(forward_kinematics(self.rig, before.root_position[at], before.angles[at]).detach())
+            self.second.node.position = -held
+        if self.contacts is not None and time.monotonic() - self.plotted > CURSOR_SECONDS:
+            self.plotted = time.monotonic()
+            self.feet.content = self.contacts.page(self.plot, frame)
+
+    def _framing(self) -> Framing:
+        """A box around the character in all frames, its travel left out."""
+        framing = Framing.around(self._points())
+        self._framing_beside = framing.beside()
+        return framing
+
+    def _points(self) -> Float[np.ndarray, "points 3"]:
+        motion = self.motion
+        if motion is None or self.rig is None:
+            return np.asarray(self.exhibit.character.mesh.vertices, dtype=np.float64)
+        return pose_points(self.actor, motion, self.path)
+
+
+def pose_points(actor: Actor, motion: Motion, path: Float[np.ndarray, "frames 3"]) -> Float[np.ndarray, "points 3"]:
+    """Vertices of some frames, without the travel."""
+    assert actor.rig is not None
+    points = []
+    shown = actor.at
+    for frame in sampled(len(motion)).tolist():
+        actor.at = _pose(actor.rig, motion, frame)
+        points.append(actor.posed_vertices().double().numpy() - path[frame])
+    actor.at = shown
+    return np.concatenate(points)
+
+
+def _pose(rig: Rig, motion: Motion, frame: int) -> Float[Tensor, "joints 3 4"]:
+    return forward_kinematics(rig, motion.root_position[frame], motion.angles[frame]).detach()
+
+
+def _limbs(character: Character) -> Limbs | None:
+    try:
+        return find_limbs(character)
+    except KinemaError:
+        return None
+
+
+def _plain_text(title: str) -> str:
+    """Markdown's signs in a file's name are no markdown."""
+    return "".join(f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|" else c for c in title[:200].replace("\n", " "))
+
+
+def serve(exhibit: Exhibit, address: Address) -> None:
+    """Show until Ctrl-C."""
+    with torch.inference_mode():
+        viewer = Viewer(exhibit, address)
+    print(f"{viewer.url}  (Ctrl-C ends)", flush=True)
+    try:
+        while True:
+            time.sleep(3600)
+    finally:
+        viewer.close()

@@ -1,0 +1,105 @@
+"""Headless Chromium for the viewer's tests: WebGL in software, console messages kept."""
+
+import io
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
+DRIVER = shutil.which("chromedriver")
+PATIENCE = 30.0
+HARMLESS = ("GL Driver Message", "GPU stall due to ReadPixels")
+"""What Chromium says of its own software renderer."""
+
+
+@contextmanager
+def chromium(*, width: int = 1280, height: int = 800) -> Iterator[Any]:
+    """A browser, or a skipped test where there is none."""
+    selenium = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("no chromium with chromedriver (Debian: apt-get install chromium chromium-driver)")
+    options = selenium.ChromeOptions()
+    options.binary_location = CHROMIUM
+    with tempfile.TemporaryDirectory(prefix="kinema-chromium-") as profile:
+        for flag in (
+            "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", "--mute-audio",
+            "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist",
+            "--disable-background-networking", "--disable-component-update", "--no-first-run", "--no-proxy-server",
+            f"--window-size={width},{height}", f"--user-data-dir={profile}",
+        ):  # fmt: skip
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        browser = selenium.Chrome(options=options, service=selenium.ChromeService(executable_path=DRIVER))
+        browser.set_script_timeout(PATIENCE)
+        browser.set_page_load_timeout(PATIENCE)
+        try:
+            yield browser
+        finally:
+            browser.quit()
+
+
+def wait_for(condition: Callable[[], Any], what: str, *, seconds: float = PATIENCE) -> Any:
+    """Until it holds."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"not within {seconds:g} s: {what}")
+
+
+def picture(browser: Any) -> np.ndarray:
+    """The page as [height, width, 3] bytes."""
+    from selenium.common.exceptions import TimeoutException
+
+    # The first frames wait for shaders to be compiled in software; the driver gives a screenshot ten seconds.
+    for _ in range(4):
+        try:
+            return np.asarray(Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB"))
+        except TimeoutException:
+            continue
+    raise AssertionError("the browser gives no picture")
+
+
+def scene(browser: Any) -> np.ndarray:
+    """The middle of the 3D view, where the character stands."""
+    box = browser.execute_script(
+        "const r = document.querySelector('canvas').getBoundingClientRect();"
+        "return [r.left, r.top, r.width, r.height, window.innerWidth]"
+    )
+    image = picture(browser)
+    zoom = image.shape[1] / box[4]
+    left, top, width, height = (zoom * value for value in box[:4])
+    return image[int(top + 0.15 * height) : int(top + 0.85 * height), int(left + 0.1 * width) : int(left + 0.9 * width)]
+
+
+def coloured(image: np.ndarray) -> float:
+    """Share of pixels with a colour of their own: ground, grid, shadow and background are grey."""
+    return float((np.ptp(image.astype(int), axis=-1) > 40).mean())
+
+
+def complaints(browser: Any) -> list[str]:
+    """Warnings and errors of the console."""
+    said = [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+    return [e["message"] for e in said if not any(harmless in e["message"] for harmless in HARMLESS)]
+
+
+def press(browser: Any, label: str) -> None:
+    """Click the button with this label."""
+    from selenium.webdriver.common.by import By
+
+    wait_for(lambda: browser.find_elements(By.XPATH, f"//button[normalize-space()='{label}']"), f"button {label!r}")
+    button = browser.find_elements(By.XPATH, f"//button[normalize-space()='{label}']")[0]
+    browser.execute_script("arguments[0].click()", button)
+
+
+def text(browser: Any) -> str:
+    return str(browser.execute_script("return document.body.innerText"))
