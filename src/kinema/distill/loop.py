@@ -7,7 +7,7 @@ a run that was killed and resumed gives the same bits as one that was not.
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,16 @@ class Progress:
     """Mean angular travel per frame [rad]."""
 
 
+@dataclass(frozen=True)
+class Control:
+    """What a person who watches wants."""
+
+    weights: dict[str, float] = field(default_factory=dict)
+    """New values of smooth, ground, slip, limits or guidance."""
+    stop: bool = False
+    """Keep the motion as it is now."""
+
+
 @dataclass
 class Outcome:
     """The distilled motion and how it came about."""
@@ -97,8 +107,13 @@ class Distiller:
         terms = {"fourier": 1 + 2 * HARMONICS, "dct": max(4, frames // 2), "free": frames}[kind]
         return Basis(kind, frames, self.tempo.period, terms)
 
-    def run(self, *, report: Callable[[Progress], None] = lambda _: None) -> Outcome:
-        """Optimise to the end of the schedule."""
+    def run(
+        self,
+        *,
+        report: Callable[[Progress], None] = lambda _: None,
+        observe: Callable[[int, Callable[[], Motion]], Control] | None = None,
+    ) -> Outcome:
+        """Optimise to the end of the schedule, or until an observer (called after every step) says stop."""
         fit, refine = self.schedule
         saved = time.monotonic()
         while self.step < fit + refine:
@@ -112,12 +127,25 @@ class Distiller:
             stage = "fit" if self.step <= fit else "sds"
             self.history.append({"step": self.step, "stage": stage, "loss": float(loss.detach()), "motion": amount})
             report(Progress(self.step, fit + refine, stage, float(loss.detach()), amount))
+            if observe is not None and self._obey(observe(self.step, self.motion)):
+                break
             if self.checkpoint is not None and time.monotonic() - saved > self.config.checkpoint_seconds:
                 self.save(self.checkpoint)
                 saved = time.monotonic()
         if self.checkpoint is not None:
             self.save(self.checkpoint)
         return Outcome(self.motion(), self.history, self.notes)
+
+    def _obey(self, control: Control) -> bool:
+        """Take what a person has changed, and note it: such a run is not repeated by its seed."""
+        changed = {name: value for name, value in control.weights.items() if getattr(self.config, name) != value}
+        if changed:
+            self.config = replace(self.config, **changed)
+            self.guidance = changed.get("guidance", self.guidance)
+            self.notes.append(f"step {self.step}: by hand {', '.join(f'{k} {v:g}' for k, v in changed.items())}")
+        if control.stop:
+            self.notes.append(f"step {self.step}: stopped by hand")
+        return control.stop
 
     def motion(self) -> Motion:
         """The clip at the wanted frame rate."""
