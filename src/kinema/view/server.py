@@ -75,11 +75,12 @@ class Guard:
 
 
 def open_server(address: Address, *, label: str = "Kinema") -> tuple["ViserServer", str]:
-    """A server that guards its door, and the address to open in a browser."""
+    """A server that guards its door, and what to open in a browser."""
     viser, serving = _import_viser()
-    guard = _guard(address)
+    token = _token(address)
     listener = _listen(address)
     host, port = listener.getsockname()[:2]
+    guard = Guard(token, f"kinema_{port}")
     # viser has no hook for requests, but hands a function for them to `websockets`: ours goes in front of it, on a
     # socket that is already bound (viser itself would quietly take the next free port, and hang on a wrong host).
     real, installed = serving.serve, []
@@ -103,7 +104,7 @@ def open_server(address: Address, *, label: str = "Kinema") -> tuple["ViserServe
     shown = f"[{address.host}]" if ":" in address.host else address.host
     if address.host in ("0.0.0.0", "::"):
         shown = socket.gethostname()
-    query = f"/?token={guard.token}" if guard.token else ""
+    query = f"/?token={token}" if token else ""
     return server, f"http://{shown}:{port}{query}"
 
 
@@ -116,14 +117,13 @@ def _import_viser() -> tuple[Any, Any]:
     return viser, serving
 
 
-def _guard(address: Address) -> Guard:
-    cookie = f"kinema_{secrets.token_hex(4)}"
+def _token(address: Address) -> str | None:
     if address.host in LOOPBACK and address.token is None:
-        return Guard(None, cookie)
+        return None
     token = address.token or secrets.token_urlsafe(24)
     if len(token) < SHORTEST_TOKEN or not token.isascii() or set(token) & set(" ;,&=+%#\"'\\"):
         raise KinemaError(f"--token: give at least {SHORTEST_TOKEN} letters, digits, - or _")
-    return Guard(token, cookie)
+    return token
 
 
 def _listen(address: Address) -> socket.socket:

@@ -2,12 +2,12 @@
 
 import tempfile
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -55,17 +55,14 @@ def exhibit_character(character: Character) -> Exhibit:
 class Viewer:
     """The page of one exhibit."""
 
-    def __init__(self, exhibit: Exhibit, address: Address, *, playing: bool = True) -> None:
+    def __init__(self, exhibit: Exhibit, page: Page, *, playing: bool = True) -> None:
         self.exhibit, self.rig = exhibit, exhibit.rig
         rest = Motion.rest(self.rig, frames=1, fps=24.0) if self.rig is not None else None
         if rest is not None and not exhibit.motions:
             self.motions = {"rest pose": rest}
         else:
             self.motions = dict(exhibit.motions)
-        if not len(exhibit.character.mesh.faces):
-            raise KinemaError(f"{exhibit.character.name}: has no surface to show")
-        self.page = Page(address)
-        self.url, self.server = self.page.url, self.page.server
+        self.page, self.server = page, page.server
         self.actor = Actor(self.server.scene, "/character", exhibit.character, self.rig)
         self.second: Actor | None = None
         self.labels: list[Any] = []
@@ -82,6 +79,23 @@ class Viewer:
     @property
     def motion(self) -> Motion | None:
         return self.motions.get(self.clip)
+
+    def update(self, motion: Motion) -> None:
+        """The same clip with other values, while it plays."""
+        if self.rig is None:
+            return
+        path = travel_path(motion.root_position, motion.fps)
+        contacts = Contacts.of(self.rig, self.limbs, motion) if self.limbs is not None else None
+        plot = contacts.plot() if contacts is not None else ""
+        with self.player.lock:
+            self.motions[self.clip] = motion
+            self.path, self.contacts, self.plot = path, contacts, plot
+            self.player.frames, self.player.fps, self.player.stale = len(motion), motion.fps, True
+
+    def offer_before(self, before: Motion) -> None:
+        """Let the page compare with the motion before physics."""
+        self.exhibit = replace(self.exhibit, before=before)
+        self.compare.visible = True
 
     def close(self) -> None:
         self.player.close()
@@ -254,13 +268,20 @@ def _plain_text(title: str) -> str:
     return "".join(f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|" else c for c in title[:200].replace("\n", " "))
 
 
-def serve(exhibit: Exhibit, address: Address) -> None:
-    """Show until Ctrl-C."""
-    with torch.inference_mode():
-        viewer = Viewer(exhibit, address)
-    print(f"{viewer.url}  (Ctrl-C ends)", flush=True)
+def serve(exhibit: Exhibit, address: Address, *, announce: Callable[[str], None]) -> None:
+    """Show until Ctrl-C; `announce` is told what to open."""
+    page = Page(address)
+    try:
+        viewer = Viewer(exhibit, page)
+    except BaseException:
+        page.close()
+        raise
+    announce(page.url)
     try:
         while True:
             time.sleep(3600)
+    except KeyboardInterrupt:
+        # The one way to end it is no failure.
+        return
     finally:
         viewer.close()
