@@ -3,23 +3,27 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from kinema.asset.creatures import creature
 from kinema.distill.config import Animate
 from kinema.distill.loop import Progress
+from kinema.errors import KinemaError
 from kinema.export.write import write
+from kinema.files import make_folder
 from kinema.gait.make import make_motion
 from kinema.pipeline import Animation, animate
 from kinema.render.show import Film, render_character
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
+from kinema.sources import find_character, rigged
 
 
 def demo(
     out: Path, asset: str, prompt: str, *, progress: Callable[[Progress], None] = lambda _: None
 ) -> tuple[list[Path], Animation]:
     """Fill `out`; returns the procedural files and the distilled animation."""
-    out.mkdir(parents=True, exist_ok=True)
-    character = creature(asset)
+    if not prompt.strip():
+        raise KinemaError("the prompt is empty: say what the character does, such as 'a fox is trotting'")
+    character = rigged(find_character(asset))
+    make_folder(out)
     assert character.skeleton is not None
     rig = Rig.from_skeleton(character.skeleton)
     motion, _ = make_motion(rig, find_limbs(character), "walk", frames=48, fps=24.0)

@@ -17,9 +17,17 @@ def replacing(path: Path) -> Iterator[Path]:
     except BaseException as error:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise KinemaError(f"{path}: cannot be written ({error.strerror or error})") from None
+        cause = _os_error(error)
+        if cause is not None:
+            raise KinemaError(f"{path}: cannot be written ({cause.strerror or cause})") from None
         raise
+
+
+def _os_error(error: BaseException | None) -> OSError | None:
+    """The system's own word; zipfile, for one, closes after a failed write with an error that says something else."""
+    while error is not None and not isinstance(error, OSError):
+        error = error.__context__ if isinstance(error, ValueError) else None
+    return error
 
 
 def check_output(path: Path) -> None:

@@ -17,7 +17,7 @@ import torch
 import kinema
 from kinema.asset.character import Character
 from kinema.distill.config import Animate, resolve
-from kinema.distill.loop import Body, Distiller, Outcome, Progress
+from kinema.distill.loop import Body, Control, Distiller, Outcome, Progress
 from kinema.distill.tempo import Tempo, choose_tempo
 from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
@@ -75,6 +75,7 @@ def animate(
     prompt: str = "",
     *,
     progress: Callable[[Progress], None] = lambda _: None,
+    watch: Callable[[Character, Rig, Animate], Callable[[int, Callable[[], Motion]], Control]] | None = None,
     **options: Any,
 ) -> Animation:
     """Run or resume a job; everything that it used is written beside the result.
@@ -83,17 +84,21 @@ def animate(
         asset: A character, its file, or the words of a built-in creature; or all options in one object.
         prompt: What it does.
         progress: Called after every step.
+        watch: Called once before the distillation; gives its observer (`Distiller.run`).
         options: Of `Animate`, such as out, seed, prior, frames.
     """
     begun = time.monotonic()
-    config, folder = _prepare(_job(asset, prompt, options))
-    config = resolve(config)
+    asked = _checked(_job(asset, prompt, options))
+    config = resolve(asked)
     prior = load_prior(config)
     character = rigged(find_character(config.asset))
     body, rig = make_body(config, character)
     tempo = read_tempo(config, prior, body)
+    # Only now, when nothing is wrong with the job: a mistake leaves no folder behind.
+    folder = asked.resume or _begin(asked)
     seconds = {"load": time.monotonic() - begun}
-    outcome = _distill(config, prior, body, tempo, folder, progress)
+    observe = watch(character, rig, config) if watch is not None else None
+    outcome = _distill(config, prior, body, tempo, folder, progress, observe)
     seconds["distill"] = time.monotonic() - begun - sum(seconds.values())
     tracked = _track(config, character, rig, body, outcome.motion, folder, progress)
     seconds["physics"] = time.monotonic() - begun - sum(seconds.values())
@@ -179,10 +184,10 @@ def read_tempo(config: Animate, prior: VideoPrior, body: Body) -> Tempo:
     )
 
 
-def _prepare(config: Animate) -> tuple[Animate, Path]:
-    """The folder of the run and the config that it is run with; a resumed run has its own."""
+def _checked(config: Animate) -> Animate:
+    """The config that the job is run with; a resumed run has its own."""
     if config.resume is not None:
-        return _resumed(config.resume), config.resume
+        return _resumed(config.resume)
     prompt = config.prompt.strip()
     if not prompt:
         raise KinemaError("the prompt is empty: say what the character does, such as 'a fox is trotting'")
@@ -195,14 +200,18 @@ def _prepare(config: Animate) -> tuple[Animate, Path]:
         raise KinemaError(f"--fps {config.fps}: must be between 1 and 240")
     if len(config.asset) < 4096 and Path(config.asset).is_file():
         config = replace(config, asset=str(Path(config.asset).resolve()))
-    config = replace(config, prompt=prompt)
+    return replace(config, prompt=prompt)
+
+
+def _begin(config: Animate) -> Path:
+    """The folder of a new run, with all that it will use."""
     folder = make_folder(folder_of(config))
     saved = {"config": _plain(config), "versions": _versions(), "hashes": _hashes(config)}
     # What an earlier run left here must not be taken for this one's.
     for name in (CHECKPOINT, TRACKING, *RESULTS):
         (folder / name).unlink(missing_ok=True)
     _write_text(folder / CONFIG, json.dumps(saved, indent=2))
-    return config, folder
+    return folder
 
 
 def _resumed(folder: Path) -> Animate:
@@ -212,7 +221,7 @@ def _resumed(folder: Path) -> Animate:
     values = {key: value for key, value in saved["config"].items() if key in known}
     if values.get("video_size") is not None:
         values["video_size"] = tuple(values["video_size"])
-    config = Animate(**values, out=folder)
+    config = Animate(**values, resume=folder)
     for name, value in _hashes(config).items():
         if saved.get("hashes", {}).get(name, value) != value:
             raise KinemaError(f"{folder}: cannot go on, the {name} has changed since the run began")
@@ -233,12 +242,18 @@ def _hashes(config: Animate) -> dict[str, str]:
 
 
 def _distill(
-    config: Animate, prior: VideoPrior, body: Body, tempo: Tempo, folder: Path, progress: Callable[[Progress], None]
+    config: Animate,
+    prior: VideoPrior,
+    body: Body,
+    tempo: Tempo,
+    folder: Path,
+    progress: Callable[[Progress], None],
+    observe: Callable[[int, Callable[[], Motion]], Control] | None,
 ) -> Outcome:
     distiller = Distiller(config, prior, body, tempo, checkpoint=folder / CHECKPOINT)
     if (folder / CHECKPOINT).exists():
         distiller.load(folder / CHECKPOINT)
-    return distiller.run(report=progress)
+    return distiller.run(report=progress, observe=observe)
 
 
 def _track(
@@ -261,6 +276,7 @@ def _track(
         limits=body.limits,
         progress=lambda done, total, loss: progress(Progress(done, total, "physics", loss, 0.0)),
         checkpoint=folder / TRACKING,
+        checkpoint_seconds=config.checkpoint_seconds,
     )
 
 

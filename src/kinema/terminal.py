@@ -1,5 +1,6 @@
 """Progress in the terminal: a live bar for people, plain lines for log files."""
 
+import contextlib
 import json
 import sys
 import time
@@ -16,6 +17,7 @@ from kinema.pipeline import Animation, animate, folder_of
 from kinema.prior.nano.config import TrainPrior
 from kinema.rig.kinematics import Rig
 from kinema.sources import CONFIG
+from kinema.view.server import Address
 
 
 def animate_with_progress(config: Animate, *, quiet: bool = False, verbose: bool = False) -> Animation:
@@ -25,6 +27,33 @@ def animate_with_progress(config: Animate, *, quiet: bool = False, verbose: bool
             return animate(config, progress=bar.update)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_how_to_resume(config)) from None
+
+
+def animate_live(config: Animate, address: Address, *, quiet: bool = False) -> Animation:
+    """Run the main job with a bar and a page in the browser; on a terminal the page stays until Ctrl-C."""
+    from kinema.view.live import Live
+
+    live = Live(address)
+    print(f"watch at {live.page.url}", file=sys.stderr, flush=True)
+    try:
+        with Bar(quiet=quiet) as bar:
+
+            def progress(at: Progress) -> None:
+                bar.update(at)
+                live.progress(at)
+
+            result = animate(config, progress=progress, watch=live.begin)
+        live.finish(result.motion, result.distilled)
+        if sys.stderr.isatty() and not quiet:
+            print(f"{result.folder} is written; Ctrl-C closes {live.page.url}", file=sys.stderr, flush=True)
+            with contextlib.suppress(KeyboardInterrupt):
+                while True:
+                    time.sleep(3600)
+        return result
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_how_to_resume(config)) from None
+    finally:
+        live.close()
 
 
 def _how_to_resume(config: Animate) -> str:
@@ -125,7 +154,7 @@ class Bar:
             if at.stage not in self.tasks:
                 self.tasks[at.stage] = self.rich.add_task(at.stage, total=at.steps, note=note)
             self.rich.update(self.tasks[at.stage], completed=at.step, note=note)
-        elif time.monotonic() - self.said > 5 or at.step == at.steps:
+        elif time.monotonic() - self.said > 5 or at.step == at.steps or at.stage not in self.begun:
             self.said = time.monotonic()
             print(f"{at.stage} {at.step}/{at.steps}  {note}{self._left(at)}", file=sys.stderr, flush=True)
 

@@ -6,6 +6,7 @@ The stage says which axis is up and how many metres a unit is, so the file's num
 # pxr fills its modules when it is loaded, which a type checker cannot see.
 # pyright: reportAttributeAccessIssue=false
 
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ def write_usd(path: Path, character: Character, clips: Sequence[Clip] = ()) -> N
     Textures go into the .usdz, or into the folder NAME_textures beside the other kinds.
     """
     try:
-        from pxr import Sdf, UsdUtils
+        from pxr import Sdf, Tf, UsdUtils
     except ImportError:
         raise KinemaError(f"{path}: writing USD needs the extra `usd`: pip install 'kinema[usd]'") from None
 
@@ -36,7 +37,10 @@ def write_usd(path: Path, character: Character, clips: Sequence[Clip] = ()) -> N
         packed = path.suffix.lower() == ".usdz"
         layer = folder / (path.stem + ".usdc" if packed else path.name)
         images = folder / f"{path.stem}_textures"
-        _write_stage(layer, images, character, clips)
+        try:
+            _write_stage(layer, images, character, clips)
+        except Tf.ErrorException as error:
+            raise KinemaError(f"{path}: cannot be written ({usd_reason(error)})") from None
         if packed:
             package = folder / path.name
             if not UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(layer)), str(package)):
@@ -49,6 +53,12 @@ def write_usd(path: Path, character: Character, clips: Sequence[Clip] = ()) -> N
             for image in images.iterdir():
                 image.replace(target / image.name)
         layer.replace(path)
+
+
+def usd_reason(error: Exception) -> str:
+    """The last thing that USD quotes; the rest of its report is about its own source files."""
+    quoted = re.findall(r": '([^'\n]*)'", str(error))
+    return quoted[0] if quoted else type(error).__name__
 
 
 def _write_stage(layer: Path, images: Path, character: Character, clips: Sequence[Clip]) -> None:

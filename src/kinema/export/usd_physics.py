@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from kinema.errors import KinemaError
+from kinema.export.usd import usd_reason
 from kinema.motion import Motion
 from kinema.physics.model import Model
 from kinema.rig.cuboids import Cuboids
@@ -89,5 +90,5 @@ def write_usd_physics(path: Path, rig: Rig, model: Model, cuboids: Cuboids, *, m
         try:
             stage.GetRootLayer().Export(str(layer))
         except Tf.ErrorException as error:
-            raise KinemaError(f"{path}: cannot be written ({error})") from None
+            raise KinemaError(f"{path}: cannot be written ({usd_reason(error)})") from None
         layer.replace(path)
