@@ -5,13 +5,14 @@ Nothing heavy is imported here, so `kinema --help` answers at once.
 
 import signal
 import sys
+import threading
 import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from kinema.commands import (
-    Animate,
+    AnimateLive,
     Completion,
     Convert,
     Creature,
@@ -25,6 +26,7 @@ from kinema.commands import (
     Splat,
     Track,
     TrainPrior,
+    View,
     parse,
 )
 from kinema.errors import KinemaError
@@ -42,7 +44,8 @@ def main(arguments: list[str] | None = None) -> None:
         return
     try:
         options = parse(arguments)
-        signal.signal(signal.SIGTERM, _terminate)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, _terminate)
         _show_warnings(options)
         _RUN[type(options.command)](options.command, options)
         sys.stdout.flush()
@@ -222,6 +225,17 @@ def _convert(command: Convert, options: Kinema) -> None:
     _say(options, str(command.target), file=command.target)
 
 
+def _view(command: View, options: Kinema) -> None:
+    from kinema.view.find import find_exhibit
+    from kinema.view.viewer import serve
+
+    def announce(url: str) -> None:
+        _say(options, f"{url}  (Ctrl-C ends)", url=url)
+        sys.stdout.flush()
+
+    serve(find_exhibit(command.file, command.motion, **asdict(command.reading)), command.listen, announce=announce)
+
+
 def _eval(command: Eval, options: Kinema) -> None:
     from kinema.judge import judge, verdict_lines
 
@@ -240,10 +254,14 @@ def _doctor(command: Doctor, options: Kinema) -> None:
     _say(options, "\n".join(memory_lines(estimate)), **estimate)
 
 
-def _animate(command: Animate, options: Kinema) -> None:
-    from kinema.terminal import animate_with_progress
+def _animate(command: AnimateLive, options: Kinema) -> None:
+    from kinema.terminal import animate_live, animate_with_progress
 
-    result = animate_with_progress(command, quiet=options.quiet or options.json, verbose=options.verbose)
+    quiet = options.quiet or options.json
+    if command.live:
+        result = animate_live(command.job, command.listen, quiet=quiet)
+    else:
+        result = animate_with_progress(command.job, quiet=quiet, verbose=options.verbose)
     lines = [f"{result.folder}/: {', '.join(sorted(p.name for p in result.folder.iterdir() if p.suffix in _SHOWN))}"]
     if options.verbose:
         lines += [f"  {name}: {seconds:.1f} s" for name, seconds in result.report["stage_seconds"].items()]
@@ -275,7 +293,7 @@ def _demo(command: Demo, options: Kinema) -> None:
 _SHOWN = (".glb", ".bvh", ".npz", ".mp4", ".png", ".html", ".json")
 
 _RUN: dict[type, Any] = {
-    Animate: _animate,
+    AnimateLive: _animate,
     Inspect: _inspect,
     Creature: _creature,
     Rig: _rig,
@@ -283,6 +301,7 @@ _RUN: dict[type, Any] = {
     Render: _render,
     Track: _track,
     Convert: _convert,
+    View: _view,
     Eval: _eval,
     Doctor: _doctor,
     TrainPrior: _train_prior,

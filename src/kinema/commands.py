@@ -3,7 +3,7 @@
 Light, so that `kinema --help` and shell completion answer at once.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,6 +11,7 @@ import tyro
 
 from kinema.distill.config import Animate
 from kinema.prior.nano.config import TrainPrior
+from kinema.view.server import Address
 
 Asset = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ASSET")]
 Flag = tyro.conf.FlagCreatePairsOff[bool]
@@ -42,6 +43,25 @@ class Reading:
 
 
 Read = tyro.conf.OmitArgPrefixes[Reading]
+
+
+Listen = tyro.conf.OmitArgPrefixes[Address]
+HERE = Address()
+
+
+@dataclass(frozen=True)
+class AnimateLive(Animate):
+    """Animate a character from a sentence: the main job."""
+
+    live: Flag = False
+    """Show the motion in the browser while it comes about: pause, stop and keep, change the losses' weights."""
+    listen: Listen = HERE
+    """Where the page of --live is found."""
+
+    @property
+    def job(self) -> Animate:
+        """The job itself: how it is watched is no part of what is saved with it."""
+        return Animate(**{field.name: getattr(self, field.name) for field in fields(Animate)})
 
 
 @dataclass(frozen=True)
@@ -167,6 +187,20 @@ class Convert:
 
 
 @dataclass(frozen=True)
+class View:
+    """Show a finished run, a character or its clips in the browser, until Ctrl-C."""
+
+    file: Asset
+    """The folder of a finished run, a character file, a motion in a run's folder, or the words of a creature."""
+    motion: Annotated[str | None, _named("MOTION")] = None
+    """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default all clips."""
+    listen: Listen = HERE
+    """Where the page is found."""
+    reading: Read = Reading()
+    """How the file is read."""
+
+
+@dataclass(frozen=True)
 class Eval:
     """Measure a clip: its gait, how cleanly feet and ground are treated, and how well a sentence fits."""
 
@@ -213,7 +247,8 @@ class Demo:
 
 
 Command = (
-    Animate | Inspect | Creature | Rig | Splat | Render | Track | Convert | Eval | Doctor
+    Annotated[AnimateLive, tyro.conf.subcommand("animate")] | Inspect | Creature | Rig | Splat | Render | Track
+    | Convert | View | Eval | Doctor
     | Annotated[TrainPrior, tyro.conf.subcommand("train-prior")] | Completion | Demo
 )  # fmt: skip
 

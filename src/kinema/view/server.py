@@ -32,10 +32,11 @@ class Address:
     """Where the viewer listens and what it wants to hear first."""
 
     host: str = "127.0.0.1"
+    """Address to listen on; any but this machine's own needs a token."""
     port: int = 8080
     """0: any that is free."""
     token: str | None = None
-    """Needed on every host but this machine; made if not given."""
+    """Secret that the browser must show; by default made and printed if --host is not this machine."""
 
 
 @dataclass(frozen=True)
