@@ -14,13 +14,13 @@ from PIL import Image
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 DRIVER = shutil.which("chromedriver")
-PATIENCE = 30.0
-HARMLESS = ("GL Driver Message", "GPU stall due to ReadPixels")
-"""What Chromium says of its own software renderer."""
+PATIENCE = 60.0
+HARMLESS = ("GL Driver Message", "GPU stall due to ReadPixels", "THREE.Clock: This module has been deprecated")
+"""What Chromium says of its own software renderer, and viser's client of its own parts."""
 
 
 @contextmanager
-def chromium(*, width: int = 1280, height: int = 800) -> Iterator[Any]:
+def chromium(*, width: int = 640, height: int = 480) -> Iterator[Any]:
     """A browser, or a skipped test where there is none."""
     selenium = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     if CHROMIUM is None or DRIVER is None:
@@ -87,7 +87,7 @@ def coloured(image: np.ndarray) -> float:
 
 
 def complaints(browser: Any) -> list[str]:
-    """Warnings and errors of the console."""
+    """Errors of the console, and warnings that are not known."""
     said = [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
     return [e["message"] for e in said if not any(harmless in e["message"] for harmless in HARMLESS)]
 

@@ -59,7 +59,7 @@ class Contacts:
         )
         return "".join(parts)
 
-    def page(self, plot: str, frame: float) -> str:
+    def page(self, plot: str, frame: int) -> str:
         """The plot with a cursor at a frame."""
         height = ROW * len(self.names) + 18
         x = LEFT + (WIDTH - LEFT - RIGHT) * (frame + 0.5) / self.standing.shape[1]

@@ -33,10 +33,10 @@ class Pieces:
     """The whole mesh; `positions` follows whatever the vertices do."""
 
     pieces: tuple[Piece, ...]
-    edges: tuple[Int[np.ndarray, "edges 2"], ...]
+    edges: tuple[Int[np.ndarray, "_ 2"], ...]
     """Of each division: its new vertices are the middles of these edges."""
 
-    def positions(self, vertices: Float[np.ndarray, "vertices 3"]) -> list[Float[np.ndarray, "used 3"]]:
+    def positions(self, vertices: Float[np.ndarray, "vertices 3"]) -> list[Float[np.ndarray, "_ 3"]]:
         """Where each piece's vertices are."""
         for edges in self.edges:
             vertices = np.concatenate((vertices, vertices[edges].mean(1)))

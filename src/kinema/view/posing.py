@@ -59,9 +59,7 @@ class Posing:
         for axis, slider in enumerate(self.sliders):
             slider.on_update(lambda event, axis=axis: self._slide(event, axis))
         self.reset.on_click(lambda event: self._reset(everything=event.target.value == "all"))
-        self.gizmo.on_update(lambda event: self._drag())
-        self.gizmo.on_drag_start(lambda _: setattr(self, "dragging", True))
-        self.gizmo.on_drag_end(lambda _: setattr(self, "dragging", False))
+        self.gizmo.on_update(self._drag)
 
         @actor.joints.on_click
         def _(event: Any) -> None:
@@ -108,7 +106,10 @@ class Posing:
         self._tell_sliders()
         self.changed()
 
-    def _drag(self) -> None:
+    def _drag(self, event: Any) -> None:
+        if event.client is None:
+            return
+        self.dragging = event.phase != "end"
         self.turn(quaternion_to_matrix(torch.from_numpy(np.asarray(self.gizmo.wxyz)).float()))
 
     def _slide(self, event: Any, axis: int) -> None:

@@ -121,18 +121,20 @@ def _import_viser() -> tuple[Any, Any]:
 def _token(address: Address) -> str | None:
     if address.host in LOOPBACK and address.token is None:
         return None
-    token = address.token or secrets.token_urlsafe(24)
+    token = secrets.token_urlsafe(24) if address.token is None else address.token
     if len(token) < SHORTEST_TOKEN or not token.isascii() or set(token) & set(" ;,&=+%#\"'\\"):
         raise KinemaError(f"--token: give at least {SHORTEST_TOKEN} letters, digits, - or _")
     return token
 
 
 def _listen(address: Address) -> socket.socket:
+    if not 0 <= address.port < 65536:
+        raise KinemaError(f"--port {address.port}: must be between 0 and 65535")
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-    except (OSError, OverflowError, UnicodeError):
+    except (OSError, UnicodeError):
         raise KinemaError(f"--host {address.host} --port {address.port}: no such address") from None
     listener = socket.socket(family, kind, protocol)
     try:
@@ -140,9 +142,9 @@ def _listen(address: Address) -> socket.socket:
         listener.bind(place)
         # Bound alone, two sockets may share a port; the second to listen would fail inside viser.
         listener.listen()
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         listener.close()
-        reason = getattr(error, "strerror", None) or error
+        reason = error.strerror or error
         raise KinemaError(
             f"cannot listen on {address.host} port {address.port} ({reason}); give another with --port"
         ) from None

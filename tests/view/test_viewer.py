@@ -1,0 +1,185 @@
+"""The viewer's parts without a browser: what is drawn is what the motion says."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("viser")
+
+from kinema.asset.character import Character, Mesh
+from kinema.asset.creatures import creature
+from kinema.gait.make import make_motion
+from kinema.motion import Motion
+from kinema.rig.kinematics import Rig, forward_kinematics
+from kinema.rig.limbs import find_limbs
+from kinema.skin import Skin, blend, skin_points
+from kinema.transforms import euler_to_matrix
+from kinema.view.contacts import Contacts, runs
+from kinema.view.page import Framing, Page, travel_path
+from kinema.view.palette import pieces_of
+from kinema.view.posing import joint_angles
+from kinema.view.server import Address
+from kinema.view.viewer import Exhibit, Viewer
+
+
+@pytest.fixture(scope="module")
+def fox() -> Character:
+    return creature("fox")
+
+
+@pytest.fixture(scope="module")
+def rig(fox: Character) -> Rig:
+    assert fox.skeleton is not None
+    return Rig.from_skeleton(fox.skeleton)
+
+
+@pytest.fixture(scope="module")
+def walk(fox: Character, rig: Rig) -> Motion:
+    return make_motion(rig, find_limbs(fox), "walk", frames=24, fps=24.0)[0]
+
+
+def test_pieces_are_the_mesh(fox: Character) -> None:
+    """Every face is in exactly one piece, with its corners where the mesh has them."""
+    pieces = pieces_of(fox.mesh)
+    positions = pieces.positions(fox.mesh.vertices)
+    shown = np.concatenate([at[piece.faces] for at, piece in zip(positions, pieces.pieces, strict=True)])
+    assert len(pieces.pieces) <= 16
+    assert {t.tobytes() for t in shown} == {t.tobytes() for t in fox.mesh.vertices[fox.mesh.faces]}
+    assert len(shown) == len(fox.mesh.faces)
+
+
+def test_texture_survives_on_a_coarse_mesh() -> None:
+    """Two triangles with a black and a white half: area of each colour is kept, and the surface too."""
+    texture = np.full((8, 8, 4), 255, np.uint8)
+    texture[:, :4, :3] = 0
+    corners = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
+    faces = np.array([[0, 1, 2], [0, 2, 3]])
+    uv = corners[:, :2].copy()
+    mesh = Mesh(corners, faces, np.ones((4, 3)), uv, (texture,), np.zeros(2, np.int64))
+    pieces = pieces_of(mesh)
+    area = {}
+    for piece, at in zip(pieces.pieces, pieces.positions(corners), strict=True):
+        a, b, c = at[piece.faces].swapaxes(0, 1)
+        key = int(piece.color[0]) > 127
+        area[key] = area.get(key, 0.0) + float(np.linalg.norm(np.cross(b - a, c - a), axis=-1).sum() / 2)
+    assert area[True] + area[False] == pytest.approx(1.0)
+    assert area[False] == pytest.approx(0.5, abs=0.1)
+
+
+def test_divided_pieces_follow_the_skinned_corners() -> None:
+    """A linear map of the corners maps every new vertex the same way."""
+    rng = np.random.default_rng(0)
+    corners, texture = rng.normal(size=(5, 3)), rng.integers(0, 255, (16, 16, 4)).astype(np.uint8)
+    faces = np.array([[0, 1, 2], [0, 2, 3], [1, 2, 4]])
+    mesh = Mesh(corners, faces, np.ones((5, 3)), rng.random((5, 2)), (texture,), np.zeros(3, np.int64))
+    pieces, matrix = pieces_of(mesh), rng.normal(size=(3, 3))
+    for before, after in zip(pieces.positions(corners), pieces.positions(corners @ matrix), strict=True):
+        np.testing.assert_allclose(before @ matrix, after, atol=1e-12)
+
+
+def test_joint_angles_invert_kinematics(fox: Character) -> None:
+    """forward_kinematics(angles) gives world rotations from which joint_angles reads the same angles."""
+    generator = torch.Generator().manual_seed(0)
+    assert fox.skeleton is not None
+    exact = Rig.from_skeleton(fox.skeleton, dtype=torch.float64)
+    angles = 0.6 * torch.randn(len(exact.parents), 3, generator=generator, dtype=torch.float64)
+    pose = forward_kinematics(exact, exact.heads[0], angles)
+    for joint, parent in enumerate(exact.parents):
+        above = pose[parent, :, :3] if parent >= 0 else torch.eye(3, dtype=torch.float64)
+        found = joint_angles(exact, joint, above, pose[joint, :, :3])
+        torch.testing.assert_close(euler_to_matrix(found), euler_to_matrix(angles[joint]), atol=1e-9, rtol=0)
+
+
+def test_constant_velocity_is_followed_exactly() -> None:
+    velocity = torch.tensor([0.3, 0.0, 1.1])
+    root = torch.arange(40)[:, None] * velocity / 24 + torch.tensor([0.0, 0.5, 2.0])
+    expected = torch.arange(40)[:, None] * velocity / 24
+    np.testing.assert_allclose(travel_path(root, 24.0), expected.numpy(), atol=1e-6)
+    assert travel_path(root[:1], 24.0).shape == (1, 3)
+
+
+def test_side_by_side_is_not_hidden() -> None:
+    framing = Framing(np.array([0.0, 0.4, 0.0]), np.array([0.3, 0.8, 1.2]))
+    half = framing.extent / 2
+    corners = framing.center + half * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
+    first, second = corners @ framing.right, (corners + framing.beside()) @ framing.right
+    assert first.max() < second.min()
+
+
+def test_runs() -> None:
+    assert runs(np.array([True, True, False, True])) == [(0, 2), (3, 4)]
+    assert runs(np.zeros(3, bool)) == []
+
+
+def test_contact_plot_has_a_bar_for_every_stance(fox: Character, rig: Rig, walk: Motion) -> None:
+    contacts = Contacts.of(rig, find_limbs(fox), walk)
+    assert contacts is not None
+    assert contacts.names == ("L1", "R1", "L2", "R2")
+    assert contacts.plot().count("<rect") == sum(len(runs(row)) for row in contacts.standing)
+    assert 0.4 < contacts.standing.mean() < 0.95
+
+
+def test_page_draws_the_motion(fox: Character, rig: Rig, walk: Motion) -> None:
+    """Vertices on the page are the skinned mesh of the frame, also after a joint was turned by hand."""
+    page = Page(Address(port=0))
+    viewer = Viewer(Exhibit(fox, {"walk": walk}, before=walk, title="a fox"), page, playing=False)
+    try:
+        viewer.player.close()
+        skin, rest = Skin.from_character(fox), torch.from_numpy(fox.mesh.vertices).float()
+
+        def expected(angles: torch.Tensor, frame: int) -> np.ndarray:
+            pose = forward_kinematics(rig, walk.root_position[frame], angles)
+            return skin_points(blend(skin, rig, pose), rest).numpy()
+
+        def drawn() -> np.ndarray:
+            whole = np.full_like(fox.mesh.vertices, np.nan)
+            for piece, handle in zip(viewer.actor.pieces.pieces, viewer.actor.meshes, strict=True):
+                whole[piece.vertices] = handle.vertices
+            return whole
+
+        viewer._draw(7)
+        np.testing.assert_allclose(drawn(), expected(walk.angles[7], 7), atol=1e-5)
+        # Hold the character: what the actor's node takes away is what the ground takes away, up to whole squares.
+        moved = -np.asarray(viewer.actor.node.position) + np.asarray(viewer.page.ground.position)
+        np.testing.assert_allclose(np.round(moved / viewer.page.section) * viewer.page.section, moved, atol=1e-6)
+
+        posing = viewer.posing
+        assert posing is not None
+        joint = 5
+        posing.choose(joint)
+        viewer._draw(7)
+        assert viewer.actor.at is not None
+        turned = viewer.actor.at[joint, :, :3] @ euler_to_matrix(torch.tensor([0.0, 0.4, 0.0]))
+        posing.turn(turned)
+        viewer._draw(7)
+        torch.testing.assert_close(viewer.actor.at[joint, :, :3], turned, atol=1e-5, rtol=0)
+        np.testing.assert_allclose(drawn(), expected(walk.angles[7] + posing.added, 7), atol=1e-5)
+        assert posing.added[joint].abs().max() > 0.1
+        posing._reset(everything=True)
+        viewer._draw(7)
+        np.testing.assert_allclose(drawn(), expected(walk.angles[7], 7), atol=1e-5)
+
+        viewer.compare.value = True
+        viewer._compare()
+        viewer._draw(3)
+        assert viewer.second is not None
+        viewer.look.value = "splats"
+        viewer._show()
+        assert viewer.actor.splats.visible
+        assert np.isfinite(viewer.actor.splats.centers).all()
+        # The renderer's half precision keeps the sizes: no covariance has vanished.
+        assert (np.trace(np.asarray(viewer.actor.splats.covariances), axis1=1, axis2=2) > 0).all()
+        assert math.isclose(viewer.actor.splats.scale, 0.01 * viewer.actor.size)
+    finally:
+        viewer.close()
+
+
+def test_mesh_without_a_rig_is_shown(fox: Character) -> None:
+    page = Page(Address(port=0))
+    viewer = Viewer(Exhibit(Character("statue", fox.mesh), title="statue"), page)
+    viewer._draw(0)
+    viewer.look.value = "both"
+    viewer._show()
+    viewer.close()
