@@ -6,7 +6,7 @@ machine does not change much; `_wall` is the clock. Each is the least of several
 
 Where the reference weights of the original Pinocchio lie beside the checkout, `same_top` is the share of vertices with
 the same top bone as there and `half_l1` the mean over vertices of half the L1 distance, for both kinds of visibility.
-`artist_half_l1` compares with the weights of the model's artist instead, for ours and for Pinocchio's own.
+`artists` compares with the weights in the rigged files beside the checkout instead, as the mean over the files.
 """
 
 import json
@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
@@ -25,7 +26,9 @@ from kinema.asset.creatures.proportions import Vertebrate
 from kinema.asset.creatures.surface import triangulate
 from kinema.asset.creatures.table import SPECIES
 from kinema.asset.creatures.vertebrate import vertebrate
-from kinema.rig.bone_heat import Bones, bone_heat
+from kinema.asset.load import load
+from kinema.errors import KinemaError
+from kinema.rig.bone_heat import Bones, Visibility, bone_heat, rig_character
 
 CASES = {"fox_1k": ("fox", 1_000), "horse_10k": ("horse", 10_000), "fox_100k": ("fox", 100_000)}
 SCRIPT = Path(__file__).with_name("bone_heat_in_blender.py")
@@ -41,6 +44,7 @@ def body_mesh(name: str, count: int) -> Mesh:
 
 def run() -> Iterator[tuple[str, float]]:
     yield from against_pinocchio()
+    yield from against_artists()
     for case, (name, count) in CASES.items():
         mesh = body_mesh(name, count)
         skeleton = creature(name).skeleton
@@ -69,11 +73,20 @@ def run() -> Iterator[tuple[str, float]]:
         yield f"{case}.blender_weighted", told["weighted"]
 
 
+def beside() -> Path:
+    return Path(os.environ.get("KINEMA_SHARED", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def agreement(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
+    """Share of vertices with the same top bone, and the mean over vertices of half the L1 distance."""
+    same = float((ours.argmax(axis=1) == theirs.argmax(axis=1)).mean())
+    return same, float(np.abs(ours - theirs).sum(axis=1).mean() / 2)
+
+
 def against_pinocchio() -> Iterator[tuple[str, float]]:
     import trimesh
 
-    beside = Path(__file__).parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("KINEMA_SHARED", beside)) / "reference" / "pinocchio"
+    folder = beside() / "reference" / "pinocchio"
     if not folder.is_dir():
         return
     for name in ("human", "fox", "trex"):
@@ -82,21 +95,33 @@ def against_pinocchio() -> Iterator[tuple[str, float]]:
         vertices = np.asarray(solid.vertices, dtype=np.float64)
         table = np.loadtxt(folder / ("pinocchio_test_human_fit_skeleton.txt" if human else f"{name}_skeleton.txt"))
         heads, parents = table[:, 1:4], table[1:, 4].astype(int)
-        stored = None if human else np.load(folder / f"{name}_weights.npz")
-        theirs = np.loadtxt(folder / "pinocchio_test_human_fit_weights.txt") if stored is None else stored["pinocchio"]
+        if human:
+            theirs = np.loadtxt(folder / "pinocchio_test_human_fit_weights.txt")
+        else:
+            theirs = np.load(folder / f"{name}_weights.npz")["pinocchio"]
         mesh = Mesh(vertices, np.asarray(solid.faces), np.ones_like(vertices))
-        rows = {"pinocchio": theirs}
-        for visibility in ("rays", "field"):
-            start = time.process_time()
-            ours = bone_heat(mesh, heads[1:], heads[parents], visibility=visibility)
-            yield f"{name}.{visibility}_cpu", time.process_time() - start
-            yield f"{name}.{visibility}_same_top", float((ours.argmax(axis=1) == theirs.argmax(axis=1)).mean())
-            yield f"{name}.{visibility}_half_l1", float(np.abs(ours - theirs).sum(axis=1).mean() / 2)
-            rows[visibility] = ours
-        if stored is not None:
-            artist = stored["artist_per_joint"]
-            for source, weights in rows.items():
-                per_joint = np.zeros(artist.shape)
-                for bone, parent in enumerate(parents):  # the bone of joint i + 1 turns with that joint's parent
-                    per_joint[:, parent] += weights[:, bone]
-                yield f"{name}.{source}_artist_half_l1", float(np.abs(per_joint - artist).sum(axis=1).mean() / 2)
+        for visibility in get_args(Visibility):
+            same, half_l1 = agreement(bone_heat(mesh, heads[1:], heads[parents], visibility=visibility), theirs)
+            yield f"{name}.{visibility}_same_top", same
+            yield f"{name}.{visibility}_half_l1", half_l1
+
+
+def against_artists() -> Iterator[tuple[str, float]]:
+    rows = []
+    for file in sorted((beside() / "assets").glob("*.glb")):
+        try:
+            character = load(file)
+        except KinemaError:
+            continue  # one of them is broken on purpose
+        if character.skeleton is not None and character.weights is not None:
+            rows.append(
+                [
+                    agreement(rig_character(character, character.skeleton, visibility=kind).weights, character.weights)
+                    for kind in get_args(Visibility)
+                ]
+            )
+    if rows:
+        yield "artists.files", len(rows)
+        for kind, (same, half_l1) in zip(get_args(Visibility), np.mean(rows, axis=0)):
+            yield f"artists.{kind}_same_top", float(same)
+            yield f"artists.{kind}_half_l1", float(half_l1)

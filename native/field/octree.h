@@ -35,7 +35,8 @@ class Octree {
 
   private:
     static constexpr int kDeepest = 10;
-    static constexpr double kHalfDiagonal = 0.86602540378443865;
+    static constexpr double kHalfDiagonal = 0.86602540378443865, kRoot2 = 1.4142135623730951;
+    static constexpr uint64_t kNone = ~uint64_t(0);
 
     // What is known of a cell. Distances change by at most the way, and the field is a mean of distances at places in the
     // cell: where the centre is farther from the slack than half a diagonal, the whole cell lies on its side of it, and
@@ -59,6 +60,14 @@ class Octree {
         }
         // A place on the border of two cells belongs to the lower one; 0 to the first.
         static bool above(double p, int32_t low) { return (p > low || low == 0) && p <= low + 1; }
+
+        // Number of the lattice's node at i, j and k halves of this cell's edge from its lower corner.
+        uint64_t node(int i, int j, int k) const {
+            auto along = [this](int32_t low, int halves) {
+                return uint64_t(2 * low + halves) << (kDeepest - level);
+            };
+            return along(x, i) << 24 | along(y, j) << 12 | along(z, k);
+        }
 
         double interpolate(const Cell &cell, Vec p) const {
             const double scale = double(1 << level);
@@ -89,90 +98,125 @@ class Octree {
     }
 
     void judge(int32_t index, Where at) {
-        int32_t face = cells_[size_t(index)].face;
-        // Nodes of the lattice, counted in halves of the finest cells: three per edge of this cell.
-        const int32_t half = 1 << (kDeepest - at.level);
-        auto node = [&](int i, int j, int k) {
-            return value((2 * at.x + i) * half, (2 * at.y + j) * half, (2 * at.z + k) * half, face);
-        };
-        const double middle = node(1, 1, 1), radius = kHalfDiagonal / double(1 << at.level);
         Cell cell = cells_[size_t(index)];
-        cell.face = face;
+        const double edge = 1.0 / double(1 << at.level), radius = kHalfDiagonal * edge;
+        const double middle = value(at.node(1, 1, 1), cell.face);
         if (middle + radius <= slack_) {
             cell.verdict = inside;
         } else if (middle - radius > slack_) {
             cell.verdict = outside;
         } else {
-            double sum = 0;
-            for (int n = 0; n < 8; ++n) sum += cell.corner[n] = node(n & 4 ? 2 : 0, n & 2 ? 2 : 0, n & 1 ? 2 : 0);
-            cell.verdict = at.level == 0 ? split : at.level == kDeepest || middle > radius ? leaf : fresh;
-            if (cell.verdict == fresh)
-                cell.verdict = std::abs(middle - sum / 8) > tolerance_ || errs(cell, node) ? split : leaf;
+            for (int n = 0; n < 8; ++n)
+                cell.corner[n] = value(at.node(n & 4 ? 2 : 0, n & 2 ? 2 : 0, n & 1 ? 2 : 0), cell.face);
+            // Cells that lie wholly outside are not refined, nor are the finest; the whole cube always is.
+            const bool last = at.level == kDeepest || (at.level > 0 && middle > radius);
+            cell.verdict = !last && (at.level == 0 || errs(cell, at, middle, edge / 2)) ? split : leaf;
         }
         if (cell.verdict == split) {
             cell.children = int32_t(cells_.size());
             Cell child;
-            child.face = face;
+            child.face = cell.face;
             cells_.insert(cells_.end(), 8, child);
         }
         cells_[size_t(index)] = cell;
     }
 
-    // Whether linear interpolation errs by more than the tolerance at the middle of a face or an edge.
-    template <typename Node> bool errs(const Cell &cell, Node &&node) const {
-        auto corner = [&](int i, int j, int k) { return cell.corner[4 * i + 2 * j + k]; };
+    // Where the distance can lie at a place, given distances around it: it changes by at most the way.
+    struct Range {
+        double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+
+        void know(double distance, double way) {
+            low = std::max(low, distance - way);
+            high = std::min(high, distance + way);
+        }
+    };
+
+    // Whether linear interpolation errs by more than the tolerance at the middle of the cell, an edge or a face. Most of
+    // these distances need not be known for that: only those that the ones around them leave open are asked for.
+    bool errs(Cell &cell, Where at, double middle, double half) {
+        double sum = 0;
+        for (const double corner : cell.corner) sum += corner;
+        if (std::abs(middle - sum / 8) > tolerance_) return true;
+        Range edges[12];
         for (int axis = 0; axis < 3; ++axis) {
-            for (int side = 0; side < 2; ++side) {
-                double sum = 0;
-                int at[3], low[3];
-                for (int n = 0; n < 4; ++n) {
-                    low[axis] = side, low[(axis + 1) % 3] = n & 1, low[(axis + 2) % 3] = n >> 1;
-                    sum += corner(low[0], low[1], low[2]);
-                }
-                at[axis] = 2 * side, at[(axis + 1) % 3] = at[(axis + 2) % 3] = 1;
-                if (std::abs(node(at[0], at[1], at[2]) - sum / 4) > tolerance_) return true;
+            const int u = (axis + 1) % 3, v = (axis + 2) % 3;
+            for (int n = 0; n < 4; ++n) {
+                int place[3];
+                place[axis] = 1, place[u] = n & 1 ? 2 : 0, place[v] = n & 2 ? 2 : 0;
+                const int low = corner_of(place[0] & 2, place[1] & 2, place[2] & 2), high = low | 4 >> axis;
+                Range &range = edges[4 * axis + n];
+                range.know(cell.corner[low], half);
+                range.know(cell.corner[high], half);
+                range.know(middle, half * kRoot2);
+                if (errs_at((cell.corner[low] + cell.corner[high]) / 2, range, at.node(place[0], place[1], place[2]),
+                            cell.face))
+                    return true;
             }
         }
         for (int axis = 0; axis < 3; ++axis) {
-            for (int n = 0; n < 4; ++n) {
-                int low[3], high[3];
-                low[axis] = 0, high[axis] = 1;
-                low[(axis + 1) % 3] = high[(axis + 1) % 3] = n & 1;
-                low[(axis + 2) % 3] = high[(axis + 2) % 3] = n >> 1;
-                const double mean = (corner(low[0], low[1], low[2]) + corner(high[0], high[1], high[2])) / 2;
-                const double there = node(low[0] + high[0], low[1] + high[1], low[2] + high[2]);
-                if (std::abs(there - mean) > tolerance_) return true;
+            const int u = (axis + 1) % 3, v = (axis + 2) % 3;
+            for (int side = 0; side < 2; ++side) {
+                int place[3];
+                place[axis] = 2 * side, place[u] = place[v] = 1;
+                Range range;
+                range.know(middle, half);
+                double total = 0;
+                for (int n = 0; n < 4; ++n) {
+                    int corner[3];
+                    corner[axis] = 2 * side, corner[u] = n & 1 ? 2 : 0, corner[v] = n & 2 ? 2 : 0;
+                    const double there = cell.corner[corner_of(corner[0], corner[1], corner[2])];
+                    total += there;
+                    range.know(there, half * kRoot2);
+                }
+                // The face's edges run along u and v; numbered as above, by the axes that follow their own.
+                for (int n = 0; n < 2; ++n)
+                    for (const int edge : {4 * u + n + 2 * side, 4 * v + side + 2 * n}) {
+                        range.low = std::max(range.low, edges[edge].low - half);
+                        range.high = std::min(range.high, edges[edge].high + half);
+                    }
+                if (errs_at(total / 4, range, at.node(place[0], place[1], place[2]), cell.face)) return true;
             }
         }
         return false;
     }
 
+    // Leaves what it learned in the range.
+    bool errs_at(double guess, Range &range, uint64_t key, int32_t &face) {
+        constexpr double round = 1e-12;
+        if (range.low >= guess - tolerance_ + round && range.high <= guess + tolerance_ - round) return false;
+        if (range.low > guess + tolerance_ + round || range.high < guess - tolerance_ - round) return true;
+        range.low = range.high = value(key, face);
+        return std::abs(range.low - guess) > tolerance_;
+    }
+
+    static int corner_of(int x, int y, int z) { return 2 * x + y + z / 2; }
+
     // Exact distance at a node of the lattice; neighbouring cells share them.
-    double value(int32_t x, int32_t y, int32_t z, int32_t &face) {
-        const uint64_t key = (uint64_t(x) << 24 | uint64_t(y) << 12 | uint64_t(z)) + 1;
+    double value(uint64_t key, int32_t &face) {
         size_t slot = find(key);
         if (table_[slot].key != key) {
             if (2 * ++known_ > table_.size()) {
                 std::vector<Entry> old(2 * table_.size());
                 old.swap(table_);
                 for (const Entry &entry : old)
-                    if (entry.key) table_[find(entry.key)] = entry;
+                    if (entry.key != kNone) table_[find(entry.key)] = entry;
                 slot = find(key);
             }
             constexpr double unit = 1.0 / (2 << kDeepest);
-            table_[slot] = {key, surface_.distance({unit * x, unit * y, unit * z}, face)};
+            const Vec place{unit * double(key >> 24), unit * double(key >> 12 & 4095), unit * double(key & 4095)};
+            table_[slot] = {key, surface_.distance(place, face)};
         }
         return table_[slot].value;
     }
 
     struct Entry {
-        uint64_t key = 0;
+        uint64_t key = kNone;
         double value = 0;
     };
 
     size_t find(uint64_t key) const {
         size_t slot = size_t(key * 0x9E3779B97F4A7C15u >> 20) & (table_.size() - 1);
-        while (table_[slot].key && table_[slot].key != key) slot = (slot + 1) & (table_.size() - 1);
+        while (table_[slot].key != kNone && table_[slot].key != key) slot = (slot + 1) & (table_.size() - 1);
         return slot;
     }
 

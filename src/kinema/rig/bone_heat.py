@@ -9,7 +9,8 @@ with p = 1 where that bone is the nearest one. With the cotangent stiffness matr
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import cache
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -17,6 +18,9 @@ from jaxtyping import Bool, Float, Int
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.errors import KinemaError
 from kinema.rig.distance_field import FILLED, SLACK, Solid, clear_ways
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 HEAT = 3.0
 """c for lumped areas: Pinocchio's own areas are three times as large at stiffness 1."""
@@ -243,7 +247,6 @@ def _spread(
     """Solve (S + M H) w = M H p for all bones. Sources are the visible nearest bones of each vertex."""
     from scipy.sparse import csc_array, diags_array
     from scipy.sparse.linalg import splu
-    from threadpoolctl import threadpool_limits
 
     stiffness, areas = laplacian(mesh)
     size = max(float(np.ptp(mesh.vertices, axis=0).max()), 1e-300)
@@ -255,11 +258,19 @@ def _spread(
     right[vertices, bones] = total[vertices]
     system = csc_array(stiffness + diags_array(total))
     # The blocks of a surface's factor are small: BLAS threads would only wait for each other.
-    with threadpool_limits(1, user_api="blas"):
+    with _blas_threads().limit(limits=1, user_api="blas"):
         factor = splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
         weights = np.clip(factor.solve(right), 0, 1)
     weights[weights < 1e-8] = 0
     return weights / weights.sum(axis=1, keepdims=True)
+
+
+@cache
+def _blas_threads() -> "ThreadpoolController":
+    """Looking for the libraries takes longer than a small factorisation."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def laplacian(mesh: Mesh) -> tuple[object, Float[np.ndarray, "vertices"]]:
