@@ -1,0 +1,94 @@
+"""`kinema train-prior` at a toy size, killed and called again. Clips are noise: only the course of the run matters."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from kinema.gait.make import Label
+from kinema.prior.nano.config import TrainPrior
+from kinema.prior.nano.prior import NanoPrior
+from kinema.prior.nano.shards import SHARD, Clips, write_shard
+from kinema.prior.nano.train import _resume, _Run, _save, _step, _Texts
+
+SIZE = {"width": 16, "layers": 1, "heads": 2, "channels": 6, "batch": 4, "columns": 12, "shards": 1, "makers": 0}
+
+
+def write_noise(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    label = Label("walk", 0.0, 1.0, 1.0, 0.0, "quadruped", 1)
+    clips = Clips(
+        rng.integers(-60, 60, (SHARD, 16, 3, 48, 64)).astype(np.int8),
+        rng.integers(0, 255, (SHARD, 3, 48, 64)).astype(np.uint8),
+        rng.random((SHARD, 3)),
+        rng.random((SHARD, 2)),
+        [label] * SHARD,
+    )
+    write_shard(folder / "data", 0, clips)
+
+
+def tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict]:
+    from safetensors import safe_open
+
+    with safe_open(str(path), "pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["run"])  # noqa: SIM118
+
+
+def test_a_checkpoint_goes_on_with_the_same_bits(tmp_path: Path) -> None:
+    """Six steps, and three, a file, and three. The clock, which sets the rate, is set by hand."""
+    from kinema.prior.nano.prior import Reader
+
+    write_noise(tmp_path)
+    config = TrainPrior(out=tmp_path, minutes=1.0, **SIZE)
+    reader = Reader(("walk",), torch.zeros(1, 384), torch.zeros(1), torch.zeros(1, 384))
+    texts = _Texts()
+
+    def go(run: _Run, steps: int) -> _Run:
+        for _ in range(steps):
+            _step(config, run, tmp_path / "data", 1, texts)
+            run.step += 1
+            run.seconds = 5.0 * run.step
+        return run
+
+    whole = go(_resume(config, tmp_path / "data"), 6)
+    _save(config, go(_resume(config, tmp_path / "data"), 3), reader)
+    again = go(_resume(config, tmp_path / "data"), 3)
+    assert again.step == whole.step == 6
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, again.model.state_dict()[name]), name
+        assert torch.equal(whole.average[name], again.average[name]), name
+
+
+@pytest.mark.slow
+def test_kill_9_loses_no_more_than_the_last_checkpoint(tmp_path: Path) -> None:
+    write_noise(tmp_path)
+    flags = [word for key, value in SIZE.items() for word in (f"--{key}", str(value))]
+    command = [sys.executable, "-m", "kinema", "train-prior", "-o", str(tmp_path), *flags, "--minutes", "0.15"]
+    command += ["--checkpoint-minutes", "0.01"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    path = tmp_path / "checkpoint.safetensors"
+    while not path.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    time.sleep(1.0)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    _, header = tensors(path)  # whole, whenever the kill came
+    assert header["step"] > 0
+    assert header["seconds"] < 9
+    done = subprocess.run([*command, "--json", "-q"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"file": str(tmp_path / "weights.safetensors")}
+    _, after = tensors(path)
+    assert after["step"] > header["step"]
+    # The time before the kill counts: both runs together use the minutes that were asked for, and one step more.
+    assert 9 <= after["seconds"] < 12
+    NanoPrior.load(tmp_path / "weights.safetensors")
+    assert not list(tmp_path.glob("*.part"))
