@@ -17,6 +17,7 @@ import torch
 import kinema
 from kinema.asset.character import Character
 from kinema.distill.config import Animate, resolve
+from kinema.distill.field import FieldDistiller, deform
 from kinema.distill.loop import Body, Control, Distiller, Outcome, Progress
 from kinema.distill.tempo import Tempo, choose_tempo
 from kinema.errors import KinemaError
@@ -98,7 +99,7 @@ def animate(
     folder = asked.resume or _begin(asked)
     seconds = {"load": time.monotonic() - begun}
     observe = watch(character, rig, config) if watch is not None else None
-    outcome = _distill(config, prior, body, tempo, folder, progress, observe)
+    outcome = _distill(config, character, prior, body, tempo, folder, progress, observe)
     seconds["distill"] = time.monotonic() - begun - sum(seconds.values())
     tracked = _track(config, character, rig, body, outcome.motion, folder, progress)
     seconds["physics"] = time.monotonic() - begun - sum(seconds.values())
@@ -108,7 +109,7 @@ def animate(
     report["metrics_distilled"] = measure(character, outcome.motion, rig=rig, limbs=body.limbs).as_dict()
     _write_all(config, folder, character, rig, motion, outcome.motion)
     seconds["measure and write"] = time.monotonic() - begun - sum(seconds.values())
-    report |= {"seconds": round(time.monotonic() - begun, 1)}
+    report |= {"seconds": round(time.monotonic() - begun, 1), "peak_memory_gb": _peak_memory_gb()}
     report |= {"stage_seconds": {name: round(value, 1) for name, value in seconds.items()}}
     write_report(folder / "report.html", report, rig, body.limbs, motion, outcome.motion)
     _write_text(folder / "report.json", json.dumps(report, indent=2))
@@ -116,6 +117,7 @@ def animate(
 
 
 def _job(asset: Animate | Character | Path | str, prompt: str, options: dict[str, Any]) -> Animate:
+    options |= {key: Path(options[key]) for key in ("out", "resume") if options.get(key) is not None}
     if isinstance(asset, Animate):
         return replace(asset, **options)
     if not isinstance(asset, Character):
@@ -208,7 +210,7 @@ def _begin(config: Animate) -> Path:
     folder = make_folder(folder_of(config))
     saved = {"config": _plain(config), "versions": _versions(), "hashes": _hashes(config)}
     # What an earlier run left here must not be taken for this one's.
-    for name in (CHECKPOINT, TRACKING, *RESULTS):
+    for name in (CHECKPOINT, TRACKING, "field.npz", *RESULTS):
         (folder / name).unlink(missing_ok=True)
     _write_text(folder / CONFIG, json.dumps(saved, indent=2))
     return folder
@@ -243,6 +245,7 @@ def _hashes(config: Animate) -> dict[str, str]:
 
 def _distill(
     config: Animate,
+    character: Character,
     prior: VideoPrior,
     body: Body,
     tempo: Tempo,
@@ -250,10 +253,18 @@ def _distill(
     progress: Callable[[Progress], None],
     observe: Callable[[int, Callable[[], Motion]], Control] | None,
 ) -> Outcome:
-    distiller = Distiller(config, prior, body, tempo, checkpoint=folder / CHECKPOINT)
+    kind = FieldDistiller if config.parameters == "field" else Distiller
+    distiller = kind(config, prior, body, tempo, checkpoint=folder / CHECKPOINT)
     if (folder / CHECKPOINT).exists():
         distiller.load(folder / CHECKPOINT)
-    return distiller.run(report=progress, observe=observe)
+    outcome = distiller.run(report=progress, observe=observe)
+    if isinstance(distiller, FieldDistiller):
+        deformed = deform(distiller, character, body.stage.rig, body.limbs)
+        with replacing(folder / "field.npz") as partial, partial.open("wb") as file:
+            np.savez_compressed(file, vertices=deformed.vertices.astype(np.float32), fps=config.fps)
+        change = f"bones change by up to {deformed.metrics.bone_change:.1%}, edges by {deformed.shape_change:.1%}"
+        outcome.notes.append(f"field: {deformed.metrics.gait}, {change}")
+    return outcome
 
 
 def _track(
@@ -331,6 +342,14 @@ def folder_of(config: Animate) -> Path:
 
 def _plain(config: Animate) -> dict[str, Any]:
     return {k: str(v) if isinstance(v, Path) else v for k, v in asdict(config).items()}
+
+
+def _peak_memory_gb() -> float:
+    """Of this process so far."""
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9, 2)
 
 
 def _versions() -> dict[str, str]:

@@ -72,6 +72,9 @@ class Animate:
     """Classifier-free guidance; 1 is the plain conditional model."""
     time: Literal["auto", "fourier", "dct", "free"] = "auto"
     """How the motion is spelled in time; `auto`: whole cycles for gaits, cosines for actions."""
+    parameters: Literal["skeleton", "field"] = "skeleton"
+    """`field`: a network moves every point of space, as in TC4D; the baseline to compare with. Its vertices go to
+    field.npz, the other files show what the skeleton can follow of it."""
     learning_rate: float = 0.03
     """Of the angles' coefficients [rad]; the refinement starts at half of it."""
     smooth: float = 0.02

@@ -86,6 +86,9 @@ class Distiller:
         self.clip_frames = max(2, round((config.frames - 1) / config.fps * tempo.fps) + 1)
         velocity = torch.tensor([0.0, 0.0, tempo.speed])
         self.coefficients = Coefficients(body.stage.rig, body.limbs, self._basis(), velocity=velocity)
+        self.parameters: torch.nn.Module = self.coefficients
+        """What is optimised and saved."""
+        self.learning_rate = config.learning_rate
         self.optimizer = torch.optim.AdamW(self.coefficients.parameters(), lr=config.learning_rate, weight_decay=0.0)
         self.step = 0
         self.bad_steps = 0
@@ -170,16 +173,16 @@ class Distiller:
     def _fit_loss(self, rng: np.random.Generator) -> Tensor:
         """Distance to a sampled video, in the prior's latents."""
         take, shot, target = self.targets[int(rng.integers(len(self.targets)))]
-        video, motion, T_world_joint = shoot(self.body.stage, self.prior, self.coefficients, self.tempo, take)
+        video, energies = self._look(take)
         latents = self.prior.encode(video, shot)
-        return 0.5 * (latents - target).square().sum() / latents.shape[0] + self._energies(motion, T_world_joint)
+        return 0.5 * (latents - target).square().sum() / latents.shape[0] + energies
 
     def _sds_loss(self, rng: np.random.Generator) -> Tensor:
         fit, refine = self.schedule
         last = self.coefficients.basis.frames - self.prior.frames
         take = random_take(rng, self.tempo, last_start=float(last))
         shot = prepare(self.body.stage, self.prior, self.coefficients, self.tempo, take)
-        video, motion, T_world_joint = shoot(self.body.stage, self.prior, self.coefficients, self.tempo, take)
+        video, energies = self._look(take)
         latents = self.prior.encode(video, shot)
         t = noise_level((self.step - fit) / refine, float(rng.random()), paper=self.config.preset == "paper")
         score = sds(
@@ -194,7 +197,12 @@ class Distiller:
         # The paper's weights are for a summed loss; ours are per token, so that they mean the same for every prior.
         if self.config.preset != "paper":
             score = score / latents.shape[0]
-        return score + self._energies(motion, T_world_joint)
+        return score + energies
+
+    def _look(self, take: Take) -> tuple[Float[Tensor, "frames 3 height width"], Float[Tensor, ""]]:
+        """The motion as it is now: its video, and what the body and the ground say to it."""
+        video, motion, T_world_joint = shoot(self.body.stage, self.prior, self.coefficients, self.tempo, take)
+        return video, self._energies(motion, T_world_joint)
 
     def _energies(self, motion: Motion, T_world_joint: Tensor) -> Tensor:
         config, size = self.config, self.body.limbs.leg_length
@@ -239,18 +247,18 @@ class Distiller:
         fit, refine = self.schedule
         within = self.step / max(1, fit) if self.step < fit else (self.step - fit) / max(1, refine)
         # Each stage ends with small steps; the refinement starts at half of the fit's.
-        rate = self.config.learning_rate * (0.5 if fit and self.step >= fit else 1.0)
+        rate = self.learning_rate * (0.5 if fit and self.step >= fit else 1.0)
         for group in self.optimizer.param_groups:
             group["lr"] = rate * (0.1 + 0.9 * 0.5 * (1 + np.cos(np.pi * within)))
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        gradients = [p.grad for p in self.coefficients.parameters() if p.grad is not None]
+        gradients = [p.grad for p in self.parameters.parameters() if p.grad is not None]
         if not all(bool(g.isfinite().all()) for g in gradients):
             self.bad_steps += 1
             if self.bad_steps > MOST_BAD_STEPS:
                 raise KinemaError(f"{self.bad_steps} steps had gradients that are not finite; the run was stopped")
             return
-        torch.nn.utils.clip_grad_norm_(self.coefficients.parameters(), 10.0)
+        torch.nn.utils.clip_grad_norm_(self.parameters.parameters(), 10.0)
         self.optimizer.step()
 
     def _guard_motion(self, amount: float) -> None:
@@ -269,7 +277,7 @@ class Distiller:
         from safetensors import SafetensorError
         from safetensors.torch import save_file
 
-        tensors = {f"parameter.{k}": v.detach() for k, v in self.coefficients.state_dict().items()}
+        tensors = {f"parameter.{k}": v.detach() for k, v in self.parameters.state_dict().items()}
         for index, state in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{index}.{k}": v for k, v in state.items()}
         header = {
@@ -295,7 +303,7 @@ class Distiller:
                 header = json.loads(file.metadata()["run"])
         except (SafetensorError, OSError, KeyError, TypeError, json.JSONDecodeError) as error:
             raise KinemaError(f"{path}: not a checkpoint of this run ({error})") from None
-        self.coefficients.load_state_dict({k[10:]: v for k, v in tensors.items() if k.startswith("parameter.")})
+        self.parameters.load_state_dict({k[10:]: v for k, v in tensors.items() if k.startswith("parameter.")})
         full = self.optimizer.state_dict()
         for key, value in tensors.items():
             if key.startswith("optimizer."):

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from kinema.asset.character import Character
 from kinema.evaluate.gaits import name_gait
-from kinema.gait.feet import Feet, find_cycle, find_stance, track_feet, without_stills
+from kinema.gait.feet import Feet, find_cycle, find_stance, follow_feet, without_stills
 from kinema.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
@@ -70,17 +70,36 @@ def measure(
     rig = rig or Rig.from_skeleton(character.skeleton, dtype=torch.float64)
     limbs = limbs or find_limbs(character)
     motion = without_stills(motion)
-    feet = track_feet(rig, limbs, motion)
+    pose = motion.pose(rig).detach().double().cpu().numpy()
+    return measure_pose(pose, limbs, _lowest(character, rig, motion, mesh=mesh), rig.parents, fps=motion.fps)
+
+
+def measure_pose(
+    T_world_joint: Float[np.ndarray, "frames joints 3 4"],
+    limbs: Limbs,
+    lowest: Float[np.ndarray, "frames"] | None,
+    parents: tuple[int, ...],
+    *,
+    fps: float,
+) -> Metrics:
+    """The same for joints whose transforms are known, whatever moved them.
+
+    Args:
+        lowest: height of the lowest point of the body [m]; by default of the feet.
+    """
+    feet = follow_feet(T_world_joint, limbs, fps=fps)
     cycle = find_cycle(feet)
     stance = find_stance(feet)
     speed, duty = stance.speed, float(stance.carrying.mean()) if stance.carrying.size else 0.0
-    joints = motion.pose(rig).detach().double().cpu().numpy()[..., 3]
-    depth, lowest = _ground(character, rig, limbs, motion, feet, mesh=mesh)
+    joints = T_world_joint[..., 3]
+    soles = feet.world[..., 1].min(0) if limbs.legs else np.zeros(len(joints))
+    low = soles if lowest is None else lowest
+    depth = np.maximum(-low, 0.0)
     gait = name_gait(limbs, feet, cycle, duty=duty, speed=speed)
-    seconds = cycle.period / motion.fps if gait not in ("stand", "other") else 0.0
+    seconds = cycle.period / fps if gait not in ("stand", "other") else 0.0
     shape = joints - joints[:, :1]
     unit = seconds or 1.0
-    third = np.diff(shape, n=3, axis=0) * (motion.fps * unit) ** 3 / feet.leg if len(shape) > 3 else np.zeros((1, 1, 3))
+    third = np.diff(shape, n=3, axis=0) * (fps * unit) ** 3 / feet.leg if len(shape) > 3 else np.zeros((1, 1, 3))
     away = feet.body[-1] - feet.body[0]
     return Metrics(
         gait=gait,
@@ -96,11 +115,11 @@ def measure(
         turn=float(feet.heading[-1] - feet.heading[0]),
         penetration=float(depth.mean()) / limbs.height,
         penetration_worst=float(depth.max()) / limbs.height,
-        floating=float(np.maximum(lowest, 0.0).mean()) / feet.leg,
+        floating=float(np.maximum(low, 0.0).mean()) / feet.leg,
         jerk=float(np.sqrt((third**2).sum(-1).mean())),
-        motion=float(np.linalg.norm(np.diff(shape, axis=0), axis=-1).mean()) * motion.fps / feet.leg,
+        motion=float(np.linalg.norm(np.diff(shape, axis=0), axis=-1).mean()) * fps / feet.leg,
         symmetry=_symmetry(limbs, cycle.reach + 2 * cycle.lift),
-        bone_change=bone_change(joints, rig.parents),
+        bone_change=bone_change(joints, parents),
     )
 
 
@@ -122,24 +141,15 @@ def _slide(feet: Feet, stance: np.ndarray, speed: float) -> float:
     return float(np.linalg.norm(velocity, axis=-1)[inner].mean()) / max(travelled, speed)
 
 
-def _ground(
-    character: Character, rig: Rig, limbs: Limbs, motion: Motion, feet: Feet, *, mesh: bool
-) -> tuple[Float[np.ndarray, "frames"], Float[np.ndarray, "frames"]]:
-    """Depth of the deepest point and height of the lowest, per frame [m]."""
-    if mesh and character.weights is not None:
-        skin = Skin.from_character(character, dtype=rig.heads.dtype)
-        points = torch.from_numpy(np.ascontiguousarray(character.mesh.vertices)).to(rig.heads)
-        low = []
-        with torch.no_grad():
-            pose = motion.pose(rig).to(rig.heads)
-            for frame in pose:
-                low.append(float(skin_points(blend(skin, rig, frame), points)[:, 1].min()))
-        lowest = np.array(low)
-    elif limbs.legs:
-        lowest = feet.world[..., 1].min(0)
-    else:
-        lowest = np.zeros(len(motion))
-    return np.maximum(-lowest, 0.0), lowest
+def _lowest(character: Character, rig: Rig, motion: Motion, *, mesh: bool) -> Float[np.ndarray, "frames"] | None:
+    """Height of the lowest vertex of the skinned mesh, per frame [m]."""
+    if not mesh or character.weights is None:
+        return None
+    skin = Skin.from_character(character, dtype=rig.heads.dtype)
+    points = torch.from_numpy(np.ascontiguousarray(character.mesh.vertices)).to(rig.heads)
+    with torch.no_grad():
+        pose = motion.pose(rig).to(rig.heads)
+        return np.array([float(skin_points(blend(skin, rig, frame), points)[:, 1].min()) for frame in pose])
 
 
 def _symmetry(limbs: Limbs, amount: np.ndarray) -> float:

@@ -47,11 +47,15 @@ def without_stills(motion: Motion) -> Motion:
 
 def track_feet(rig: Rig, limbs: Limbs, motion: Motion) -> Feet:
     """Follow every leg's contact point."""
-    pose = motion.pose(rig).detach().double().cpu().numpy()
-    rotation, position = pose[..., :3], pose[..., 3]
+    return follow_feet(motion.pose(rig).detach().double().cpu().numpy(), limbs, fps=motion.fps)
+
+
+def follow_feet(T_world_joint: Float[np.ndarray, "frames joints 3 4"], limbs: Limbs, *, fps: float) -> Feet:
+    """The same for joints whose transforms are known, whatever moved them."""
+    rotation, position = T_world_joint[..., :3], T_world_joint[..., 3]
     world = np.stack(
         [(rotation[:, g.joints[-1]] @ g.contact) + position[:, g.joints[-1]] for g in limbs.legs]
-    ) if limbs.legs else np.zeros((0, len(motion), 3))  # fmt: skip
+    ) if limbs.legs else np.zeros((0, len(position), 3))  # fmt: skip
     body = np.mean([position[:, g.joints[0]] for g in limbs.legs], 0) if limbs.legs else position[:, 0]
     ahead = rotation[:, 0, :, 2]
     heading = np.unwrap(np.arctan2(ahead[:, 0], ahead[:, 2]))
@@ -61,8 +65,8 @@ def track_feet(rig: Rig, limbs: Limbs, motion: Motion) -> Feet:
     away = world - body * [1, 0, 1]
     local = np.stack((cosine * away[..., 0] - sine * away[..., 2], away[..., 1],
                       sine * away[..., 0] + cosine * away[..., 2]), -1)  # fmt: skip
-    height, velocity = _soles(rotation, position, limbs, motion.fps)
-    return Feet(world, local, height, velocity, body, smooth, motion.fps, limbs.leg_length, _loops(position))
+    height, velocity = _soles(rotation, position, limbs, fps)
+    return Feet(world, local, height, velocity, body, smooth, fps, limbs.leg_length, _loops(position))
 
 
 def _soles(

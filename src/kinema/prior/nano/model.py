@@ -11,6 +11,8 @@ from torch.nn.functional import layer_norm, scaled_dot_product_attention, silu
 from kinema.prior.nano.codec import FRAMES, PATCH_FRAMES, STILL_VALUES, TIMES, TOKENS
 
 TEXT = 384
+TEXT_SCALE = TEXT**0.5
+"""Sentence embeddings have length one; their 384 numbers should be about one each, or the words are learnt last."""
 CONDITIONS = 9
 MOMENTS = 8
 
@@ -69,7 +71,7 @@ class Nano(nn.Module):
     ) -> Float[Tensor, "batch tokens channels"]:
         """All 192 tokens, or, to train faster, only those at `places`."""
         level = self.level(_waves(t))
-        c = silu(level + self.text_in(given.text) + self.shot_in(_shot_features(given)))
+        c = silu(level + self.text_in(TEXT_SCALE * given.text) + self.shot_in(_shot_features(given)))
         still = self.still_in(given.still).unsqueeze(1).expand(-1, TIMES, -1, -1).flatten(1, 2)
         moments = self.moment_in(_moment_features(given.motion)).repeat_interleave(TOKENS // TIMES, dim=1)
         where = still + moments + self.position
