@@ -13,6 +13,8 @@ from kinema.rig.cuboids import Cuboids
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
 
+LOOSE, SLOWEST, FASTEST = 1.3, 0.25, 2.2
+
 
 @dataclass(frozen=True)
 class Foot:
@@ -73,28 +75,74 @@ def find_stance(
 ) -> Bool[np.ndarray, "frames feet"]:
     """When each foot is meant to stand, for motions that may float, sink or slide.
 
-    A foot stands while it is near its own lowest height and, seen from the root, moves in the direction of the ground,
-    which is that of most low feet; a swinging foot moves the other way. A root that slides does not matter.
+    A foot stands while it is about as low as it usually is when it goes back under the body, and moves, seen from the
+    root, with the ground, that is with most such feet; a swinging foot moves the other way. How fast or how high the
+    root goes does not matter.
     """
     feet = find_feet(rig, limbs) if feet is None else feet
     heights, velocities = (x.detach().double().cpu().numpy() for x in foot_paths(rig, cuboids, feet, motion))
     frames, count = heights.shape
     if count == 0 or frames < 2:
         return np.zeros((frames, count), dtype=bool)
-    # A stance takes at least a fifth of a cycle; what is lower still are toes that dip.
-    floor = np.quantile(heights, 0.2, axis=0)
-    lift = np.quantile(heights, 0.95, axis=0) - floor
-    near = np.clip(0.25 * lift, 0.01 * limbs.leg_length, 0.05 * limbs.leg_length)
-    low = heights <= floor + near
-    # A foot that is held up for the whole clip (a raised paw) has its own floor far above the others'.
-    low &= floor <= floor.min() + 0.15 * limbs.leg_length
+    leg = limbs.leg_length
     root = motion.root_position.detach().double().cpu().numpy()
     relative = (velocities - np.diff(root, axis=0)[:, None] * motion.fps)[..., [0, 2]]
-    return _tidy(_moves_with_the_ground(low, relative, motion.fps, limbs.leg_length))
+    back = -(relative * _ahead(rig, motion, leg)[:, None]).sum(-1)
+    floor = _floors(heights, back, leg)
+    lift = np.quantile(heights, 0.95, axis=0) - floor
+    near = np.clip(0.25 * lift, 0.01 * leg, 0.05 * leg)
+    low = _hysteresis(heights <= floor + near, heights <= floor + LOOSE * near)
+    # A foot that is held up for the whole clip (a raised paw) has its own floor far above the others'.
+    low &= floor <= floor.min() + 0.15 * leg
+    return _tidy(_moves_with_the_ground(low, relative, back, motion.fps, leg))
+
+
+def _ahead(rig: Rig, motion: Motion, leg: float) -> Float[np.ndarray, "intervals 2"]:
+    """Unit vectors over the ground: where the root goes, or, while it goes nowhere, where it faces."""
+    from scipy.ndimage import gaussian_filter1d
+
+    pose = motion.pose(rig)[:, 0].detach().double().cpu().numpy()
+    moved = np.diff(pose[:, [0, 2], 3], axis=0) * motion.fps
+    moved = gaussian_filter1d(moved, 0.2 * motion.fps, axis=0, mode="nearest")
+    facing = pose[:-1, [0, 2], 2] / np.maximum(np.linalg.norm(pose[:-1, [0, 2], 2], axis=-1, keepdims=True), 1e-9)
+    speed = np.linalg.norm(moved, axis=-1, keepdims=True)
+    return np.where(speed > 0.2 * leg, moved / np.maximum(speed, 1e-9), facing)
+
+
+def _floors(
+    heights: Float[np.ndarray, "frames feet"], back: Float[np.ndarray, "intervals feet"], leg: float
+) -> Float[np.ndarray, "feet"]:
+    """The height at which each foot goes back: a low quantile, weighted by how far it goes there.
+
+    A swinging paw may dip lower than it ever stands, and a foot that is thrown up behind goes back too; so each interval
+    counts at most as far as is usual.
+    """
+    middle = (heights[1:] + heights[:-1]) / 2
+    usual = float(np.median(back[back > 0])) if (back > 0).any() else 0.0
+    weight = np.clip(back, 0.0, usual) + 0.02 * leg
+    order = np.argsort(middle, axis=0)
+    share = np.cumsum(np.take_along_axis(weight, order, 0), axis=0)
+    at = (share < 0.3 * share[-1]).sum(0)
+    return np.take_along_axis(middle, np.take_along_axis(order, at[None], 0), 0)[0]
+
+
+def _hysteresis(
+    strict: Bool[np.ndarray, "frames feet"], loose: Bool[np.ndarray, "frames feet"]
+) -> Bool[np.ndarray, "frames feet"]:
+    """Runs of the loose that hold something strict."""
+    result = np.zeros_like(loose)
+    for k in range(loose.shape[1]):
+        for first, last in phases(loose[:, k]):
+            result[first:last, k] = strict[first:last, k].any()
+    return result
 
 
 def _moves_with_the_ground(
-    low: Bool[np.ndarray, "frames feet"], velocity: Float[np.ndarray, "intervals feet 2"], fps: float, leg: float
+    low: Bool[np.ndarray, "frames feet"],
+    velocity: Float[np.ndarray, "intervals feet 2"],
+    back: Float[np.ndarray, "intervals feet"],
+    fps: float,
+    leg: float,
 ) -> Bool[np.ndarray, "frames feet"]:
     """Of the low feet, those that move about as the median of the low feet around them in time."""
     both = low[1:] & low[:-1]
@@ -102,7 +150,8 @@ def _moves_with_the_ground(
     keep = np.zeros_like(low)
     for t in range(len(velocity)):
         near = slice(max(0, t - window), t + window + 1)
-        chosen = velocity[near][both[near]]
+        going = both[near] & (back[near] > -0.15 * leg)
+        chosen = velocity[near][going]
         if len(chosen) == 0:
             continue
         ground = np.median(chosen, axis=0)
@@ -110,7 +159,7 @@ def _moves_with_the_ground(
         along = velocity[t] @ ground / speed
         across = np.abs(velocity[t] @ np.array([-ground[1], ground[0]])) / speed
         # Made by hand, front and hind feet may differ by a factor of two; while nothing travels, slow feet stand.
-        same = (along > 0.15 * speed) & (along < 3 * speed) & (across < 0.5 * speed)
+        same = (along > SLOWEST * speed) & (along < FASTEST * speed) & (across < 0.5 * speed)
         slow = (np.linalg.norm(velocity[t], axis=-1) < 0.15 * leg) & (speed < 0.15 * leg)
         good = both[t] & (same | slow)
         keep[t] |= good

@@ -85,11 +85,14 @@ def mechanical_energy(rig: Rig, model: Model, motion: Motion) -> Float[Tensor, "
 
 def joint_error_deg(rig: Rig, first: Motion, second: Motion) -> float:
     """Mean angle between the local rotations of all joints but the root, over all frames [deg]."""
+    angle = rotation_angles(rig, first, second)[:, 1:]
+    return float(torch.rad2deg(angle).mean()) if angle.numel() else 0.0
+
+
+def rotation_angles(rig: Rig, first: Motion, second: Motion) -> Float[Tensor, "frames joints"]:
+    """Angle between the local rotations of two motions [rad]."""
     rig = rig.to(torch.float64)
-    a, b = (local_rotations(rig, m.angles.detach().double())[:, 1:] for m in (first, second))
-    if a.numel() == 0:
-        return 0.0
+    a, b = (local_rotations(rig, m.angles.detach().double()) for m in (first, second))
     trace = (a * b).sum((-2, -1))
     # sin(θ/2) from the chord is exact for small angles, where acos of the trace is not.
-    half = ((3 - trace) / 4).clamp(0, 1).sqrt()
-    return float(torch.rad2deg(2 * torch.asin(half)).mean())
+    return 2 * torch.asin(((3 - trace) / 4).clamp(0, 1).sqrt())

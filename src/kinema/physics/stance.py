@@ -1,7 +1,7 @@
 """A target that can be tracked: stance feet are put on the ground and kept there, the rest of the motion is kept.
 
-First the root's path is moved so that the feet that stand do so on average; then each foot's remaining slip is taken
-up by its leg, and faded out over the swing before and after.
+First the root's path is moved so that the feet that stand need to move as little as possible; then each leg takes up
+what is left, and fades it out over the swing before and after.
 """
 
 import numpy as np
@@ -11,38 +11,76 @@ from torch import Tensor
 
 from kinema.motion import Motion
 from kinema.physics.feet import Foot, corner_paths, find_feet, find_stance, foot_paths, phases
+from kinema.physics.legs import reach
+from kinema.physics.measure import rotation_angles
 from kinema.physics.model import contact_corners
 from kinema.rig.cuboids import Cuboids
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
-from kinema.transforms import euler_to_matrix
+
+CLEARANCE = 0.05
+"""Least height of a foot in mid-swing [leg lengths]: one that shuffles along would slide."""
+EFFORT = 8.0
+"""Mean change of a leg's joints beyond which a foot does not stay on the ground [deg]."""
+Stance = Bool[np.ndarray, "frames feet"]
 
 
 def consistent_target(
-    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, stance: Bool[np.ndarray, "frames feet"] | None = None
+    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, stance: Stance | None = None
 ) -> Motion:
     """The motion with its stance feet at rest on the ground (float64)."""
     rig = rig.to(torch.float64)
     motion = Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
     feet = find_feet(rig, limbs)
     if stance is None:
-        stance = find_stance(rig, cuboids, limbs, motion, feet=feet)
+        stance = plan_stance(rig, cuboids, limbs, motion)
     if len(motion) < 2 or not stance.any():
         return _above_ground(rig, cuboids, motion)
-    motion = _carry_root(rig, cuboids, feet, motion, stance)
-    heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, motion))
-    T = motion.pose(rig)
-    for k, foot in enumerate(feet):
-        offset = _stance_offsets(heights[:, k], velocities[:, k], stance[:, k], motion.fps)
-        middle = _points(T, foot.chain[-1], contact_corners(rig, cuboids)[foot.chain[-1]].mean(0)[None])[:, 0]
-        for _ in range(4):
-            # A stance whose beginning is out of reach moves back as a whole, one whose end is, forwards.
-            lack = _within_reach(rig, T, list(foot.chain), middle, torch.from_numpy(offset)).numpy() - offset
-            for first, last in phases(stance[:, k]):
-                offset[first:last] += lack[first:last].min(0) + lack[first:last].max(0)
-        offset = _swing_offsets(offset, heights[:, k], stance[:, k], clearance=0.03 * limbs.leg_length)
-        motion = _move_foot(rig, cuboids, foot, motion, torch.from_numpy(offset))
-    return motion
+    base = _carry_root(rig, cuboids, feet, motion, stance)
+    corners = contact_corners(rig, cuboids)
+    heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, base))
+    rough = heights
+    offset = _stance_offsets(heights, velocities, stance, motion.fps)
+    offset = _centre_in_reach(rig, feet, base, stance, offset)
+    result = base
+    for _ in range(3):
+        # Legs turn their feet a little, so that other points are lowest: measured again and taken up again.
+        whole = _swing_offsets(offset, rough, stance, motion.fps, clearance=CLEARANCE * limbs.leg_length)
+        result = reach(rig, corners, feet, base, torch.from_numpy(whole), leg_length=limbs.leg_length)
+        heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, result))
+        offset = offset + _stance_offsets(heights, velocities, stance, motion.fps)
+        sink = _sink(heights, stance, motion.fps)
+        base = Motion(base.root_position - torch.from_numpy(sink), base.angles, base.fps)
+        offset = offset + sink[:, None] * stance[..., None]
+        rough = rough - sink[:, None, 1]
+    return result
+
+
+def plan_stance(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Stance:
+    """When each foot stands: as found, without the ends of stances that the leg would have to be bent much for.
+
+    Where front and hind feet move at different speeds not all can stand as long as they are low; the body goes at a speed
+    between, and a foot that would be left far behind lifts earlier.
+    """
+    rig = rig.to(torch.float64)
+    motion = Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
+    feet = find_feet(rig, limbs)
+    stance = find_stance(rig, cuboids, limbs, motion, feet=feet)
+    corners = contact_corners(rig, cuboids)
+    for _ in range(2 if stance.any() else 0):
+        base = _carry_root(rig, cuboids, feet, motion, stance)
+        heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, base))
+        offset = _centre_in_reach(rig, feet, base, stance, _stance_offsets(heights, velocities, stance, motion.fps))
+        moved = reach(rig, corners, feet, base, torch.from_numpy(offset), leg_length=limbs.leg_length, iterations=4)
+        bent = rotation_angles(rig, base, moved).numpy()
+        for k, first, last in _runs(stance):
+            hard = np.rad2deg(bent[first:last, list(feet[k].chain)].mean(1)) > EFFORT
+            # At least two frames stay, those that are easiest to keep on the ground.
+            keep = np.flatnonzero(~hard)
+            keep = keep if len(keep) > 1 else np.array([0, 1]) + min(int(hard.argmin()), last - first - 2)
+            stance[first : first + keep[0], k] = False
+            stance[first + keep[-1] + 1 : last, k] = False
+    return stance
 
 
 def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:
@@ -50,7 +88,7 @@ def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:
     rig = rig.to(torch.float64)
     motion = Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
     feet = find_feet(rig, limbs)
-    return _carry_root(rig, cuboids, feet, motion, find_stance(rig, cuboids, limbs, motion, feet=feet))
+    return _carry_root(rig, cuboids, feet, motion, plan_stance(rig, cuboids, limbs, motion))
 
 
 def _above_ground(rig: Rig, cuboids: Cuboids, motion: Motion) -> Motion:
@@ -60,141 +98,139 @@ def _above_ground(rig: Rig, cuboids: Cuboids, motion: Motion) -> Motion:
     return Motion(motion.root_position + lift, motion.angles, motion.fps)
 
 
-def _carry_root(
-    rig: Rig, cuboids: Cuboids, feet: tuple[Foot, ...], motion: Motion, stance: Bool[np.ndarray, "frames feet"]
-) -> Motion:
-    """Take the mean slip velocity and the mean height of the stance feet out of the root's path."""
+def _carry_root(rig: Rig, cuboids: Cuboids, feet: tuple[Foot, ...], motion: Motion, stance: Stance) -> Motion:
+    """Move the root's path so that the stance feet, carried along, stand still on the ground as well as they can.
+
+    Least squares over the root's shift r(t) and each stance's foothold c: |c - slip(t) - r(t)|², and |r̈|² so that the
+    shift is smooth and goes on evenly while nothing touches. Heights alike, with footholds at 0.
+    """
     heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, motion))
-    both = (stance[1:] & stance[:-1]).astype(np.float64)
-    weight = both.sum(1)
-    slip = (velocities[..., [0, 2]] * both[..., None]).sum(1) / np.maximum(weight, 1)[:, None]
-    # In flight nothing touches: the correction goes on as before and after it.
-    slip = _smooth(_fill(slip, weight > 0), 0.03 * motion.fps)
-    travel = np.concatenate((np.zeros((1, 2)), np.cumsum(slip, axis=0))) / motion.fps
-    standing = stance.astype(np.float64)
-    height = (heights * standing).sum(1) / np.maximum(standing.sum(1), 1)
-    height = _smooth(_fill(height[:, None], standing.sum(1) > 0), 0.05 * motion.fps)[:, 0]
-    shift = np.stack((travel[:, 0], height, travel[:, 1]), -1)
-    return Motion(motion.root_position - torch.from_numpy(shift), motion.angles, motion.fps)
+    slips = [(a, b, _slip(velocities[a : b - 1, k], motion.fps)) for k, a, b in _runs(stance)]
+    level = _smooth_fit(len(motion), [(a, b, s[:, [0, 2]]) for a, b, s in slips], 0.06 * motion.fps, free=True)
+    up = _smooth_fit(
+        len(motion), [(a, b, heights[a:b, k, None]) for k, a, b in _runs(stance)], 0.1 * motion.fps, free=False
+    )
+    shift = np.stack((level[:, 0], up[:, 0], level[:, 1]), -1)
+    return Motion(motion.root_position + torch.from_numpy(shift), motion.angles, motion.fps)
+
+
+def _smooth_fit(
+    frames: int, pieces: list[tuple[int, int, Float[np.ndarray, "_ k"]]], sigma: float, *, free: bool
+) -> Float[np.ndarray, "frames k"]:
+    """The smooth r that minimises Σ |c - value(t) - r(t)|² + sigma⁴ |r̈|²; each piece has its own c, or 0 if not free."""
+    count = frames + (len(pieces) if free else 0)
+    columns = pieces[0][2].shape[1]
+    normal, right = np.zeros((count, count)), np.zeros((count, columns))
+    for s, (first, last, values) in enumerate(pieces):
+        at = np.arange(first, last)
+        normal[at, at] += 1
+        right[at] -= values
+        if free:
+            c = frames + s
+            normal[at, c] -= 1
+            normal[c, at] -= 1
+            normal[c, c] += last - first
+            right[c] += values.sum(0)
+    bend = np.diff(np.eye(frames), n=2, axis=0)
+    normal[:frames, :frames] += sigma**4 * bend.T @ bend
+    # Which of all equal solutions: the shift that is nearest to none, so a start that is right stays.
+    normal[:frames, :frames] += 1e-9 * np.eye(frames)
+    normal[0, 0] += 1.0 if free else 0.0
+    return np.linalg.solve(normal, right)[:frames]
+
+
+def _runs(stance: Stance) -> list[tuple[int, int, int]]:
+    """Foot, first and one past the last frame of every stance."""
+    return [(k, a, b) for k in range(stance.shape[1]) for a, b in phases(stance[:, k])]
+
+
+def _slip(velocity: Float[np.ndarray, "intervals 3"], fps: float) -> Float[np.ndarray, "frames 3"]:
+    """How far a foot has slipped since its stance began."""
+    return np.concatenate((np.zeros((1, 3)), np.cumsum(velocity, axis=0))) / fps
 
 
 def _stance_offsets(
-    height: Float[np.ndarray, "frames"],
-    velocity: Float[np.ndarray, "intervals 3"],
-    stance: Bool[np.ndarray, "frames"],
+    heights: Float[np.ndarray, "frames feet"],
+    velocities: Float[np.ndarray, "intervals feet 3"],
+    stance: Stance,
     fps: float,
-) -> Float[np.ndarray, "frames 3"]:
-    """How far a foot has to be moved in stance: against its slip and to the ground; about its mean place."""
-    offset = np.zeros((len(stance), 3))
-    for first, last in phases(stance):
-        slip = np.concatenate((np.zeros((1, 3)), np.cumsum(velocity[first : last - 1], axis=0))) / fps
-        offset[first:last] = slip.mean(0) - slip
-        offset[first:last, 1] = -height[first:last]
+) -> Float[np.ndarray, "frames feet 3"]:
+    """How far each foot has to be moved in stance: against its slip and to the ground; about its mean place."""
+    offset = np.zeros((*stance.shape, 3))
+    for k, first, last in _runs(stance):
+        slip = _slip(velocities[first : last - 1, k], fps)
+        offset[first:last, k] = slip.mean(0) - slip
+        offset[first:last, k, 1] = -heights[first:last, k]
     return offset
 
 
 def _swing_offsets(
-    offset: Float[np.ndarray, "frames 3"],
-    height: Float[np.ndarray, "frames"],
-    stance: Bool[np.ndarray, "frames"],
+    offset: Float[np.ndarray, "frames feet 3"],
+    heights: Float[np.ndarray, "frames feet"],
+    stance: Stance,
+    fps: float,
     *,
     clearance: float,
-) -> Float[np.ndarray, "frames 3"]:
-    """Fill the swings: from the last stance's offset to the next one's, and clear of the ground, or the foot drags."""
-    frames, offset = len(stance), offset.copy()
-    for first, last in phases(~stance):
-        after = offset[last] if last < frames else offset[first - 1] if first > 0 else np.zeros(3)
-        before = offset[first - 1] if first > 0 else after
-        at = (np.arange(last - first) + 1) / (last - first + 1)
-        offset[first:last] = before + (at * at * (3 - 2 * at))[:, None] * (after - before)
-        rise = clearance * np.sin(np.pi * at)
-        offset[first:last, 1] = np.maximum(offset[first:last, 1], rise - height[first:last])
+) -> Float[np.ndarray, "frames feet 3"]:
+    """Fill the swings: out of the last stance's offset, into the next one's, and clear of the ground."""
+    frames, offset = len(stance), np.where(stance[..., None], offset, 0.0)
+    for k in range(stance.shape[1]):
+        for first, last in phases(~stance[:, k]):
+            at = np.arange(last - first) + 1
+            # In mid-swing the foot moves under the body as it did; near a stance, as the foothold asks for.
+            fade = max(1.0, min((last - first + 1) / 2, 0.2 * fps))
+            if first > 0:
+                offset[first:last, k] += _ease(1 - at / fade)[:, None] * offset[first - 1, k]
+            if last < frames:
+                offset[first:last, k] += _ease(1 - (last - first + 1 - at) / fade)[:, None] * offset[last, k]
+            rise = clearance * np.sin(np.pi * at / (last - first + 1))
+            offset[first:last, k, 1] = np.maximum(offset[first:last, k, 1], rise - heights[first:last, k])
     return offset
 
 
-def _move_foot(rig: Rig, cuboids: Cuboids, foot: Foot, motion: Motion, offset: Float[Tensor, "frames 3"]) -> Motion:
-    """Inverse kinematics of one leg over all frames: the foot's boxes move by `offset` and keep their orientation.
+def _ease(x: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+    """From 0 to 1 with flat ends."""
+    x = np.clip(x, 0.0, 1.0)
+    return x * x * (3 - 2 * x)
 
-    Damped least squares, θ += Jᵀ (J Jᵀ + µ)⁻¹ error, on the corners of the foot.
-    """
-    corners = contact_corners(rig, cuboids)
-    box = foot.chain[-1]
-    # The orientation is kept loosely (corners around their centre count a third), so that short legs can reach.
-    local = corners[box].mean(0) + torch.cat((torch.zeros(1, 3), 0.3 * (corners[box] - corners[box].mean(0)))).double()
-    chain = list(foot.chain)
-    start = motion.pose(rig)
-    goal = _points(start, box, local)
-    goal = goal + _within_reach(rig, start, chain, goal[:, 0], offset)[:, None]
-    angles = motion.angles.clone()
-    reach = float(torch.linalg.vector_norm(rig.heads[chain[0]] - rig.heads[chain[-1]])) + 1e-3
-    for _ in range(12):
-        T = Motion(motion.root_position, angles, motion.fps).pose(rig)
-        points = _points(T, box, local)
-        error = (goal - points).flatten(1)
-        axes = _world_axes(rig, T, angles, chain)
-        arm = points[:, None, None] - T[:, chain, None, None, :, 3]
-        J = torch.linalg.cross(*torch.broadcast_tensors(axes[..., None, :], arm), dim=-1)
-        J = J.flatten(1, 2).flatten(2).mT
-        damping = 1e-4 * reach * reach * torch.eye(J.shape[1], dtype=J.dtype)
-        step = J.mT @ torch.linalg.solve(J @ J.mT + damping, error[..., None])
-        step = step.squeeze(-1).clamp(-0.2, 0.2).unflatten(-1, (len(chain), 3))
-        angles = angles.index_add(1, torch.tensor(chain), step)
-    return Motion(motion.root_position, angles, motion.fps)
+
+def _sink(heights: Float[np.ndarray, "frames feet"], stance: Stance, fps: float) -> Float[np.ndarray, "frames 3"]:
+    """How far the root has to come down for legs that hang in the air at full stretch."""
+    lack = np.where(stance, np.maximum(heights - 1e-3, 0.0), 0.0).max(1, initial=0.0)
+    return np.stack((np.zeros_like(lack), _smooth(lack, 0.06 * fps), np.zeros_like(lack)), -1)
+
+
+def _centre_in_reach(
+    rig: Rig, feet: tuple[Foot, ...], base: Motion, stance: Stance, offset: Float[np.ndarray, "frames feet 3"]
+) -> Float[np.ndarray, "frames feet 3"]:
+    """A stance whose beginning is out of reach moves back as a whole, one whose end is, forwards."""
+    T, offset = base.pose(rig), offset.copy()
+    for k, foot in enumerate(feet):
+        chain = list(foot.chain)
+        for _ in range(4):
+            lack = _within_reach(rig, T, chain, torch.from_numpy(offset[:, k])).numpy() - offset[:, k]
+            for first, last in phases(stance[:, k]):
+                offset[first:last, k] += lack[first:last].min(0) + lack[first:last].max(0)
+    return offset
 
 
 def _within_reach(
-    rig: Rig,
-    T: Float[Tensor, "frames joints 3 4"],
-    chain: list[int],
-    foot: Float[Tensor, "frames 3"],
-    offset: Float[Tensor, "frames 3"],
+    rig: Rig, T: Float[Tensor, "frames joints 3 4"], chain: list[int], offset: Float[Tensor, "frames 3"]
 ) -> Float[Tensor, "frames 3"]:
-    """The offset, shortened sideways where the leg would have to be longer than it is."""
-    heads = rig.heads[chain]
-    hip = T[:, chain[0], :, 3]
-    last = (foot - T[:, chain[-1], :, 3]).norm(dim=-1)
-    reach = 0.98 * (heads.diff(dim=0).norm(dim=-1).sum() + last)
+    """The offset of the last joint, shortened sideways where the leg would have to be longer than it is."""
+    hip, end = T[:, chain[0], :, 3], T[:, chain[-1], :, 3]
+    length = 0.98 * rig.heads[chain].diff(dim=0).norm(dim=-1).sum()
     # What the motion itself reaches is always allowed.
-    reach = torch.maximum(reach, (foot - hip).norm(dim=-1))
-    aim = foot + offset - hip
-    flat = torch.stack((aim[:, 0], aim[:, 2]), -1)
-    room = (reach.square() - aim[:, 1].square()).clamp(min=0).sqrt()
-    scale = (room / flat.norm(dim=-1).clamp(min=1e-9)).clamp(max=1)
+    length = torch.maximum(length, (end - hip).norm(dim=-1))
+    aim = end + offset - hip
+    room = (length.square() - aim[:, 1].square()).clamp(min=0).sqrt()
+    scale = (room / aim[:, [0, 2]].norm(dim=-1).clamp(min=1e-9)).clamp(max=1)
     goal = hip + torch.stack((aim[:, 0] * scale, aim[:, 1], aim[:, 2] * scale), -1)
-    return goal - foot
+    return goal - end
 
 
-def _points(
-    T: Float[Tensor, "frames joints 3 4"], joint: int, local: Float[Tensor, "points 3"]
-) -> Float[Tensor, "frames points 3"]:
-    return local @ T[:, joint, :, :3].mT + T[:, joint, None, :, 3]
-
-
-def _world_axes(
-    rig: Rig, T: Float[Tensor, "frames joints 3 4"], angles: Float[Tensor, "frames joints 3"], chain: list[int]
-) -> Float[Tensor, "frames chain 3 3"]:
-    """Rows: the three rotation axes of each joint of the chain as they stand in the world."""
-    result = []
-    for j in chain:
-        above = T[:, rig.parents[j], :, :3] if j else torch.eye(3, dtype=T.dtype).expand(len(T), 3, 3)
-        frame = above @ rig.axes[j]
-        a, b, _ = angles[:, j].unbind(-1)
-        zero = torch.zeros_like(a)
-        first = frame[..., 0]
-        second = (frame @ euler_to_matrix(torch.stack((a, zero, zero), -1)))[..., 1]
-        third = (frame @ euler_to_matrix(torch.stack((a, b, zero), -1)))[..., 2]
-        result.append(torch.stack((first, second, third), 1))
-    return torch.stack(result, 1)
-
-
-def _fill(values: Float[np.ndarray, "n k"], known: Bool[np.ndarray, "n"]) -> Float[np.ndarray, "n k"]:
-    """Linear between known rows, constant beyond them."""
-    at = np.arange(len(values))
-    return np.stack([np.interp(at, at[known], column[known]) if known.any() else column * 0 for column in values.T], -1)
-
-
-def _smooth(values: Float[np.ndarray, "n k"], sigma: float) -> Float[np.ndarray, "n k"]:
-    """Gaussian filter along the first axis, the ends held."""
+def _smooth(values: Float[np.ndarray, "n"], sigma: float) -> Float[np.ndarray, "n"]:
+    """Gaussian filter, the ends held."""
     from scipy.ndimage import gaussian_filter1d
 
-    return gaussian_filter1d(values, max(sigma, 1e-3), axis=0, mode="nearest")
+    return gaussian_filter1d(values, max(sigma, 1e-3), mode="nearest")

@@ -8,7 +8,7 @@ from time import monotonic
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from kinema.asset.character import Character
@@ -16,11 +16,12 @@ from kinema.errors import KinemaError
 from kinema.files import replacing
 from kinema.motion import Motion
 from kinema.physics.explicit import soften
-from kinema.physics.feet import corner_paths, find_feet, find_stance
+from kinema.physics.feet import Foot, corner_paths, find_feet
+from kinema.physics.legs import contact_jacobian
 from kinema.physics.measure import GroundReport, ground_report, joint_error_deg
-from kinema.physics.model import Control, Gains, Model, State, make_model
+from kinema.physics.model import Control, Gains, Model, State, contact_corners, make_model
 from kinema.physics.rollout import rollout
-from kinema.physics.stance import consistent_target
+from kinema.physics.stance import consistent_target, plan_stance
 from kinema.rig.cuboids import Cuboids, bone_cuboids
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
@@ -42,6 +43,10 @@ class Tracking:
     """Loss targets per frame, interpolated between frames; must divide `substeps`. 1 is the paper's."""
     smooth: float = 0.2
     """λ₃ of Eq. 13, on the second time difference of the control."""
+    hold: float = 0.05
+    """Weight of the places of stance feet [leg lengths] beside the coordinates."""
+    still: float = 0.002
+    """Weight of their velocities [leg lengths per second]."""
     learning_rate: float = 0.01
     velocity_rate: float = 0.05
     """Learning rate of the initial velocity."""
@@ -59,7 +64,7 @@ class Tracking:
     @staticmethod
     def paper() -> "Tracking":
         """What the paper states: per-substep controls, loss at frames, the motion itself as target."""
-        return Tracking(knots=0, targets=1, lock_feet=False)
+        return Tracking(knots=0, targets=1, lock_feet=False, hold=0.0, still=0.0)
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ def track(
         rig, cuboids, density=options.density, gains=options.gains, friction=options.friction, limits=limits
     )
     feet = find_feet(rig, limbs)
-    stance = find_stance(rig, cuboids, limbs, motion, feet=feet)
+    stance = plan_stance(rig, cuboids, limbs, motion)
     target = consistent_target(rig, cuboids, limbs, motion, stance=stance) if options.lock_feet else motion
     start = project_start(rig, cuboids, model, target)
     if not options.lock_feet:
@@ -122,7 +127,8 @@ def track(
     if not options.implicit:
         first = torch.cat((start.root_position[0], start.angles[0].flatten()))
         model = soften(model, first, dt=1 / (motion.fps * options.substeps))
-    search = _Search(model, start, target, options)
+    holds = _holds(rig, cuboids, feet, target, stance, options, limbs.leg_length) if options.lock_feet else None
+    search = _Search(model, start, target, options, holds)
     if checkpoint is not None and checkpoint.exists():
         search.load(checkpoint)
     saved = monotonic()
@@ -174,11 +180,50 @@ def _check(motion: Motion, options: Tracking) -> None:
         raise KinemaError(f"physics: {options.targets} targets per frame do not divide {options.substeps} substeps")
 
 
+@dataclass(frozen=True)
+class Holds:
+    """What keeps stance feet where they are: their places, linear in the coordinates about the target."""
+
+    jacobian: Float[Tensor, "times rows dofs"]
+    """[leg lengths per m or rad]"""
+    standing: Float[Tensor, "times rows"]
+    rate: float
+    """Target times per second."""
+
+    def loss(self, away: Float[Tensor, "times dofs"], options: Tracking) -> Float[Tensor, ""]:
+        moved = (self.jacobian @ away[..., None]).squeeze(-1)
+        both = self.standing[1:] * self.standing[:-1]
+        place = (moved.abs() * self.standing).sum() / self.standing.sum().clamp(min=1)
+        speed = self.rate * (moved.diff(dim=0).abs() * both).sum() / both.sum().clamp(min=1)
+        return options.hold * place + options.still * speed
+
+
+def _holds(
+    rig: Rig,
+    cuboids: Cuboids,
+    feet: tuple[Foot, ...],
+    target: Motion,
+    stance: Bool[np.ndarray, "frames feet"],
+    options: Tracking,
+    leg: float,
+) -> Holds | None:
+    if not stance.any():
+        return None
+    count = (len(target) - 1) * options.targets + 1
+    q = _resample(torch.cat((target.root_position, target.angles.flatten(1)), -1), count)
+    rate = target.fps * options.targets
+    fine = Motion(q[:, :3], q[:, 3:].unflatten(1, (-1, 3)), rate)
+    J = contact_jacobian(rig, contact_corners(rig, cuboids), feet, fine) / leg
+    # Between two frames a foot stands if it does at both.
+    standing = (_resample(torch.from_numpy(stance).double(), count) > 0.999).double()
+    return Holds(J.flatten(1, 2), standing.repeat_interleave(3, dim=1), rate)
+
+
 class _Search:
     """Adam on controls and initial velocity; the best iterate is kept."""
 
-    def __init__(self, model: Model, start: Motion, target: Motion, options: Tracking):
-        self.model, self.options = model, options
+    def __init__(self, model: Model, start: Motion, target: Motion, options: Tracking, holds: Holds | None):
+        self.model, self.options, self.holds = model, options, holds
         self.dt = 1 / (target.fps * options.substeps)
         self.steps = (len(target) - 1) * options.substeps
         q = torch.cat((target.root_position, target.angles.flatten(1)), -1)
@@ -208,6 +253,8 @@ class _Search:
         path = self.simulate(self.controls, self.velocity, self.options.substeps // self.options.targets)
         # Eq. 13: ‖q - q̂‖₁ + λ₃ MAE(Δₜ² control)
         loss = (path - self.target).abs().mean()
+        if self.holds is not None:
+            loss = loss + self.holds.loss(path - self.target, self.options)
         if len(self.controls) > 2:
             loss = loss + self.options.smooth * self.controls[:, 3:].diff(n=2, dim=0).abs().mean()
         value = float(loss.detach())
