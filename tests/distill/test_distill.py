@@ -10,6 +10,7 @@ import torch
 
 from kinema.distill import losses
 from kinema.distill.config import Animate, resolve
+from kinema.distill.field import FieldDistiller, deform, fitted_joints
 from kinema.distill.loop import Body, Distiller
 from kinema.distill.parameters import Basis
 from kinema.distill.sds import noise_level, sds
@@ -23,6 +24,7 @@ from kinema.pipeline import find_character, make_body
 from kinema.prior.nano.codec import fit_codec, patches
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior, Reader
+from kinema.transforms import quaternion_to_matrix
 
 FOX = Animate("fox", "a fox is walking", splats=1500, physics=False)
 
@@ -126,6 +128,51 @@ def test_gradients_that_are_not_finite_are_skipped_and_many_stop_the_run(body: B
     assert all(torch.equal(a, b) for a, b in zip(before, distiller.coefficients.parameters()))
     with pytest.raises(KinemaError, match="not finite"):
         distiller._descend(distiller.coefficients.angles.sum() * float("nan"))
+
+
+def test_stillness_that_nobody_asked_for_raises_the_guidance(body: Body, prior: NanoPrior) -> None:
+    config = resolve(FOX)
+    distiller = Distiller(config, prior, body, choose_tempo("walk", "", body.limbs), checkpoint=None)
+    for step in range(0, 1000, 25):
+        distiller.step = step
+        distiller._guard_motion(distiller.amount_of_motion())
+    assert 4 * config.guidance <= distiller.guidance < 1.5 * 4 * config.guidance
+    assert "hardly any motion" in distiller.notes[0]
+    asked = Distiller(config, prior, body, choose_tempo("stand", "", body.limbs), checkpoint=None)
+    asked.step = 25
+    asked._guard_motion(0.0)
+    assert asked.guidance == config.guidance
+
+
+def test_joints_are_found_in_vertices_that_move_rigidly() -> None:
+    """Kabsch: p' = R p + s for all points of a joint gives back R, and the head at R head + s."""
+    rng = np.random.default_rng(0)
+    rest, heads = rng.normal(size=(40, 3)), rng.normal(size=(2, 3))
+    weights = np.repeat(np.eye(2), 20, axis=0)
+    turn = quaternion_to_matrix(torch.nn.functional.normalize(torch.randn(2, 4, dtype=torch.float64), dim=-1)).numpy()
+    shift = rng.normal(size=(2, 3))
+    joint = weights.argmax(1)
+    moved = np.einsum("vij,vj->vi", turn[joint], rest) + shift[joint]
+    pose = fitted_joints(moved[None], rest, weights, heads)[0]
+    np.testing.assert_allclose(pose[..., :3], turn, atol=1e-12)
+    np.testing.assert_allclose(pose[..., 3], np.einsum("jik,jk->ji", turn, heads) + shift, atol=1e-12)
+
+
+def test_a_field_starts_at_rest_and_learns_without_a_skeleton(body: Body, prior: NanoPrior, tmp_path: Path) -> None:
+    config = resolve(replace(FOX, parameters="field", views=1, fit_iterations=6, iterations=2, frames=12))
+    tempo = choose_tempo("walk", FOX.prompt, body.limbs)
+    distiller = FieldDistiller(config, prior, body, tempo, checkpoint=tmp_path / "c.safetensors")
+    assert distiller.amount_of_motion() == pytest.approx(0.0, abs=1e-6)
+    assert torch.allclose(distiller.motion().angles, torch.zeros(()), atol=1e-3)
+    motion = distiller.run().motion
+    assert distiller.amount_of_motion() > 1e-4
+    again = FieldDistiller(config, prior, body, tempo, checkpoint=None)
+    again.load(tmp_path / "c.safetensors")
+    assert torch.equal(again.motion().angles, motion.angles)
+    character = find_character("fox")
+    deformed = deform(distiller, character, body.stage.rig, body.limbs)
+    assert deformed.vertices.shape == (12, len(character.mesh.vertices), 3)
+    assert deformed.metrics.bone_change > 1e-6
 
 
 def test_broken_checkpoint_is_one_line(body: Body, prior: NanoPrior, tmp_path: Path) -> None:

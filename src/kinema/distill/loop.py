@@ -91,7 +91,7 @@ class Distiller:
         self.learning_rate = config.learning_rate
         self.optimizer = torch.optim.AdamW(self.coefficients.parameters(), lr=config.learning_rate, weight_decay=0.0)
         self.step = 0
-        self.bad_steps = 0
+        self.bad_steps = self.bad_in_a_row = 0
         self.guidance = config.guidance
         self.history: list[dict[str, Any]] = []
         self.notes: list[str] = []
@@ -137,6 +137,8 @@ class Distiller:
                 saved = time.monotonic()
         if self.checkpoint is not None:
             self.save(self.checkpoint)
+        if self.bad_steps:
+            self.notes.append(f"{self.bad_steps} steps were skipped: their gradients were not finite")
         return Outcome(self.motion(), self.history, self.notes)
 
     def _obey(self, control: Control) -> bool:
@@ -255,9 +257,11 @@ class Distiller:
         gradients = [p.grad for p in self.parameters.parameters() if p.grad is not None]
         if not all(bool(g.isfinite().all()) for g in gradients):
             self.bad_steps += 1
-            if self.bad_steps > MOST_BAD_STEPS:
-                raise KinemaError(f"{self.bad_steps} steps had gradients that are not finite; the run was stopped")
+            self.bad_in_a_row += 1
+            if self.bad_in_a_row > MOST_BAD_STEPS:
+                raise KinemaError(f"{self.bad_in_a_row} steps in a row had gradients that are not finite")
             return
+        self.bad_in_a_row = 0
         torch.nn.utils.clip_grad_norm_(self.parameters.parameters(), 10.0)
         self.optimizer.step()
 
