@@ -88,7 +88,7 @@ def animate(
         watch: Called once before the distillation; gives its observer (`Distiller.run`).
         options: Of `Animate`, such as out, seed, prior, frames.
     """
-    begun = time.monotonic()
+    begun, cpu = time.monotonic(), time.process_time()
     asked = _checked(_job(asset, prompt, options))
     config = resolve(asked)
     prior = load_prior(config)
@@ -110,6 +110,7 @@ def animate(
     _write_all(config, folder, character, rig, motion, outcome.motion)
     seconds["measure and write"] = time.monotonic() - begun - sum(seconds.values())
     report |= {"seconds": round(time.monotonic() - begun, 1), "peak_memory_gb": _peak_memory_gb()}
+    report |= {"cpu_seconds": round(time.process_time() - cpu, 1)}
     report |= {"stage_seconds": {name: round(value, 1) for name, value in seconds.items()}}
     write_report(folder / "report.html", report, rig, body.limbs, motion, outcome.motion)
     _write_text(folder / "report.json", json.dumps(report, indent=2))

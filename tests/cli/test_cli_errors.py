@@ -32,7 +32,7 @@ WRITERS = {
     "render": ["render", "fox", "-o", "OUT.png", "--width", "64", "--height", "48"],
     "render-film": ["render", "WALK", "-o", "OUT.mp4", "--motion", "walk", "--width", "64", "--height", "48"],
     "render-gif": ["render", "WALK", "-o", "OUT.gif", "--motion", "walk", "--width", "64", "--height", "48"],
-    "track": ["track", "WALK", "-o", "OUT.glb", "--iterations", "1"],
+    "track": ["track", "WALK", "-o", "OUT.glb", "--iterations", "1", "-q"],
     "convert": ["convert", "WALK", "OUT.bvh"],
     "convert-npz": ["convert", "WALK", "OUT.npz"],
     "convert-json": ["convert", "WALK", "OUT.json"],

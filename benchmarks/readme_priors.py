@@ -1,0 +1,90 @@
+"""The table of priors in README: memory as benchmarks/prior_memory.py found it, time as finished runs of nano tell it.
+
+python benchmarks/readme_priors.py [--runs runs/readme]
+"""
+
+import argparse
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+
+from kinema.doctor import _processor
+from kinema.files import replacing
+
+ROOT = Path(__file__).parents[1]
+BEGIN, END = "<!-- priors: made by benchmarks/readme_priors.py -->", "<!-- end of priors -->"
+FLAGS = {
+    "bf16": "",
+    "offload": "`--offload`",
+    "tiles": "`--tiling`",
+    "int8": "`--quantize int8`",
+    "nf4": "`--quantize nf4`",
+}
+CARDS = (8, 12, 24, 40)
+
+
+def memory_rows() -> dict[str, list[dict[str, str]]]:
+    """The rows of docs/priors.md by prior, in their order: from the fastest setting to the smallest."""
+    lines = [line for line in (ROOT / "docs/priors.md").read_text().splitlines() if re.match(r"\| \S+ \| \d+ × ", line)]
+    rows: dict[str, list[dict[str, str]]] = {}
+    for line in lines:
+        cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
+        row = dict(zip(("prior", "video", "setting", "parameters"), cells))
+        row |= {"peak": cells[9], "host": cells[10], "fits": cells[11]}
+        rows.setdefault(row["prior"], []).append(row)
+    return rows
+
+
+def smallest(rows: list[dict[str, str]]) -> str:
+    """The smallest card that a job fits, with the first setting that fits it."""
+    for card in CARDS:
+        for row in rows:
+            if str(card) in re.findall(r"\d+", row["fits"]):
+                flags = " ".join(filter(None, (FLAGS.get(part, "") for part in row["setting"].split(", "))))
+                return f"{card} GB{f' with {flags}' if flags else ''} ({row['peak']} GiB, host {row['host']} GiB)"
+    return "more than 40 GB"
+
+
+def reports(runs: Path) -> list[dict]:
+    return [json.loads(path.read_text()) for path in sorted(runs.glob("*/report.json"))]
+
+
+def nano_memory(runs: Path) -> str:
+    """Where a run is alone in its process, its peak; several in one process would count each other's."""
+    peaks = [report["peak_memory_gb"] for report in reports(runs) if "peak_memory_gb" in report]
+    return f"any CPU, {min(peaks):.1f} GB of memory" if peaks else "any CPU"
+
+
+def nano_time(runs: Path) -> str:
+    seconds = [report["cpu_seconds"] for report in reports(runs) if "cpu_seconds" in report]
+    if not seconds:
+        return "`kinema doctor` measures it"
+    return (
+        f"{np.median(seconds):.0f} s (median of {len(seconds)} runs on {os.cpu_count()} cores of {_processor()}, busy)"
+    )
+
+
+def table(runs: Path) -> str:
+    lines = ["| `--prior` | runs on | a clip takes |", "| --- | --- | --- |"]
+    lines.append(f"| `nano` (embedded, the default) | {nano_memory(runs)} | {nano_time(runs)} |")
+    for prior, rows in memory_rows().items():
+        lines.append(f"| `{prior}` at {rows[0]['video']} | {smallest(rows)} | not measured: no GPU was at hand |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=Path, default=Path("runs/readme"))
+    before, _, rest = (ROOT / "README.md").read_text().partition(BEGIN)
+    after = rest.partition(END)[2]
+    text = table(parser.parse_args().runs)
+    with replacing(ROOT / "README.md") as partial:
+        partial.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
