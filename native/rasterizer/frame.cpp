@@ -5,8 +5,10 @@
 namespace kinema {
 namespace {
 
+// Few frames are cut into regions of so many blocks, so that there is work for all threads.
+constexpr size_t past_cache_bytes = size_t(4) << 20;
 constexpr uint32_t few_frames = 8;
-constexpr int few_frames_blocks = 32;
+constexpr int few_frames_blocks_x = 32, few_frames_blocks_y = 64;
 
 // Stable radix sort of (key << 32 | value) by key, least digit first. Order must be exact: depth ties keep their index.
 uint64_t* sort(uint64_t* a, uint64_t* b, uint32_t n, uint32_t lowest, uint32_t highest) {
@@ -67,9 +69,9 @@ P planes_of_pass(const Inputs& in, uint32_t frame, int pass, F* features, F* alp
 }  // namespace
 
 size_t bytes(const FrameData& frame) {
-  size_t sum = frame.ids.bytes() + frame.footprints.bytes() + frame.corners.bytes();
+  size_t sum = frame.ids.bytes();
   for (const RegionData& r : frame.regions)
-    sum += r.records.bytes() + r.order.bytes() + r.start.bytes() + r.list.bytes() + r.moments.bytes() +
+    sum += r.records.bytes() + r.order.bytes() + r.start.bytes() + 4 * r.list.size + r.footprints.bytes() + r.moments.bytes() +
            r.more_moments.bytes();
   return sum;
 }
@@ -77,16 +79,19 @@ size_t bytes(const FrameData& frame) {
 bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame) {
   const Kernel& kernel = *in.kernel;
   const size_t room = size_t(in.points) + kernel.width;
-  // A frame is one region if it can be. Few frames are cut up so that there is work for all threads; the size of the
-  // regions does not depend on how many there are, so sums have one order for any number of threads.
-  const int region_size = (in.frames < few_frames ? few_frames_blocks : region_blocks_max) * kernel.block_h;
-  const int nx = (in.width + region_size - 1) / region_size, ny = (in.height + region_size - 1) / region_size;
+  // A frame is one region if it can be. The regions of few frames do not depend on the number of threads, so sums have
+  // one order for any.
+  const bool few = in.frames < few_frames;
+  const int blocks_x = few ? few_frames_blocks_x : region_blocks_max, width = blocks_x * kernel.block_w;
+  const int blocks_y = few ? few_frames_blocks_y : region_blocks_max, height = blocks_y * kernel.block_h;
+  const int nx = (in.width + width - 1) / width, ny = (in.height + height - 1) / height;
   const bool single = nx * ny == 1;
   frame.regions.resize(size_t(nx) * ny);
   Record* projected = (single ? frame.regions[0].records : ws.projected).need(room);
   uint32_t* depths = ws.depths.need(room);
   int bad = 0;
-  const Visible visible{projected, frame.ids.need(room), depths, frame.footprints.need(room), frame.corners.need(room)};
+  const Visible visible{projected, frame.ids.need(room), depths,
+                        (single ? frame.regions[0].footprints : ws.footprints).need(room)};
   const uint32_t n = frame.visible = kernel.project(in.cameras[f], in.points_of(f), visible, &bad);
   if (bad) return false;
   uint64_t* keys = ws.keys.need(n);
@@ -98,41 +103,52 @@ bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame
   keys = sort(keys, ws.keys_other.need(n), n, lowest, n ? highest : lowest);
 
   std::vector<uint32_t> counts(frame.regions.size());
-  const int blocks_x = region_size / kernel.block_w, blocks_y = region_size / kernel.block_h;
+  std::vector<uint16_t> column(size_t(nx) * blocks_x), row(size_t(ny) * blocks_y);  // of regions, by block
   if (single) {
     counts[0] = n;
   } else {
+    for (size_t i = 0; i < column.size(); ++i) column[i] = uint16_t(i / blocks_x);
+    for (size_t i = 0; i < row.size(); ++i) row[i] = uint16_t(i / blocks_y);
     for (uint32_t i = 0; i < n; ++i) {
       const Record& r = projected[i];
-      for (int y = r.by0 / blocks_y; y <= r.by1 / blocks_y; ++y)
-        for (int x = r.bx0 / blocks_x; x <= r.bx1 / blocks_x; ++x) ++counts[y * nx + x];
+      for (int y = row[r.by0]; y <= row[r.by1]; ++y)
+        for (int x = column[r.bx0]; x <= column[r.bx1]; ++x) ++counts[y * nx + x];
     }
   }
-  std::vector<Record*> to(frame.regions.size());
   for (int k = 0; k < nx * ny; ++k) {
     RegionData& data = frame.regions[k];
     Region& region = data.region;
-    region.x0 = k % nx * region_size, region.y0 = k / nx * region_size;
-    region.x1 = std::min(region.x0 + region_size, in.width), region.y1 = std::min(region.y0 + region_size, in.height);
+    region.x0 = k % nx * width, region.y0 = k / nx * height;
+    region.x1 = std::min(region.x0 + width, in.width), region.y1 = std::min(region.y0 + height, in.height);
     region.count = counts[k];
     region.blocks_x = (region.x1 - region.x0 + kernel.block_w - 1) / kernel.block_w;
     region.blocks_y = (region.y1 - region.y0 + kernel.block_h - 1) / kernel.block_h;
-    region.records = to[k] = single ? projected : data.records.need(counts[k] + 1);
+    Record* records = single ? projected : data.records.need(counts[k] + 1);
     const Record nothing = {0, 0, 0, 0, 0, -100.0f, {0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0};
-    to[k][counts[k]] = nothing;
+    records[counts[k]] = nothing;
+    region.records = records;
     region.order = nullptr;
-    region.footprints = visible.footprints, region.corners = visible.corners;
+    region.footprints = single ? visible.footprints : data.footprints.need(counts[k] + kernel.width);
   }
   if (single) {
     uint32_t* order = frame.regions[0].order.need(n);
     for (uint32_t i = 0; i < n; ++i) order[i] = uint32_t(keys[i]);
     frame.regions[0].region.order = order;
   } else {
+    std::fill(counts.begin(), counts.end(), 0);
     for (uint32_t i = 0; i < n; ++i) {
-      const Record& r = projected[uint32_t(keys[i])];
-      if (i + 8 < n) __builtin_prefetch(projected + uint32_t(keys[i + 8]));
-      for (int y = r.by0 / blocks_y; y <= r.by1 / blocks_y; ++y)
-        for (int x = r.bx0 / blocks_x; x <= r.bx1 / blocks_x; ++x) *to[y * nx + x]++ = r;
+      const uint32_t at = uint32_t(keys[i]);
+      const Record& r = projected[at];
+      if (i + 16 < n) __builtin_prefetch(projected + uint32_t(keys[i + 16]));
+      for (int y = row[r.by0]; y <= row[r.by1]; ++y)
+        for (int x = column[r.bx0]; x <= column[r.bx1]; ++x) {
+          RegionData& data = frame.regions[y * nx + x];
+          const uint32_t to = counts[y * nx + x]++;
+          data.records.data()[to] = r;
+          data.region.footprints.top[to] = visible.footprints.top[at];
+          data.region.footprints.bottom[to] = visible.footprints.bottom[at];
+          data.region.footprints.corners[to] = visible.footprints.corners[at];
+        }
     }
   }
   return true;
@@ -141,17 +157,15 @@ bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame
 void draw_region(const Inputs& in, uint32_t f, Workspace& ws, const FrameData& frame, RegionData& data,
                  const Image& image, bool keep) {
   Region& region = data.region;
-  region.start = data.start.need(region.blocks() + 1);
+  const bool listed = keep || in.passes() > 1;
+  if (listed) region.start = data.start.need(region.blocks() + 1);
   const auto planes = [&](int pass) {
-    return planes_of_pass<Planes, float>(in, f, pass, image.features, image.alpha, image.depth);
+    Planes r = planes_of_pass<Planes, float>(in, f, pass, image.features, image.alpha, image.depth);
+    r.past_cache = in.frames * in.pixels() * (in.channels + 2) * sizeof(float) > past_cache_bytes;
+    return r;
   };
-  const size_t n = in.kernel->draw(region, planes(0), &ws.draw);
-  region.list = ws.draw.list.data;
-  if (in.passes() > 1 || keep) {
-    uint32_t* list = data.list.need(n + look_ahead * group);
-    std::memcpy(list, ws.draw.list.data, 4 * (n + look_ahead * group));
-    region.list = list;
-  }
+  in.kernel->draw(region, planes(0), &ws.draw, listed ? &data.list : nullptr);
+  region.list = data.list.data;
   for (int pass = 1; pass < in.passes(); ++pass) {
     set_features(in, in.features_of(f), frame.ids.data(), pass, data.records.data(), region.count);
     in.kernel->redraw(region, planes(pass));

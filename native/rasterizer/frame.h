@@ -39,6 +39,23 @@ class Buffer {
   size_t size_ = 0;
 };
 
+// Memory that the kernels grow.
+struct OwnedScratch : Scratch {
+  OwnedScratch() : Scratch{nullptr, 0} {}
+  OwnedScratch(OwnedScratch&& other) noexcept : OwnedScratch() { std::swap<Scratch>(*this, other); }
+  OwnedScratch& operator=(OwnedScratch&& other) noexcept {
+    std::swap<Scratch>(*this, other);
+    return *this;
+  }
+  ~OwnedScratch() { std::free(data); }
+};
+
+struct FootprintBuffers {
+  Buffer<uint32_t> top, bottom, corners;
+  Footprints need(size_t n) { return {top.need(n), bottom.need(n), corners.need(n)}; }
+  size_t bytes() const { return top.bytes() + bottom.bytes() + corners.bytes(); }
+};
+
 struct Inputs {
   const Kernel* kernel;
   uint32_t frames, points, channels;
@@ -61,7 +78,8 @@ struct Inputs {
 // Scratch memory of one thread, kept between calls.
 struct Workspace {
   Buffer<Record> projected;
-  Buffer<uint32_t> depths, footprints, corners, order;
+  Buffer<uint32_t> depths, order;
+  FootprintBuffers footprints;
   Buffer<uint64_t> keys, keys_other;
   Buffer<Moments> moments, by_index;
   DrawScratch draw{};
@@ -75,7 +93,9 @@ struct Workspace {
 struct RegionData {
   Region region{};
   Buffer<Record> records;
-  Buffer<uint32_t> order, start, list;
+  Buffer<uint32_t> order, start;
+  FootprintBuffers footprints;
+  OwnedScratch list;
   Buffer<Moments> moments;
   Buffer<float> more_moments;  // gradients of channels beyond the first pass
 };
@@ -83,7 +103,6 @@ struct RegionData {
 struct FrameData {
   uint32_t visible = 0;
   Buffer<uint32_t> ids;  // of the visible points
-  Buffer<uint32_t> footprints, corners;
   std::vector<RegionData> regions;
 };
 

@@ -39,18 +39,23 @@ constexpr float alpha_max = 0.999f, transmittance_min = 1e-4f;
 constexpr float log2_alpha_min = -7.9943534368588578f;  // log2(1/255)
 constexpr double half_log2_e = 0.72134752044448170368, root_half_log2_e = 0.84932180028801904272;
 
+// Which of the 8x8 blocks from (bx0, by0) on a Gaussian touches; no bit at all if it is larger. In four squares of 4x4,
+// bit 4 * row + column of each: top left | top right << 16, bottom left | bottom right << 16.
+struct Footprints {
+  uint32_t *top, *bottom;
+  uint32_t* corners;  // bx0 | by0 << 16
+};
+
 // Of the visible Gaussians, each with room for `width` more than there are points.
 struct Visible {
   Record* records;
   uint32_t* ids;     // of the points
   uint32_t* depths;  // bits of z, which order as positive floats do
-  // Which of the 4x4 blocks from (bx0, by0) on a Gaussian touches, bit 4 * row + column; no bit at all if it is larger.
-  uint32_t* footprints;
-  uint32_t* corners;  // bx0 | by0 << 16
+  Footprints footprints;
 };
 
-// A region is at most so many blocks wide and high: their numbers fit a byte.
-constexpr int region_blocks_max = 256;
+// A region is at most so many blocks wide and high: their numbers, from -8 on, fit a byte.
+constexpr int region_blocks_max = 240;
 // Blocks are visited in strips of four columns, downwards: what a block used is still in the first-level cache when its
 // neighbours come. Block k of a region is at column 4 (k / (4 blocks_y)) + k % 4, row k / 4 % blocks_y; the last strip
 // may have columns outside of the region, which stay empty.
@@ -61,9 +66,9 @@ struct Region {
   int x0, y0, x1, y1;
   uint32_t blocks_x, blocks_y;
   uint32_t count;
-  const Record* records;        // and one more after the last, which contributes nothing
+  const Record* records;  // and one more after the last, which contributes nothing
   const uint32_t* order;  // records front to back; null if they lie so
-  const uint32_t *footprints, *corners;  // by Record::index
+  Footprints footprints;  // of the records
   // For every block of pixels the records that matter to it, front to back: list[start[k]..start[k + 1]], a multiple of
   // `group`, filled up with the record that contributes nothing.
   uint32_t* start;
@@ -78,7 +83,7 @@ struct Scratch {
   size_t size;
 };
 struct DrawScratch {
-  Scratch where, record, strip_where, strip_record, rows, row_lists, list;
+  Scratch where, record, strip_where, strip_record, rows, row_lists, list;  // the last for the backward pass
 };
 
 // Planes of one frame: up to four channels (null where there is none), and alpha.
@@ -86,6 +91,7 @@ struct Planes {
   float* channel[4];
   float* alpha;
   int width;
+  bool past_cache;  // they are too large to stay in the cache until they are read
 };
 struct ConstPlanes {
   const float* channel[4];
@@ -110,8 +116,8 @@ struct Kernel {
   // Finds the visible Gaussians, in the order of the points, and returns their number. Sets *bad if an input is not
   // finite.
   uint32_t (*project)(const Camera&, const Points&, const Visible& out, int* bad);
-  // Fills in region.start, writes the lists to scratch->list and returns their length; paints features and alpha.
-  size_t (*draw)(const Region&, const Planes& out, DrawScratch* scratch);
+  // Paints features and alpha. If `list` is not null, fills in region.start and the lists.
+  void (*draw)(const Region&, const Planes& out, DrawScratch* scratch, Scratch* list);
   // Paints further channels.
   void (*redraw)(const Region&, const Planes& out);
   void (*raster_backward)(const Region&, const ConstPlanes& grad, Moments* out, Scratch* scratch);

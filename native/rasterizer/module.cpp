@@ -68,6 +68,46 @@ void give_frame(FrameData&& frame) {
   frame_pool.push_back(std::move(frame));
 }
 
+// Images and gradients for Python, which come back to the pool when their tensors are gone.
+struct Memory {
+  Buffer<float> buffer;
+};
+std::vector<std::unique_ptr<Memory>> memory_pool;
+size_t memory_pool_bytes = 0;
+constexpr size_t memory_pool_limit = size_t(256) << 20;
+
+std::unique_ptr<Memory> take_memory(size_t n) {
+  {
+    const std::lock_guard<std::mutex> lock(pool_mutex);
+    for (size_t i = memory_pool.size(); i-- > 0;) {
+      const size_t bytes = memory_pool[i]->buffer.bytes();
+      if (bytes < 4 * n || bytes > 6 * n) continue;
+      std::unique_ptr<Memory> memory = std::move(memory_pool[i]);
+      memory_pool.erase(memory_pool.begin() + i);
+      memory_pool_bytes -= bytes;
+      return memory;
+    }
+  }
+  auto memory = std::make_unique<Memory>();
+  memory->buffer.need(n);
+  return memory;
+}
+void give_memory(std::unique_ptr<Memory> memory) {
+  const std::lock_guard<std::mutex> lock(pool_mutex);
+  memory_pool_bytes += memory->buffer.bytes();
+  memory_pool.push_back(std::move(memory));
+  while (memory_pool_bytes > memory_pool_limit) {  // the oldest first: sizes change
+    memory_pool_bytes -= memory_pool.front()->buffer.bytes();
+    memory_pool.erase(memory_pool.begin());
+  }
+}
+
+nb::ndarray<nb::pytorch, float, nb::ndim<1>> empty(size_t n) {
+  Memory* memory = take_memory(n).release();
+  const nb::capsule owner(memory, [](void* p) noexcept { give_memory(std::unique_ptr<Memory>(static_cast<Memory*>(p))); });
+  return nb::ndarray<nb::pytorch, float, nb::ndim<1>>(memory->buffer.data(), {n}, owner);
+}
+
 class Borrowed {
  public:
   Borrowed() {
@@ -203,8 +243,7 @@ Saved* forward(const Array& centers, const Array& covariances, const Array& opac
         FrameData& frame = saved->frames[f] = take_frame();
         // What only the drawing needs is lent from the thread, whose caches still hold it.
         const auto lend = [&] {
-          std::swap(frame.footprints, ws.footprints), std::swap(frame.corners, ws.corners);
-          if (frame.regions.size() == 1) std::swap(frame.regions[0].order, ws.order);
+          std::swap(frame.regions[0].footprints, ws.footprints), std::swap(frame.regions[0].order, ws.order);
         };
         frame.regions.resize(std::max<size_t>(frame.regions.size(), 1));
         lend();
@@ -256,10 +295,16 @@ void backward(Saved& saved, const Array& centers, const Array& covariances, cons
   OperandGradient out{out_centers.data(), out_covariances.data(), out_opacities.data(), out_features.data(),
                       out_cameras ? out_cameras->data() : nullptr};
   // Operands that the frames share get a gradient per frame first, summed in the order of the frames at the end.
-  Buffer<float> opacities_by_frame, features_by_frame;
+  std::unique_ptr<Memory> opacities_by_frame, features_by_frame;
   const size_t n = in.points, m = n * in.channels;
-  if (!in.opacities_per_frame && in.frames > 1) out.opacities = opacities_by_frame.need(in.frames * n);
-  if (!in.features_per_frame && in.frames > 1) out.features = features_by_frame.need(in.frames * m);
+  if (!in.opacities_per_frame && in.frames > 1) {
+    opacities_by_frame = take_memory(in.frames * n);
+    out.opacities = opacities_by_frame->buffer.data();
+  }
+  if (!in.features_per_frame && in.frames > 1) {
+    features_by_frame = take_memory(in.frames * m);
+    out.features = features_by_frame->buffer.data();
+  }
   const nb::gil_scoped_release release;
   if (in.frames >= 2 * uint32_t(threads)) {
     for_all(in.frames, threads, [&](uint32_t f, Workspace& ws) {
@@ -279,7 +324,9 @@ void backward(Saved& saved, const Array& centers, const Array& covariances, cons
     for_all(in.frames, threads,
             [&](uint32_t f, Workspace& ws) { finish_frame(in, f, ws, saved.frames[f], grad.depth, out); });
   }
-  const auto add_frames = [&](const float* by_frame, size_t size, float* to) {
+  const auto add_frames = [&](std::unique_ptr<Memory> memory, size_t size, float* to) {
+    if (!memory) return;
+    const float* by_frame = memory->buffer.data();
     constexpr size_t piece = 4096;
     for_all(uint32_t((size + piece - 1) / piece), threads, [&](uint32_t unit, Workspace&) {
       const size_t low = unit * piece, high = std::min(size, low + piece);
@@ -287,9 +334,10 @@ void backward(Saved& saved, const Array& centers, const Array& covariances, cons
       for (uint32_t f = 1; f < in.frames; ++f)
         for (size_t i = low; i < high; ++i) to[i] += by_frame[f * size + i];
     });
+    give_memory(std::move(memory));
   };
-  if (opacities_by_frame.data()) add_frames(opacities_by_frame.data(), n, out_opacities.data());
-  if (features_by_frame.data()) add_frames(features_by_frame.data(), m, out_features.data());
+  add_frames(std::move(opacities_by_frame), n, out_opacities.data());
+  add_frames(std::move(features_by_frame), m, out_features.data());
 }
 
 }  // namespace
@@ -304,6 +352,7 @@ NB_MODULE(_rasterizer, m) {
     for (const Kernel* k : kernels()) r.push_back(k->width);
     return r;
   });
+  m.def("empty", &empty);
   m.def("forward", &forward, nb::rv_policy::take_ownership);
   m.def("backward", &backward, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
         nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),

@@ -1,10 +1,5 @@
 // Compositing and its gradient: part of kernel.inl.
 
-// 2^x for -8 <= x <= 0 to 2e-6 relative, 3e-7 where x > -1: a polynomial for 2^(x/4), to be squared twice. Garbage
-// outside.
-constexpr float EXP2_0 = 1.0f, EXP2_1 = 0.173286662f, EXP2_2 = 0.0150138363f, EXP2_3 = 0.000866949791f,
-                EXP2_4 = 3.74285373e-05f, EXP2_5 = 1.26483258e-06f, EXP2_6 = 3.20040492e-08f, EXP2_7 = 4.60068178e-10f;
-
 // Pixels of a block in and out of row-major planes; the part outside of the image is zero or dropped.
 INLINE vf read_block(const float* plane, int width, int x, int y, int nx, int ny) {
   plane += size_t(y) * width + x;
@@ -14,11 +9,33 @@ INLINE vf read_block(const float* plane, int width, int x, int y, int nx, int ny
     if (i % BW < nx && i / BW < ny) r[i] = plane[size_t(i / BW) * width + i % BW];
   return r;
 }
-INLINE void write_block(float* plane, int width, int x, int y, int nx, int ny, vf v) {
-  plane += size_t(y) * width + x;
-  if (nx >= BW && ny >= BH) return write_rows(plane, width, v);
-  for (int i = 0; i < W; ++i)
-    if (i % BW < nx && i / BW < ny) plane[size_t(i / BW) * width + i % BW] = v[i];
+
+// The pixels of a row of blocks of a strip: four channels and alpha.
+struct alignas(64) RowOfBlocks {
+  float plane[5][BH][strip * BW];
+};
+
+// Whole cache lines go past the cache if the image is large: fetching the line to be overwritten would take longer than
+// the painting.
+INLINE void write_row_of_blocks(const Region& region, uint32_t bx0, uint32_t by, const Planes& out,
+                                const RowOfBlocks& from) {
+  constexpr int columns = strip * BW;
+  const int x = region.x0 + bx0 * BW, y = region.y0 + by * BH;
+  const int nx = region.x1 - x < columns ? region.x1 - x : columns, ny = region.y1 - y < BH ? region.y1 - y : BH;
+  for (int p = 0; p < 5; ++p) {
+    float* plane = p < 4 ? out.channel[p] : out.alpha;
+    if (!plane) continue;
+    float* to = plane + size_t(y) * out.width + x;
+    const bool past = out.past_cache && nx == columns && out.width % 16 == 0 && uintptr_t(to) % 64 == 0;
+    for (int row = 0; row < ny; ++row, to += out.width) {
+      if (past)
+        for (int i = 0; i < columns; i += W) store_past_cache(to + i, load(from.plane[p][row] + i));
+      else if (nx == columns)
+        for (int i = 0; i < columns; i += W) store(to + i, load(from.plane[p][row] + i));
+      else
+        for (int i = 0; i < nx; ++i) to[i] = from.plane[p][row][i];
+    }
+  }
 }
 
 // Gaussians are taken a few at a time: what does not depend on the transmittance is computed for all of them side by
@@ -27,9 +44,9 @@ constexpr int G = group;
 // So many groups ahead records are fetched into the cache.
 constexpr int ahead = 6;
 
-// alpha (zero where it is skipped) of G Gaussians, and the value before it was clamped.
-INLINE void alphas(const Record* const r[G], vf px, vf py, vf alpha[G], vf raw[G], vf dx[G], vf dy[G]) {
-  vf u[G], v[G], e[G], p[G];
+// Alpha of G Gaussians, zero where it is skipped.
+INLINE void alphas(const Record* const r[G], vf px, vf py, vf alpha[G]) {
+  vf dx[G], dy[G], u[G], v[G], e[G], p[G];
   for (int j = 0; j < G; ++j) dx[j] = px - r[j]->mean_x;
   for (int j = 0; j < G; ++j) dy[j] = py - r[j]->mean_y;
   for (int j = 0; j < G; ++j) u[j] = r[j]->b * dy[j];
@@ -37,91 +54,92 @@ INLINE void alphas(const Record* const r[G], vf px, vf py, vf alpha[G], vf raw[G
   for (int j = 0; j < G; ++j) u[j] = r[j]->a * dx[j] + u[j];
   for (int j = 0; j < G; ++j) e[j] = r[j]->log2_opacity - v[j] * v[j];
   for (int j = 0; j < G; ++j) e[j] = e[j] - u[j] * u[j];
-  for (int j = 0; j < G; ++j) p[j] = EXP2_7 * e[j] + EXP2_6;
-  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_5;
-  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_4;
-  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_3;
-  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_2;
-  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_1;
-  for (int j = 0; j < G; ++j) p[j] = p[j] * e[j] + EXP2_0;
-  for (int j = 0; j < G; ++j) p[j] *= p[j];
-  for (int j = 0; j < G; ++j) raw[j] = p[j] * p[j];
-  for (int j = 0; j < G; ++j) alpha[j] = keep_min(ge(e[j], splat(log2_alpha_min)), raw[j], splat(alpha_max));
+  exp2_of<G>(e, p);
+  for (int j = 0; j < G; ++j) alpha[j] = keep_min(ge(e[j], splat(log2_alpha_min)), p[j], splat(alpha_max));
 }
 
 // Composites a list over one block and returns how much of it mattered.
-INLINE uint32_t paint_block(const Region& region, int bx, int by, const uint32_t* at, uint32_t n, const Planes& out) {
+INLINE uint32_t paint_block(const Region& region, int bx, int by, const uint32_t* at, uint32_t n, RowOfBlocks* out) {
   const Record* const records = region.records;
   const int x = region.x0 + bx * BW, y = region.y0 + by * BH;
   const vf px = lane_x() + (x + 0.5f), py = lane_y() + (y + 0.5f);
   // T runs on when a pixel is finished; as it never grows, comparing it tells that. T_end is what counted.
   vf T = splat(1.0f), T_end = T, c[4] = {};
   uint32_t i = 0;
+  const Record* r[G];
+  vf alpha[G];
+  const auto fetch = [&](uint32_t first) __attribute__((always_inline)) {
+    for (int j = 0; j < G; ++j) r[j] = records + at[first + j];
+    alphas(r, px, py, alpha);
+  };
+  if (n) fetch(0);
   while (i < n) {
-    const Record* r[G];
-    for (int j = 0; j < G; ++j) r[j] = records + at[i + j];
     for (int j = 0; j < G; ++j) __builtin_prefetch(records + at[i + ahead * G + j]);
-    vf alpha[G], raw[G], dx[G], dy[G];
-    alphas(r, px, py, alpha, raw, dx, dy);
+    vf now[G];
+    const float* feature[G];
+    for (int j = 0; j < G; ++j) now[j] = alpha[j], feature[j] = r[j]->feature;
+    // The next group's alphas come before this one is composited: while that waits for its chain of T, they are work.
+    fetch(i + G);
     mask alive = {};
     for (int j = 0; j < G; ++j) {
-      const vf after = T * (1.0f - alpha[j]);
+      const vf after = T - T * now[j];
       alive = gt(after, splat(transmittance_min));
-      const vf weight = keep(alive, T * alpha[j]);
+      const vf weight = keep(alive, T * now[j]);
       T_end = blend(alive, after, T_end);
       T = after;
-      for (int m = 0; m < 4; ++m) c[m] += weight * r[j]->feature[m];
+      for (int m = 0; m < 4; ++m) c[m] += weight * feature[j][m];
     }
     i += G;
     if (!bits(alive)) break;
   }
-  const int nx = region.x1 - x, ny = region.y1 - y;
-  for (int j = 0; j < 4; ++j)
-    if (out.channel[j]) write_block(out.channel[j], out.width, x, y, nx, ny, c[j]);
-  if (out.alpha) write_block(out.alpha, out.width, x, y, nx, ny, 1.0f - T_end);
+  for (int j = 0; j < 4; ++j) write_rows(out->plane[j][0] + bx % strip * BW, strip * BW, c[j]);
+  write_rows(out->plane[4][0] + bx % strip * BW, strip * BW, 1.0f - T_end);
   return i;
 }
 
-size_t draw(const Region& region, const Planes& out, DrawScratch* scratch) {
+void draw(const Region& region, const Planes& out, DrawScratch* scratch, Scratch* kept) {
   const FlushDenormals flush;
   const size_t pieces = cut_pieces(region, scratch);
-  uint32_t ends[region_blocks_max + 3];
+  uint32_t ends[region_blocks_max + rows_outside];
+  RowOfBlocks painted;
   size_t n = 0;
   uint32_t k = 0;
   for (uint32_t bx0 = 0; bx0 < region.blocks_x; bx0 += strip) {
     const size_t in_strip = filter_strip(scratch, pieces, bx0);
     const size_t room = in_strip + W;
-    uint32_t* rows = reserve(&scratch->rows, (region.blocks_y + 3) * room);
+    uint32_t* rows = reserve(&scratch->rows, (region.blocks_y + rows_outside) * room);
     scatter_rows(*scratch, in_strip, region.blocks_y, rows, room, ends);
     for (uint32_t by = 0; by < region.blocks_y; ++by) {
-      const uint32_t* row = rows + by * room;
-      const size_t in_row = ends[by] - by * room;
-      for (int l = 0; l < W; ++l) rows[by * room + in_row + l] = 0;
+      uint32_t* row = rows + (by + 8) * room;
+      const size_t in_row = ends[by + 8] - (by + 8) * room;
+      for (int l = 0; l < W; ++l) row[in_row + l] = 0;
       // All lists of the row before the first block is painted: so it is known early which records come next.
-      uint32_t* row_lists = reserve(&scratch->row_lists, strip * (in_row + group) + W + look_ahead * group);
-      uint32_t first[strip + 1] = {};
+      const size_t list_room = in_row + W + look_ahead * group;
+      uint32_t* lists = reserve(&scratch->row_lists, strip * list_room);
+      size_t count[strip];
+      filter_blocks(row, in_row, lists, list_room, count);
+      for (uint32_t column = 0; column < strip; ++column)
+        for (uint32_t j = 0; j < look_ahead * group; ++j) lists[column * list_room + count[column] + j] = region.count;
+      uint32_t* list = kept ? reserve(kept, n + strip * list_room) : nullptr;
       for (uint32_t column = 0; column < strip; ++column) {
-        size_t m = first[column];
-        if (bx0 + column < region.blocks_x) m += filter_block(row, in_row, column, row_lists + m);
-        while (m % group) row_lists[m++] = region.count;
-        first[column + 1] = m;
-      }
-      for (uint32_t j = 0; j < look_ahead * group; ++j) row_lists[first[strip] + j] = region.count;
-      uint32_t* list = reserve(&scratch->list, n + first[strip]);
-      for (uint32_t column = 0; column < strip; ++column) {
-        region.start[k++] = n;
+        uint32_t* mine = lists + column * list_room;
+        if (kept) region.start[k++] = n;
         if (bx0 + column >= region.blocks_x) continue;
-        const uint32_t* mine = row_lists + first[column];
-        const uint32_t used = paint_block(region, bx0 + column, by, mine, first[column + 1] - first[column], out);
-        memcpy(list + n, mine, 4 * used);
+        if (column + 1 < strip)
+          for (uint32_t j = 0; j < ahead * group; ++j) __builtin_prefetch(region.records + mine[list_room + j]);
+        const uint32_t used = paint_block(region, bx0 + column, by, mine, count[column], &painted);
+        if (!kept) continue;
+        for (uint32_t j = 0; j < used; j += W) store_i(list + n + j, load_i(mine + j));
         n += used;
       }
+      write_row_of_blocks(region, bx0, by, out, painted);
     }
   }
+  finish_stores();
+  if (!kept) return;
   region.start[k] = n;
-  uint32_t* list = reserve(&scratch->list, n + look_ahead * group);
+  uint32_t* list = reserve(kept, n + look_ahead * group);
   for (uint32_t j = 0; j < look_ahead * group; ++j) list[n + j] = region.count;
-  return n;
 }
 
 INLINE int block_column(const Region& region, uint32_t k) { return k / (strip * region.blocks_y) * strip + k % strip; }
@@ -129,10 +147,14 @@ INLINE int block_row(const Region& region, uint32_t k) { return k / strip % regi
 
 void redraw(const Region& region, const Planes& out) {
   const FlushDenormals flush;
-  for (uint32_t k = 0; k < region.blocks(); ++k)
-    if (block_column(region, k) < int(region.blocks_x))
-      paint_block(region, block_column(region, k), block_row(region, k), region.list + region.start[k],
-                  region.start[k + 1] - region.start[k], out);
+  RowOfBlocks painted;
+  for (uint32_t k = 0; k < region.blocks(); ++k) {
+    const int column = block_column(region, k), row = block_row(region, k);
+    if (column < int(region.blocks_x))
+      paint_block(region, column, row, region.list + region.start[k], region.start[k + 1] - region.start[k], &painted);
+    if (k % strip == strip - 1) write_row_of_blocks(region, column - int(strip - 1), row, out, painted);
+  }
+  finish_stores();
 }
 
 // First front to back: alpha and T of every Gaussian. Then back to front with one number per pixel, S = sum over what
@@ -171,12 +193,12 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
         __builtin_prefetch(records + at[i + ahead * G + j]);
         __builtin_prefetch(out + at[i + ahead * G + j], 1);
       }
-      vf alpha[G], raw[G], dx[G], dy[G];
-      alphas(r, px, py, alpha, raw, dx, dy);
+      vf alpha[G];
+      alphas(r, px, py, alpha);
       for (int j = 0; j < G; ++j) {
         float* to = kept + 2 * W * (i + j);
         store(to, alpha[j]), store(to + W, T);
-        const vf after = T * (1.0f - alpha[j]);
+        const vf after = T - T * alpha[j];
         T_end = blend(gt(after, splat(transmittance_min)), after, T_end);
         T = after;
       }
@@ -198,7 +220,7 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
       for (int j = 0; j < G; ++j) rest[j] = 1.0f - alpha[j];
       for (int j = 0; j < G; ++j) inverse[j] = reciprocal(rest[j]);
       for (int j = G - 1; j >= 0; --j) {
-        const mask alive = gt(T[j] * rest[j], splat(transmittance_min));
+        const mask alive = gt(T[j] - T[j] * alpha[j], splat(transmittance_min));
         w[j] = keep(alive, T[j] * alpha[j]);
         u[j] = keep(both(alive, gt(splat(alpha_max), alpha[j])), alpha[j] * (T[j] * dot[j] - S * inverse[j]));
         S += w[j] * dot[j];

@@ -109,6 +109,22 @@ INLINE void widen_points(const float columns[16][W], vd c[3], vd S[6]) {
   S[5] = widen(columns[8]);
 }
 
+// Which of 4x4 blocks an ellipse touches; (x, y) is the centre of the first pixel, relative to the mean.
+INLINE uint32_t touched_blocks(const Record& r, float x, float y) {
+  const float limit = r.log2_opacity - log2_alpha_min + 1e-4f;
+  uint32_t set = 0;
+  for (int part = 0; part < 16; part += W) {
+    vf ox, oy;
+    for (int l = 0; l < W; ++l) ox[l] = (part + l) % 4 * BW, oy[l] = (part + l) / 4 * BH;
+    const vf lx = ox + x, ly = oy + y, hx = lx + (BW - 1.0f), hy = ly + (BH - 1.0f);
+    const vf nx = min(max(vf{}, lx), hx), ny = min(max(vf{}, ly), hy);
+    const vf ey = min(max(nx * r.slope_yx, ly), hy), ex = min(max(ny * r.slope_xy, lx), hx);
+    const vf u1 = r.a * nx + r.b * ey, v1 = r.c * ey, u2 = r.a * ex + r.b * ny, v2 = r.c * ny;
+    set |= bits(ge(splat(limit), min(u1 * u1 + v1 * v1, u2 * u2 + v2 * v2))) << part;
+  }
+  return set;
+}
+
 uint32_t project(const Camera& k, const Points& points, const Visible& out, int* bad) {
   const float last_x = float((k.width + BW - 1) / BW - 1), last_y = float((k.height + BH - 1) / BH - 1);
   uint32_t count = 0;
@@ -171,13 +187,14 @@ uint32_t project(const Camera& k, const Points& points, const Visible& out, int*
         touched = set_bit(touched, both(both(row_in, col_in), ge(limit, least)), 1 << (4 * row + col));
       }
     }
-    const mask small = both(ge(fx0 + 3.0f, fx1), ge(fy0 + 3.0f, fy1));
-    touched = (vi)keep(small, (vf)touched);
+    const mask one_square = both(ge(fx0 + 3.0f, fx1), ge(fy0 + 3.0f, fy1));
+    const mask four_squares = both(ge(fx0 + 7.0f, fx1), ge(fy0 + 7.0f, fy1));
     const mask chosen = from_bits(set);
     append(out.ids + count, chosen, lane_index() + int(first));
     append(out.depths + count, chosen, (vi)z);
-    append(out.footprints + count, chosen, touched);
-    append(out.corners + count, chosen, bx0 | by0 << 16);
+    append(out.footprints.top + count, chosen, (vi)keep(four_squares, (vf)touched));
+    append(out.footprints.bottom + count, chosen, vi{});
+    append(out.footprints.corners + count, chosen, bx0 | by0 << 16);
     // Records are rows: transposed, and stored one after the other where visible.
     uint32_t to[W];
     for (int l = 0; l < W; ++l) {
@@ -194,6 +211,16 @@ uint32_t project(const Camera& k, const Points& points, const Visible& out, int*
       for (int l = 0; l < W; ++l) part[l] = record[j + l];
       transpose(part);
       for (int l = 0; l < W; ++l) store((float*)(out.records + to[l]) + j, part[l]);
+    }
+    // The other three squares of the few that need them.
+    for (unsigned rest = bits(four_squares) & ~bits(one_square) & set; rest; rest &= rest - 1) {
+      const uint32_t at = to[__builtin_ctz(rest)];
+      const Record& g = out.records[at];
+      const float x = g.bx0 * BW + 0.5f - g.mean_x, y = g.by0 * BH + 0.5f - g.mean_y;
+      const bool wide = g.bx1 - g.bx0 > 3, tall = g.by1 - g.by0 > 3;
+      if (wide) out.footprints.top[at] |= touched_blocks(g, x + 4 * BW, y) << 16;
+      if (tall) out.footprints.bottom[at] = touched_blocks(g, x, y + 4 * BH);
+      if (wide && tall) out.footprints.bottom[at] |= touched_blocks(g, x + 4 * BW, y + 4 * BH) << 16;
     }
   }
   for (int l = 0; l < W; ++l) *bad |= not_finite[l] != 0.0f;

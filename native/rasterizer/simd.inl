@@ -52,6 +52,7 @@ INLINE mask any_bit(vi x, vi y) { return _mm512_test_epi32_mask((__m512i)x, (__m
 INLINE vi set_bit(vi x, mask m, int bit) {
   return (vi)_mm512_mask_or_epi32((__m512i)x, m, (__m512i)x, _mm512_set1_epi32(bit));
 }
+INLINE void store_past_cache(float* p, vf x) { _mm512_stream_ps(p, (__m512)x); }
 INLINE void append(uint32_t* p, mask m, vi x) { _mm512_storeu_si512(p, _mm512_maskz_compress_epi32(m, (__m512i)x)); }
 INLINE vf repeat4(const float* p) { return (vf)_mm512_broadcast_f32x4(_mm_loadu_ps(p)); }
 INLINE vf read_rows(const float* p, size_t stride) {
@@ -101,6 +102,17 @@ INLINE void scatter4(const vf* q, float* const to[4]) {
                           _mm512_shuffle_f32x4(even, c, 0x2d), _mm512_shuffle_f32x4(odd, c, 0x3d)};
   for (int e = 0; e < 4; ++e) store(to[e], load(to[e]) + (vf)rows[e]);
 }
+// 2^x for x <= 0 to 1e-7.
+template <int N>
+INLINE void exp2_of(const vf x[N], vf out[N]) {
+  constexpr float c[] = {0.00187757668f, 0.00898934028f, 0.0558263177f, 0.240153617f, 0.693153073f, 0.999999925f};
+  vf r[N], p[N];
+  for (int j = 0; j < N; ++j) r[j] = (vf)_mm512_reduce_ps((__m512)x[j], 1);  // x - floor(x)
+  for (int j = 0; j < N; ++j) p[j] = c[0] * r[j] + c[1];
+  for (int i = 2; i < 6; ++i)
+    for (int j = 0; j < N; ++j) p[j] = p[j] * r[j] + c[i];
+  for (int j = 0; j < N; ++j) out[j] = (vf)_mm512_scalef_ps((__m512)p[j], (__m512)x[j]);
+}
 INLINE void transpose(vf* r) {
   __m512 a[16], b[16];
   for (int i = 0; i < 16; ++i) a[i] = (__m512)r[i];
@@ -126,6 +138,18 @@ INLINE void transpose(vf* r) {
   }
 }
 #else
+// 2^x for -8 <= x <= 0 to 2e-6 relative, 3e-7 where x > -1: a polynomial for 2^(x/4), squared twice. Garbage outside.
+template <int N>
+INLINE void exp2_of(const vf x[N], vf out[N]) {
+  constexpr float c[] = {4.60068178e-10f, 3.20040492e-08f, 1.26483258e-06f, 3.74285373e-05f,
+                         0.000866949791f, 0.0150138363f,  0.173286662f,    1.0f};
+  vf p[N];
+  for (int j = 0; j < N; ++j) p[j] = c[0] * x[j] + c[1];
+  for (int i = 2; i < 8; ++i)
+    for (int j = 0; j < N; ++j) p[j] = p[j] * x[j] + c[i];
+  for (int j = 0; j < N; ++j) p[j] *= p[j];
+  for (int j = 0; j < N; ++j) out[j] = p[j] * p[j];
+}
 typedef vi mask;
 INLINE mask ge(vf a, vf b) { return a >= b; }
 INLINE mask gt(vf a, vf b) { return a > b; }
@@ -160,6 +184,7 @@ INLINE vf repeat4(const float* p) { return (vf)_mm256_broadcast_ps((const __m128
 INLINE vf read_rows(const float* p, size_t stride) {
   return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + stride), 1);
 }
+INLINE void store_past_cache(float* p, vf x) { _mm256_stream_ps(p, (__m256)x); }
 INLINE void write_rows(float* p, size_t stride, vf v) {
   _mm_storeu_ps(p, _mm256_castps256_ps128((__m256)v));
   _mm_storeu_ps(p + stride, _mm256_extractf128_ps((__m256)v, 1));
@@ -222,6 +247,7 @@ INLINE vd_half max_half(vd_half a, vd_half b) { return (vd_half)_mm_max_pd((__m1
 INLINE vf read_rows(const float* p, size_t stride) {
   return (vf)_mm_loadh_pi(_mm_loadl_pi(_mm_setzero_ps(), (const __m64*)p), (const __m64*)(p + stride));
 }
+INLINE void store_past_cache(float* p, vf x) { store(p, x); }  // the rows are half a line
 INLINE void write_rows(float* p, size_t stride, vf v) {
   _mm_storel_pi((__m64*)p, (__m128)v);
   _mm_storeh_pi((__m64*)(p + stride), (__m128)v);
@@ -263,6 +289,7 @@ INLINE vf read_rows(const float* p, size_t stride) {
   for (int i = 0; i < W; ++i) r[i] = p[i / 2 * stride + i % 2];
   return r;
 }
+INLINE void store_past_cache(float* p, vf x) { store(p, x); }
 INLINE void write_rows(float* p, size_t stride, vf v) {
   for (int i = 0; i < W; ++i) p[i / 2 * stride + i % 2] = v[i];
 }
@@ -347,6 +374,12 @@ INLINE void append(uint32_t* p, mask m, vi x) {
 #endif
 #endif
 
+
+INLINE void finish_stores() {
+#if defined(__SSE__)
+  _mm_sfence();
+#endif
+}
 
 // Transmittances shrink without bound; as denormal numbers they would slow everything down.
 #if defined(__SSE__)

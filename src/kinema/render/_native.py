@@ -1,6 +1,7 @@
 """Binding of the C++ rasterizer to autograd."""
 
 import functools
+import math
 import warnings
 from typing import Any
 
@@ -46,6 +47,14 @@ def rasterize_native(
     return _Rasterize.apply(*operands, cameras.width, cameras.height, keep, simd)  # pyright: ignore[reportReturnType]
 
 
+def _new(*shape: int) -> Tensor:
+    """Memory for an output. Large ones are used again: to fetch fresh pages costs a tenth of a call."""
+    import kinema._rasterizer as _rasterizer
+
+    size = math.prod(shape)
+    return torch.empty(shape, dtype=torch.float32) if size < 1 << 18 else _rasterizer.empty(size).view(shape)
+
+
 class _Rasterize(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -54,8 +63,7 @@ class _Rasterize(torch.autograd.Function):
         *operands, width, height, keep, simd = arguments
         operands = [tensor.detach().contiguous() for tensor in operands]
         frames, channels = operands[0].shape[0], operands[3].shape[-1]
-        new = functools.partial(torch.empty, dtype=torch.float32)
-        image = new(frames, channels, height, width), new(frames, height, width), new(frames, height, width)
+        image = _new(frames, channels, height, width), _new(frames, height, width), _new(frames, height, width)
         try:
             saved = _rasterizer.forward(*operands, width, height, *image, torch.get_num_threads(), keep, simd)
         except ValueError as error:
@@ -73,7 +81,7 @@ class _Rasterize(torch.autograd.Function):
 
         operands = ctx.saved_tensors
         incoming = [None if g is None else g.contiguous() for g in gradients]
-        outgoing = [torch.empty_like(tensor) for tensor in operands[:4]]
+        outgoing = [_new(*tensor.shape) for tensor in operands[:4]]
         wants_camera = any(ctx.needs_input_grad[4:6])
         camera = torch.empty(operands[0].shape[0], 16, dtype=torch.float64) if wants_camera else None
         _rasterizer.backward(
