@@ -1,10 +1,9 @@
-"""Distillation from end to end: does the character do what the sentence says, with clean feet, before and after physics?
+"""Distillation from end to end: does the character do what the sentence says, on feet that do not slide?
 
 python benchmarks/distill.py creatures [--out runs/distill]   10 built-in creatures x {walk, run, stand} x 2 seeds
 python benchmarks/distill.py rigs                             4 rigs from files x {walk, run} x 2 seeds (needs --shared)
 python benchmarks/distill.py ablations                        what each part of the loss is there for
 python benchmarks/distill.py stages                           time of each part of a step
-python benchmarks/distill.py table                            only print the tables of the runs that are there
 
 Each run leaves a JSON file and a strip of pictures, and is not repeated when they are there.
 """
@@ -12,20 +11,25 @@ Each run leaves a JSON file and a strip of pictures, and is not repeated when th
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 from kinema.asset.character import Character
 from kinema.distill.config import Animate, resolve
+from kinema.distill.field import FieldDistiller, deform
 from kinema.distill.loop import Distiller
-from kinema.evaluate.metrics import Metrics, measure
+from kinema.distill.sds import sds
+from kinema.distill.take import prepare, random_take, shoot
+from kinema.evaluate.metrics import measure
 from kinema.motion import Motion
 from kinema.physics.track import Tracking, track
-from kinema.pipeline import find_character, load_prior, make_body, read_tempo
+from kinema.pipeline import find_character, make_body, read_tempo
 from kinema.prior.nano.prior import NanoPrior
 from kinema.render.show import Film, render_character
 
@@ -43,30 +47,27 @@ class Run:
     asset: str
     wanted: str
     seed: int
-    changed: tuple[tuple[str, object], ...] = ()
-    """Options that differ from the default preset."""
-    weights: str = ""
 
     @property
     def name(self) -> str:
         return f"{self.group}-{Path(self.asset).stem}-{self.wanted}-{self.seed}"
 
 
-def distil(run: Run, prior: NanoPrior, folder: Path) -> dict[str, object]:
+def distil(run: Run, prior: NanoPrior, folder: Path) -> dict[str, Any]:
     """Distil, ground, measure; the files of a former run are taken as they are."""
     path = folder / f"{run.name}.json"
     if path.exists():
         return json.loads(path.read_text())
     noun = Path(run.asset).stem.split("_")[-1]
     prompt = PROMPTS[run.wanted].format(f"the {noun}")
-    config = resolve(replace(Animate(asset=run.asset, prompt=prompt, seed=run.seed), **dict(run.changed)))
+    config = resolve(Animate(asset=run.asset, prompt=prompt, seed=run.seed))
     character = find_character(run.asset)
     begun = time.monotonic()
     body, rig = make_body(config, character)
     tempo = read_tempo(config, prior, body)
     outcome = Distiller(config, prior, body, tempo, checkpoint=None).run()
     distilled_s = time.monotonic() - begun
-    result: dict[str, object] = {
+    result: dict[str, Any] = {
         "asset": run.asset,
         "wanted": run.wanted,
         "seed": run.seed,
@@ -157,9 +158,108 @@ def batch(group: str, assets: tuple[str, ...], wanted: tuple[str, ...], options:
     return results
 
 
+ABLATIONS: dict[str, tuple[dict[str, object], str, str]] = {
+    "full": ({}, "", "everything"),
+    "no rendered ground": ({"render_ground": False}, "slide", "feet slide more"),
+    "no ground loss": ({"ground": 0.0}, "depth", "feet sink in"),
+    "no smoothness": ({"smooth": 0.0}, "jerk", "joints jerk"),
+    "field": ({"parameters": "field"}, "bones", "bones change length"),
+    "random prior": ({}, "gait", "no gait"),
+}
+"""What is changed, the figure that must get worse, and how."""
+
+
+def ablate(options: argparse.Namespace) -> None:
+    """The paper's own parameters (free per frame), no physics: every part of the loss has to do its own work."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    trained, random = NanoPrior.load(options.weights), untrained(options.weights)
+    rows: dict[str, list[dict]] = {}
+    for name, (changed, _, _) in ABLATIONS.items():
+        for asset in options.only or ("fox", "raptor"):
+            for seed in range(options.seeds):
+                path = options.out / f"ablation-{name.replace(' ', '_')}-{asset}-{seed}.json"
+                if not path.exists():
+                    row = ablated(asset, seed, changed, random if name == "random prior" else trained)
+                    path.write_text(json.dumps(row))
+                rows.setdefault(name, []).append(json.loads(path.read_text()))
+                print(name, asset, seed, rows[name][-1], flush=True)
+    print("| | gait right | slide | depth [% of height] | jerk | bones change | motion |")
+    print("|---|---|---|---|---|---|---|")
+    for name, found in rows.items():
+        mean = {key: float(np.mean([r[key] for r in found])) for key in ("slide", "depth", "jerk", "bones", "motion")}
+        right = sum(r["gait"] == "walk" for r in found)
+        print(
+            f"| {name} | {right}/{len(found)} | {mean['slide']:.0%} | {100 * mean['depth']:.2f} | {mean['jerk']:.0f}"
+            f" | {mean['bones']:.1%} | {mean['motion']:.2f} |"
+        )
+
+
+def ablated(asset: str, seed: int, changed: dict[str, object], prior: NanoPrior) -> dict[str, object]:
+    prompt = PROMPTS["walk"].format(f"the {asset}")
+    config = resolve(replace(Animate(asset=asset, prompt=prompt, seed=seed, time="free", physics=False), **changed))
+    character = find_character(asset)
+    body, rig = make_body(config, character)
+    tempo = read_tempo(config, prior, body)
+    field = config.parameters == "field"
+    distiller = (FieldDistiller if field else Distiller)(config, prior, body, tempo, checkpoint=None)
+    motion = distiller.run().motion
+    if isinstance(distiller, FieldDistiller):
+        found = deform(distiller, character, rig, body.limbs).metrics
+    else:
+        found = measure(character, motion, rig=rig, limbs=body.limbs)
+    keys = {"gait": found.gait, "slide": found.slide, "depth": found.penetration, "jerk": found.jerk}
+    return keys | {"bones": found.bone_change, "motion": found.motion, "phases": found.phases}
+
+
+def untrained(weights: Path | None) -> NanoPrior:
+    """The same network with random weights; codec and reader as trained, so that only the knowledge is gone."""
+    prior = NanoPrior.load(weights)
+    generator = torch.Generator().manual_seed(0)
+    for parameter in prior.model.parameters():
+        parameter.data.normal_(std=0.05, generator=generator)
+    return prior
+
+
+def stages(options: argparse.Namespace) -> None:
+    """Milliseconds of each part of an SDS step, best of many, and its share."""
+    config = resolve(Animate(asset="fox", prompt="the fox is walking"))
+    prior = NanoPrior.load(options.weights)
+    body, _ = make_body(config, find_character(config.asset))
+    tempo = read_tempo(config, prior, body)
+    distiller = Distiller(config, prior, body, tempo, checkpoint=None)
+    parts: dict[str, list[float]] = {}
+
+    @contextmanager
+    def clock(name: str) -> Iterator[None]:
+        begun = time.perf_counter()
+        yield
+        parts.setdefault(name, []).append(time.perf_counter() - begun)
+
+    for step in range(12):
+        take = random_take(np.random.default_rng(step), tempo, last_start=0.0)
+        with clock("reference"):
+            shot = prepare(body.stage, prior, distiller.coefficients, tempo, take)
+        with clock("pose and render"):
+            video, motion, joints = shoot(body.stage, prior, distiller.coefficients, tempo, take)
+        with clock("encode"):
+            latents = prior.encode(video, shot)
+        words, none = (prior.condition(text, shot) for text in (config.prompt, ""))
+        with clock("denoise"):
+            noise = torch.Generator().manual_seed(step)
+            loss = sds(prior, latents, words, none, t=0.6, guidance=2.0, generator=noise) / len(latents)
+        with clock("ground and limits"):
+            energies = distiller._energies(motion, joints)
+        with clock("backward and step"):
+            distiller._descend(loss + energies)
+    best = {name: 1e3 * min(seconds) for name, seconds in parts.items()}
+    for name, value in best.items():
+        print(f"distill.{name.replace(' ', '_')}_ms {value:.1f} ({value / sum(best.values()):.0%})")
+    print(f"distill.step_ms {sum(best.values()):.1f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("creatures", "rigs"))
+    parser.add_argument("what", choices=("creatures", "rigs", "ablations", "stages"))
     parser.add_argument("--out", type=Path, default=Path("runs/distill"))
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--seeds", type=int, default=2)
@@ -167,8 +267,11 @@ def main() -> None:
     parser.add_argument("--wanted", nargs="*", default=None, help="these prompts only: walk, run, stand")
     parser.add_argument("--shared", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
     options = parser.parse_args()
-    torch.manual_seed(0)
-    if options.what == "creatures":
+    if options.what == "stages":
+        stages(options)
+    elif options.what == "ablations":
+        ablate(options)
+    elif options.what == "creatures":
         batch("creature", tuple(options.only or CREATURES), tuple(options.wanted or PROMPTS), options)
     else:
         assets = tuple(str(options.shared / "assets" / f"{name}.glb") for name in options.only or RIGS)
