@@ -5,7 +5,6 @@ python benchmarks/readme_priors.py [--runs runs/readme]
 
 import argparse
 import json
-import os
 import re
 from pathlib import Path
 
@@ -62,9 +61,7 @@ def nano_time(runs: Path) -> str:
     seconds = [report["cpu_seconds"] for report in reports(runs) if "cpu_seconds" in report]
     if not seconds:
         return "`kinema doctor` measures it"
-    return (
-        f"{np.median(seconds):.0f} s (median of {len(seconds)} runs on {os.cpu_count()} cores of {_processor()}, busy)"
-    )
+    return f"{np.median(seconds):.0f} s of CPU time (median of {len(seconds)} runs, {_processor()})"
 
 
 def table(runs: Path) -> str:
