@@ -39,8 +39,20 @@ def test_skinning_agrees_with_the_files_own_matrices(shared_data, name, clip):
     np.testing.assert_allclose(ours, theirs * (height / size), atol=0.01 * height)
 
 
-def test_other_files_are_refused(tmp_path):
+def test_other_and_damaged_files_are_refused(tmp_path):
     path = tmp_path / "other.npz"
-    np.savez(path, values=np.zeros(3))
-    with pytest.raises(KinemaError, match=r"other\.npz"):
+    np.savez_compressed(path, values=np.zeros(3), names=np.array(["root"]))
+    with pytest.raises(KinemaError, match=r"other\.npz: not a rig in \.npz form \('parents' is missing\)"):
         load_clips_npz(path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for keep in (0, 1, 40, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:keep])
+        with pytest.raises(KinemaError, match=r"other\.npz"):
+            load_clips_npz(path)
+    for _ in range(20):
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(whole))] ^= 255
+        path.write_bytes(damaged)
+        with pytest.raises(KinemaError, match=r"other\.npz"):
+            load_clips_npz(path)

@@ -55,6 +55,24 @@ def test_an_obj_with_a_texture_keeps_it(tmp_path: Path) -> None:
     np.testing.assert_allclose(mesh.uv[order], [[0, 0], [0, 1], [1, 1]])
 
 
+def test_an_obj_with_a_broken_texture_is_refused(tmp_path: Path) -> None:
+    test_an_obj_with_a_texture_keeps_it(tmp_path)
+    from PIL import Image
+
+    image = tmp_path / "skin.png"
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)).save(image)
+    image.write_bytes(image.read_bytes()[:6000])
+    with pytest.raises(KinemaError, match=r"tri\.obj: its texture cannot be read"):
+        load(tmp_path / "tri.obj")
+
+
+def test_a_bvh_without_extent_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "dot.bvh"
+    file.write_text(BVH.replace("OFFSET 0 10 0", "OFFSET 0 0 0").replace("OFFSET 0 8 0", "OFFSET 0 0 0"))
+    with pytest.raises(KinemaError, match=r"dot\.bvh: all joints lie in one point"):
+        load(file)
+
+
 def test_a_skeleton_in_the_meshs_coordinates_follows_its_frame(tmp_path: Path) -> None:
     vertices, faces = tube()
     # Z up, in centimetres.

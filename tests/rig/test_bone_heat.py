@@ -197,6 +197,12 @@ def test_meshes_without_extent_get_weights_and_those_without_vertices_an_error()
         bone_heat(Mesh(np.zeros((0, 3)), np.zeros((0, 3), int), np.zeros((0, 3))), STARTS, ENDS)
 
 
+def test_a_vertex_needs_at_least_one_joint() -> None:
+    skeleton = Skeleton(("a",), (-1,), np.zeros((1, 3)), np.ones((1, 3)))
+    with pytest.raises(KinemaError, match="0 joints per vertex"):
+        rig_character(Character("bar", bar()), skeleton, influences=0)
+
+
 def test_a_vertex_that_is_not_finite_is_named() -> None:
     mesh = bar()
     vertices = mesh.vertices.copy()

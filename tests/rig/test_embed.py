@@ -142,6 +142,8 @@ def test_a_sheet_has_no_inside() -> None:
     sheet = Mesh(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]]), np.array([[0, 1, 2]]), np.ones((3, 3)))
     with pytest.raises(KinemaError, match="encloses no volume"):
         pack_balls(sheet)
+    with pytest.raises(KinemaError, match="needs a mesh with triangles"):
+        embed_skeleton(Mesh(sheet.vertices, sheet.faces[:0], sheet.colors))
 
 
 @pytest.mark.parametrize("plan", ["biped", "quadruped"])

@@ -75,6 +75,6 @@ class Character:
     clips: tuple[Clip, ...] = ()
     frame: Frame = field(default_factory=Frame)
     source: Any = None
-    """The parsed file (asset.gltf.Document), so that an export can keep all that we do not model."""
+    """Of a glTF file its `asset.gltf.GltfBinding`, so that an export can keep all that we do not model."""
     changes: tuple[str, ...] = ()
     """One line for each thing that was changed on reading, as `kinema inspect` prints it."""

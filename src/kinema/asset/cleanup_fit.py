@@ -18,6 +18,9 @@ EXACT = 2e-6
 COMES_OFF = 0.08
 """A joint that leaves its place in its parent by this share of the size has come off: a dropped sword, a lost head."""
 
+PULL = 1e-3
+"""What a vertex of a part that has come off counts against one of the rest."""
+
 
 def nearest_rotation(matrix: Float[np.ndarray, "*b 3 3"]) -> Float[np.ndarray, "*b 3 3"]:
     """The rotation R with the largest tr(Rᵀ M)."""

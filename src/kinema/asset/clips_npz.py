@@ -1,11 +1,13 @@
 """Rigs and clips from cleaned .npz files: rotation-only joints, quaternions in each joint's own file axes.
 
-Keys: names, parents, offsets (in the parent's axes), inverse_bind, vertices, faces, weights, base_color, fps,
-clip_names, clip/NAME/{root_pos, local_quat_wxyz}. The bind pose is the rest pose; the file's up axis is found from
+Keys: names, parents, offsets (in the parent's axes), inverse_bind, rest_world, vertices, faces, weights, base_color,
+fps, clip_names, clip/NAME/{root_pos, local_quat_wxyz}. The bind pose is the rest pose; the file's up axis is found from
 where the clips put the bind pose's axes, so that the character stands on y = 0 and faces +Z.
 """
 
+import zlib
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Float
@@ -22,12 +24,18 @@ def load_clips_npz(path: Path, *, height: float = 1.0, clips: bool = True) -> Ch
     try:
         with np.load(path, allow_pickle=False) as file:
             data = {key: file[key] for key in file.files}
-        names = tuple(str(name) for name in data["names"])
-        parents = tuple(int(p) for p in data["parents"])
-        bind = np.linalg.inv(data["inverse_bind"].astype(np.float64))
-        offsets = data["offsets"].astype(np.float64)
-    except (OSError, ValueError, KeyError) as error:
-        raise KinemaError(f"{path}: not a rig in .npz form ({error})") from None
+        return _character(path.stem, data, height=height, clips=clips)
+    # An .npz is a zip; what a damaged one raises depends on where the damage is.
+    except (OSError, EOFError, ValueError, TypeError, LookupError, BadZipFile, zlib.error) as error:
+        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).splitlines()[0][:100]
+        raise KinemaError(f"{path}: not a rig in .npz form ({reason})") from None
+
+
+def _character(stem: str, data: dict[str, np.ndarray], *, height: float, clips: bool) -> Character:
+    names = tuple(str(name) for name in data["names"])
+    parents = tuple(int(p) for p in data["parents"])
+    bind = np.linalg.inv(data["inverse_bind"].astype(np.float64))
+    offsets = data["offsets"].astype(np.float64)
     posed = _skinned_rest(data)
     turn = np.eye(3) if _is_y_up(data["vertices"], posed) else Z_UP
     # World units per bind unit: the clips' offsets are in the file's world, the bind pose may be 100 times smaller.
@@ -48,7 +56,7 @@ def load_clips_npz(path: Path, *, height: float = 1.0, clips: bool = True) -> Ch
     lift = shift * scale if posed[:, 1].min() < -0.1 * np.ptp(posed[:, 1]) else np.zeros(3)
     wanted = [str(name) for name in data["clip_names"]] if clips else []
     motions = tuple(_clip(data, name, R_world_file, parents, scale, lift) for name in wanted)
-    return Character(path.stem, mesh, skeleton, weights, motions, Frame(turn, scale * unit, shift * scale))
+    return Character(stem, mesh, skeleton, weights, motions, Frame(turn, scale * unit, shift * scale))
 
 
 def _skinned_rest(data: dict[str, np.ndarray]) -> np.ndarray:

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton
 from kinema.asset.cleanup import CleanRig, RawRig, clean_rig, sample_frames
-from kinema.asset.cleanup_fit import coming_off, fit_rotations, gather_targets, nearest_rotation
+from kinema.asset.cleanup_fit import PULL, coming_off, fit_rotations, gather_targets, nearest_rotation
 from kinema.asset.gltf import Document, GltfBinding, node_parents, read_document
 from kinema.asset.gltf_animation import (
     Track,
@@ -309,7 +309,7 @@ def _clips(
     error = np.empty(frames[-1])
     for missing in dict.fromkeys(lost):
         same = [i for i in range(len(motions)) if lost[i] == missing]
-        pull = np.array([1e-3 if j in missing else 1.0 for j in clean.carrier])
+        pull = np.array([PULL if j in missing else 1.0 for j in clean.carrier])
         every = np.concatenate([motions[i] for i in same])
         places = np.concatenate([np.arange(frames[i], frames[i + 1]) for i in same])
         for start in range(0, len(every), AT_ONCE):

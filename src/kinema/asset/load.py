@@ -189,7 +189,10 @@ def _load_bvh(
     rest_low = float((np.concatenate((skeleton.heads, skeleton.tails)) @ axis_frame.rotation[1]).min())
     lift = (ground - rest_low) * axis_frame.rotation[1]
     skeleton = replace(skeleton, heads=skeleton.heads + lift, tails=skeleton.tails + lift)
-    mesh, weights = bone_mesh(skeleton)
+    try:
+        mesh, weights = bone_mesh(skeleton)
+    except KinemaError as error:
+        raise KinemaError(f"{path}: {error}") from None
     frame, lines = find_frame(mesh.vertices, skeleton, up=up, facing=facing, scale=scale, ground=ground)
     drawn = "a BVH has no mesh: every bone is drawn as an octahedron"
     return replace(
@@ -213,7 +216,7 @@ def _joint_positions(skeleton: Skeleton, clip: Clip) -> Float[np.ndarray, "frame
 
 
 def bone_mesh(skeleton: Skeleton) -> tuple[Mesh, Float[np.ndarray, "vertices joints"]]:
-    """A closed octahedron from each joint's head to each of its children's (to its tail without any)."""
+    """A closed octahedron from each joint's head to each of its children's, or to its tail where it has none."""
     vertices, faces, owner = [], [], []
     size = max(float(np.linalg.norm(np.ptp(skeleton.heads, axis=0))), 1e-6)
     for j in range(len(skeleton.names)):
@@ -234,7 +237,7 @@ def bone_mesh(skeleton: Skeleton) -> tuple[Mesh, Float[np.ndarray, "vertices joi
                 a, b = start + 1 + k, start + 1 + (k + 1) % 4
                 faces += [(start, b, a), (start + 5, a, b)]
     if not faces:
-        raise KinemaError("a skeleton whose joints all lie in one point cannot be drawn")
+        raise KinemaError("all joints lie in one point, so there is no bone to draw")
     weights = np.zeros((len(vertices), len(skeleton.names)))
     weights[np.arange(len(vertices)), owner] = 1
     return Mesh(np.array(vertices), np.array(faces), np.full((len(vertices), 3), 0.75)), weights

@@ -56,10 +56,11 @@ def _merge(path: Path, parts: list[Any]) -> Mesh:
     for part in parts:
         index = np.asarray(part.faces, dtype=np.int64)
         if index.min() < 0 or index.max() >= len(part.vertices):
-            raise KinemaError(f"{path}: a triangle uses vertex {index.max()} of {len(part.vertices)}")
+            bad = int(index.min() if index.min() < 0 else index.max())
+            raise KinemaError(f"{path}: a triangle uses vertex {bad} of {len(part.vertices)}")
         faces.append(index + start)
         start += len(part.vertices)
-        image, uv = _texture(part)
+        image, uv = _texture(path, part)
         colors.append(_colors(part, textured=image is not None))
         uvs.append(uv if uv is not None else np.zeros((len(part.vertices), 2)))
         face_texture.append(np.full(len(index), len(textures) if image is not None else -1))
@@ -76,14 +77,18 @@ def _merge(path: Path, parts: list[Any]) -> Mesh:
     )
 
 
-def _texture(part: Any) -> tuple[UInt8[np.ndarray, "_ _ 4"] | None, Float[np.ndarray, "_ 2"] | None]:
+def _texture(path: Path, part: Any) -> tuple[UInt8[np.ndarray, "_ _ 4"] | None, Float[np.ndarray, "_ 2"] | None]:
     uv = getattr(part.visual, "uv", None)
     material = getattr(part.visual, "material", None)
     image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
     if uv is None or image is None or len(uv) != len(part.vertices) or not np.isfinite(uv).all():
         return None, None
     flipped = np.asarray(uv, dtype=np.float64)[:, :2] * (1, -1) + (0, 1)  # these formats count from the bottom
-    return np.asarray(image.convert("RGBA")), flipped
+    try:
+        return np.asarray(image.convert("RGBA")), flipped
+    except Exception as error:  # images are decoded only here, and a broken one raises anything
+        reason = str(error).splitlines()[0][:100] if str(error) else type(error).__name__
+        raise KinemaError(f"{path}: its texture cannot be read ({reason})") from None
 
 
 def _colors(part: Any, *, textured: bool) -> Float[np.ndarray, "_ 3"]:

@@ -72,6 +72,8 @@ def rig_character(
         visibility: As in `bone_heat`.
         influences: Joints kept per vertex, the largest; game engines read four.
     """
+    if influences < 1:
+        raise KinemaError(f"{influences} joints per vertex: at least one must be kept")
     bones = Bones.from_skeleton(skeleton)
     if not (np.isfinite(bones.starts).all() and np.isfinite(bones.ends).all()):
         raise KinemaError(f"{character.name}: the skeleton has joints that are not finite")
@@ -118,7 +120,7 @@ def bone_heat(
     # A surface without faces hides nothing.
     if len(solid.faces):
         way = np.flatnonzero(seen)
-        clear = _clear_in_field if visibility == "field" else _clear_by_rays
+        clear = {"field": _clear_in_field, "rays": _clear_by_rays}[visibility]
         seen[way] = clear(solid, solid.vertices[vertices[way]], places[way])
     seen |= _in_blind_component(solid, vertices, seen)
     weights = _spread(solid, len(starts), vertices[seen], bones[seen], distances[seen])

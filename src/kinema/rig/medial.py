@@ -45,6 +45,8 @@ def pack_balls(mesh: Mesh, *, cells: int = 110, most: int = 900) -> Balls:
     from scipy.sparse.csgraph import dijkstra
     from scipy.spatial import KDTree
 
+    if len(mesh.faces) == 0 or not np.isfinite(mesh.vertices).all():
+        raise KinemaError("a skeleton needs a mesh with triangles and finite vertices to lie in")
     inside, low, step = voxelize(mesh, cells=cells)
     # Half a cell from the last centre inside to the surface.
     depth = np.asarray(distance_transform_edt(np.pad(inside, 1)))[1:-1, 1:-1, 1:-1]
