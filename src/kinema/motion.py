@@ -1,16 +1,18 @@
 """Stage 5: a motion is a root path and joint angles in time."""
 
+import importlib
 import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.asset.character import Clip
+from kinema.asset.character import Character, Clip
 from kinema.errors import KinemaError
 from kinema.files import replacing
 from kinema.rig.kinematics import Rig, angles_from_rotations, forward_kinematics, local_rotations
@@ -65,6 +67,11 @@ class Motion:
         t = at - low
         root = torch.lerp(self.root_position[low], self.root_position[high], t[:, None])
         return Motion(root, torch.lerp(self.angles[low], self.angles[high], t[:, None, None]), fps)
+
+    def show(self, character: Character, *, height: int = 480) -> Any:
+        """A page that plays the motion on the character: a notebook shows it, `.save("motion.html")` keeps it."""
+        # By name: an import statement would bind this layer to one far above it, and to a browser's packages.
+        return importlib.import_module("kinema.view.notebook").play(self, character, height=height)
 
 
 def smoothness(motion: Motion) -> Float[Tensor, ""]:
