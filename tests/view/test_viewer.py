@@ -1,6 +1,8 @@
 """The viewer's parts without a browser: what is drawn is what the motion says."""
 
+import base64
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,8 +10,12 @@ import torch
 
 pytest.importorskip("viser")
 
+import msgspec
+import zstandard
+
 from kinema.asset.character import Character, Mesh
 from kinema.asset.creatures import creature
+from kinema.errors import KinemaError
 from kinema.gait.make import make_motion
 from kinema.motion import Motion
 from kinema.rig.kinematics import Rig, forward_kinematics
@@ -183,3 +189,21 @@ def test_mesh_without_a_rig_is_shown(fox: Character) -> None:
     viewer.look.value = "both"
     viewer._show()
     viewer.close()
+
+
+def test_motion_shows_itself(fox: Character, rig: Rig, walk: Motion, tmp_path: Path) -> None:
+    """One page with everything in it: the client, and a recording as long as the motion."""
+    shown = walk[:6].show(fox, height=300)
+    assert "<iframe" in shown._repr_html_()
+    assert 'height="300"' in shown._repr_html_()
+    page = shown.save(tmp_path / "walk.html").read_text()
+    data = base64.b64decode(page.split('__VISER_EMBED_DATA__="')[1].split('"')[0])
+    recording = zstandard.ZstdDecompressor().decompressobj().decompress(data[8:])
+    header = msgspec.msgpack.decode(recording[8 : 8 + int.from_bytes(recording[:8], "little")])
+    assert header["durationSeconds"] == pytest.approx(6 / 24)
+    times = sorted({at for at, _ in header["messages"]})
+    np.testing.assert_allclose(times, np.arange(6) / 24)
+    with pytest.raises(KinemaError, match="joints"):
+        Motion(walk.root_position, walk.angles[:, :3], 24.0).show(fox)
+    with pytest.raises(KinemaError, match="no rig"):
+        walk.show(Character("statue", fox.mesh))

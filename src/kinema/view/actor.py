@@ -54,6 +54,8 @@ class Actor:
         self.splats: Any = None
         self.bones, self.joints = self._skeleton()
         self.show_mesh, self.show_splats, self.show_skeleton = True, False, False
+        self.grain = 0.0
+        """Vertices are rounded to multiples of this [m]; 0: not at all."""
         self.at: Float[Tensor, "joints 3 4"] | None = None
 
     def pose(self, T_world_joint: Float[Tensor, "joints 3 4"] | None) -> None:
@@ -61,6 +63,8 @@ class Actor:
         self.at = T_world_joint
         if self.show_mesh:
             vertices = self.posed_vertices().numpy()
+            if self.grain:
+                vertices = np.round(vertices / self.grain) * np.float32(self.grain)
             for handle, positions in zip(self.meshes, self.pieces.positions(vertices), strict=True):
                 handle.vertices = positions
         if self.show_splats:

@@ -60,7 +60,9 @@ class Page:
         self.server.request_share_url = lambda verbose=True: None
         scene, gui = self.server.scene, self.server.gui
         scene.set_up_direction("+y")
-        scene.configure_environment_map("park", environment_intensity=0.55)
+        # A sky of two colours: the usual map of a real one takes ten seconds to start where there is no GPU.
+        scene.configure_environment_map(None)
+        scene.add_light_hemisphere("/sky", sky_color=(255, 255, 255), ground_color=(176, 166, 156), intensity=1.3)
         gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False, brand_color=BRAND)
         gui.main_panel.dock_right()
         self.ground: Any = None

@@ -188,7 +188,8 @@ class Viewer:
                     self.labels.append(self.server.scene.add_label(f"{actor.name}/label", text, position=top))
             elif not self.compare.value and self.second is not None:
                 self.second.remove()
-                self.second, self.labels = None, [label.remove() for label in self.labels][:0]
+                self.labels[0].remove()
+                self.second, self.labels = None, []
         self._show()
         framing = self._framing()
         self.page.aim(framing.with_second() if self.second is not None else framing)

@@ -1,0 +1,71 @@
+"""A motion as one self-contained page that plays by itself: for notebooks, and to hand to others."""
+
+import html
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from kinema.asset.character import Character
+from kinema.errors import KinemaError
+from kinema.files import replacing
+from kinema.motion import Motion
+from kinema.rig.kinematics import Rig, forward_kinematics
+from kinema.view.actor import Actor
+from kinema.view.page import Framing, Page, travel_path
+from kinema.view.server import Address
+from kinema.view.viewer import pose_points
+
+MOST_FPS = 24.0
+"""Every frame is stored: more would be more to load than to see."""
+
+
+@dataclass(frozen=True)
+class Playback:
+    """A page with the recorded motion; a notebook shows it as it is."""
+
+    page: str
+    """HTML that needs nothing else, no server and no network."""
+    height: int
+    """In a notebook [px]."""
+
+    def _repr_html_(self) -> str:
+        style = "border:1px solid #ddd;border-radius:4px"
+        return (
+            f'<iframe srcdoc="{html.escape(self.page)}" width="100%" height="{self.height}" style="{style}"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"Playback({len(self.page) / 1e6:.1f} MB of HTML; save it with .save('motion.html'))"
+
+    def save(self, path: Path | str) -> Path:
+        """Write the page; any browser opens it."""
+        path = Path(path)
+        with replacing(path) as partial:
+            partial.write_text(self.page)
+        return path
+
+
+def play(motion: Motion, character: Character, *, height: int = 480) -> Playback:
+    """Record one round of the motion."""
+    if character.skeleton is None or character.weights is None:
+        raise KinemaError(f"{character.name}: has no rig to play a motion on")
+    rig = Rig.from_skeleton(character.skeleton)
+    if motion.angles.shape[1] != len(rig.parents):
+        raise KinemaError(f"{character.name}: has {len(rig.parents)} joints, the motion {motion.angles.shape[1]}")
+    motion = motion.resample(MOST_FPS) if motion.fps > MOST_FPS else motion
+    page = Page(Address(port=0))
+    try:
+        actor = Actor(page.server.scene, "/character", character, rig)
+        # A power of two leaves zeros in the floats, which makes the file half as large.
+        actor.grain = 2.0 ** math.floor(math.log2(actor.size / 4000))
+        path = travel_path(motion.root_position, motion.fps)
+        page.set_stage(Framing.around(pose_points(actor, motion, path)))
+        recorder = page.server.get_scene_serializer()
+        for frame in range(len(motion)):
+            actor.pose(forward_kinematics(rig, motion.root_position[frame], motion.angles[frame]).detach())
+            actor.node.position = -path[frame]
+            page.travel(path[frame])
+            recorder.insert_sleep(1 / motion.fps)
+        return Playback(recorder.as_html(), height)
+    finally:
+        page.close()
