@@ -1,0 +1,129 @@
+"""A watched run: untouched it gives the same bits; weights, pause and stop do what they say. A toy prior decides
+nothing here."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+
+pytest.importorskip("viser")
+
+from kinema.asset.creatures import creature
+from kinema.distill.config import Animate, resolve
+from kinema.distill.loop import Body, Control, Distiller
+from kinema.distill.tempo import choose_tempo
+from kinema.motion import Motion
+from kinema.pipeline import make_body
+from kinema.prior.nano.codec import fit_codec, patches
+from kinema.prior.nano.model import Nano
+from kinema.prior.nano.prior import NanoPrior, Reader
+from kinema.view.live import Live, loss_chart
+from kinema.view.server import Address
+
+FOX = resolve(Animate("fox", "a fox is walking", splats=300, engine="sds", iterations=4, frames=12, physics=False))
+
+
+@pytest.fixture(scope="module")
+def body() -> Body:
+    return make_body(FOX, creature("fox"))[0]
+
+
+@pytest.fixture(scope="module")
+def prior() -> NanoPrior:
+    noise = torch.randn(6, 16, 3, 48, 64, generator=torch.Generator().manual_seed(0))
+    codec = fit_codec(patches(noise).flatten(0, 1), channels=96)
+    torch.manual_seed(0)
+    model = Nano(channels=96, width=16, layers=1, heads=2)
+    return NanoPrior(model, codec, Reader(("walk",), torch.zeros(1, 384), torch.zeros(1), torch.zeros(1, 384)))
+
+
+@pytest.fixture
+def fresh(body: Body, prior: NanoPrior) -> Callable[..., Distiller]:
+    tempo = choose_tempo("walk", FOX.prompt, body.limbs)
+    return lambda **changes: Distiller(replace(FOX, **changes), prior, body, tempo, checkpoint=None)
+
+
+def test_watching_changes_nothing(fresh: Callable[..., Distiller]) -> None:
+    alone = fresh().run()
+    live = Live(Address(port=0))
+    try:
+        observe = live.begin(creature("fox"), fresh().body.stage.rig, FOX)
+        watched = fresh().run(report=live.progress, observe=observe)
+    finally:
+        live.close()
+    assert torch.equal(alone.motion.angles, watched.motion.angles)
+    assert torch.equal(alone.motion.root_position, watched.motion.root_position)
+    assert alone.notes == watched.notes
+
+
+def test_weights_by_hand_are_used_and_noted(fresh: Callable[..., Distiller]) -> None:
+    """The same as a run that starts with these weights, and the report tells."""
+    changed = fresh()
+    outcome = changed.run(observe=lambda step, motion: Control({"smooth": 5.0, "guidance": 4.0}))
+    assert changed.config.smooth == 5.0
+    assert changed.guidance >= 4.0
+    assert outcome.notes[0] == "step 1: by hand smooth 5, guidance 4"
+    assert len([note for note in outcome.notes if "by hand" in note]) == 1
+    assert not torch.equal(outcome.motion.angles, fresh().run().motion.angles)
+    from_start = fresh(smooth=5.0, guidance=4.0).run(observe=lambda step, motion: Control({"smooth": 5.0}))
+    assert from_start.notes == []
+
+
+def test_stop_keeps_the_motion(fresh: Callable[..., Distiller]) -> None:
+    seen: list[Motion] = []
+
+    def observe(step: int, motion: Callable[[], Motion]) -> Control:
+        seen.append(motion())
+        return Control(stop=step == 2)
+
+    outcome = fresh().run(observe=observe)
+    assert len(outcome.history) == 2
+    assert outcome.notes[-1] == "step 2: stopped by hand"
+    assert torch.equal(outcome.motion.angles, seen[-1].angles)
+
+
+def test_buttons(fresh: Callable[..., Distiller]) -> None:
+    """Pause holds the optimiser; stop ends it even while it is paused."""
+    live = Live(Address(port=0))
+    try:
+        distiller = fresh(iterations=10_000)
+        observe = live.begin(creature("fox"), distiller.body.stage.rig, FOX)
+        live.factors["ground"] = 2.0
+        run = threading.Thread(target=lambda: distiller.run(report=live.progress, observe=observe), daemon=True)
+        run.start()
+        while distiller.step < 2:
+            time.sleep(0.02)
+        live._toggle()
+        time.sleep(1.0)
+        held = distiller.step
+        time.sleep(0.5)
+        assert distiller.step == held
+        assert live.pause.label == "Go on"
+        live._toggle()
+        while distiller.step == held:
+            time.sleep(0.02)
+        live._toggle()
+        live._stop()
+        run.join(timeout=30)
+        assert not run.is_alive()
+        assert distiller.config.ground == 2 * FOX.ground
+        assert distiller.notes[-1].endswith("stopped by hand")
+        motion = distiller.motion()
+        live.finish(motion, motion)
+        assert live.viewer is not None
+        assert live.viewer.compare.visible
+        assert live.viewer.motion is motion
+    finally:
+        live.close()
+
+
+def test_loss_chart() -> None:
+    import numpy as np
+
+    chart = loss_chart({"fit": np.linspace(2, 1, 1000), "sds": np.array([np.nan, 3.0, 2.0]), "physics": np.ones(1)})
+    assert chart.count("<polyline") == 2
+    assert "nan" not in chart
+    assert loss_chart({}) == ""
