@@ -9,6 +9,7 @@ nothing; the hand-made clips are read from KINEMA_SHARED (or ../shared/data) whe
 import argparse
 import os
 import platform
+import re
 import time
 from pathlib import Path
 
@@ -28,21 +29,8 @@ GAITS = (
     ("ostrich", "walk"),
     ("bear", "walk"),
 )
-CLIPS = (
-    ("deer", "Walk"),
-    ("donkey", "Walk"),
-    ("fox", "Walk"),
-    ("parasaurolophus", "Parasaurolophus_Walk"),
-    ("khronos_fox", "Walk"),
-    ("cow", "Walk"),
-    ("bull", "Walk"),
-    ("wolf", "Walk"),
-    ("husky", "Walk"),
-    ("fox", "Gallop"),
-    ("donkey", "Gallop"),
-    ("cow", "Gallop"),
-    ("velociraptor", "Velociraptor_Walk"),
-)
+LOCOMOTION = re.compile(r"(^|_)(Walk|Gallop|Run)$")
+"""Every such clip of every rig with legs is tried."""
 MARK = "<!-- grounding -->"
 HEADER = (
     "| motion | joint error | stance-foot speed | of body speed | depth | stances without touch | airborne | "
@@ -60,7 +48,7 @@ def main() -> None:
     shared = Path(os.environ.get("KINEMA_SHARED", Path(__file__).parents[2] / "shared" / "data"))
     passed = 0
     cases = [(name, gait, "") for name, gait in GAITS]
-    cases += [(name, clip, "clip") for name, clip in CLIPS if (shared / "clips").is_dir()]
+    cases += [(name, clip, "clip") for name, clip in find_clips(shared / "clips")]
     cases = [c for c in cases if arguments.only in f"{c[0]} {c[1]}"]
     for name, motion_name, kind in cases:
         character, rig, motion = clip_case(shared, name, motion_name) if kind else gait_case(name, motion_name)
@@ -109,9 +97,23 @@ def gait_case(name: str, gait: str) -> tuple[Character, Rig, Motion]:
     return character, rig, make_motion(rig, find_limbs(character), gait, frames=49, fps=24.0)[0]
 
 
+def find_clips(folder: Path) -> list[tuple[str, str]]:
+    """Name of the rig and of the clip; without the folder, none."""
+    from kinema.asset.clips_npz import load_clips_npz
+    from kinema.rig.limbs import find_limbs
+
+    result = []
+    for path in sorted(folder.glob("*.npz")):
+        character = load_clips_npz(path)
+        if find_limbs(character).legs:
+            result += [(path.stem, clip.name) for clip in character.clips if LOCOMOTION.search(clip.name)]
+    return result
+
+
 def clip_case(shared: Path, name: str, clip_name: str) -> tuple[Character, Rig, Motion]:
     """A hand-made loop that runs in place, played for 49 frames and given the travel that its stance feet ask for."""
     from kinema.asset.clips_npz import load_clips_npz
+    from kinema.gait.feet import without_stills
     from kinema.physics.stance import travel
     from kinema.rig.cuboids import bone_cuboids
     from kinema.rig.limbs import find_limbs
@@ -119,7 +121,8 @@ def clip_case(shared: Path, name: str, clip_name: str) -> tuple[Character, Rig, 
     character = load_clips_npz(shared / "clips" / f"{name}.npz")
     assert character.skeleton is not None
     rig = Rig.from_skeleton(character.skeleton, dtype=torch.float64)
-    loop = Motion.from_clip(rig, next(clip for clip in character.clips if clip.name == clip_name))
+    # Some loops hold their last pose for a while, which is no walk.
+    loop = without_stills(Motion.from_clip(rig, next(clip for clip in character.clips if clip.name == clip_name)))
     at = torch.arange(49) % (len(loop) - 1)
     motion = Motion(loop.root_position[at], loop.angles[at], loop.fps)
     return character, rig, travel(rig, bone_cuboids(character), find_limbs(character), motion)

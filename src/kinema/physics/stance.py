@@ -36,12 +36,12 @@ def consistent_target(
         stance = plan_stance(rig, cuboids, limbs, motion)
     if len(motion) < 2 or not stance.any():
         return _above_ground(rig, cuboids, motion)
-    base = _carry_root(rig, cuboids, feet, motion, stance)
+    weight = np.ones(stance.shape)
+    for _ in range(2):
+        weight = weight * _importance(_first_try(rig, cuboids, limbs, feet, motion, stance, weight)[2], stance)
+    base, offset, _ = _first_try(rig, cuboids, limbs, feet, motion, stance, weight)
     corners = contact_corners(rig, cuboids)
-    heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, base))
-    rough = heights
-    offset = _stance_offsets(heights, velocities, stance, motion.fps)
-    offset = _centre_in_reach(rig, feet, base, stance, offset)
+    rough = foot_paths(rig, cuboids, feet, base)[0].numpy()
     result = base
     for _ in range(3):
         # Legs turn their feet a little, so that other points are lowest: measured again and taken up again.
@@ -57,30 +57,57 @@ def consistent_target(
 
 
 def plan_stance(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Stance:
-    """When each foot stands: as found, without the ends of stances that the leg would have to be bent much for.
+    """When each foot stands: as found, without the parts of stances that the leg would have to be bent much for.
 
-    Where front and hind feet move at different speeds not all can stand as long as they are low; the body goes at a speed
-    between, and a foot that would be left far behind lifts earlier.
+    Where front and hind feet move at different speeds not all can stand as long as they are low: the body goes at a
+    speed between, and a foot that would be left far behind lifts earlier.
     """
     rig = rig.to(torch.float64)
     motion = Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
     feet = find_feet(rig, limbs)
     stance = find_stance(rig, cuboids, limbs, motion, feet=feet)
-    corners = contact_corners(rig, cuboids)
+    weight = np.ones(stance.shape)
     for _ in range(2 if stance.any() else 0):
-        base = _carry_root(rig, cuboids, feet, motion, stance)
-        heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, base))
-        offset = _centre_in_reach(rig, feet, base, stance, _stance_offsets(heights, velocities, stance, motion.fps))
-        moved = reach(rig, corners, feet, base, torch.from_numpy(offset), leg_length=limbs.leg_length, iterations=4)
-        bent = rotation_angles(rig, base, moved).numpy()
+        _, _, effort = _first_try(rig, cuboids, limbs, feet, motion, stance, weight)
+        weight = weight * _importance(effort, stance)
         for k, first, last in _runs(stance):
-            hard = np.rad2deg(bent[first:last, list(feet[k].chain)].mean(1)) > EFFORT
-            # At least two frames stay, those that are easiest to keep on the ground.
-            keep = np.flatnonzero(~hard)
-            keep = keep if len(keep) > 1 else np.array([0, 1]) + min(int(hard.argmin()), last - first - 2)
-            stance[first : first + keep[0], k] = False
-            stance[first + keep[-1] + 1 : last, k] = False
+            # Its longest part that is easy to keep on the ground; at least two frames.
+            easy = phases(effort[first:last, k] <= EFFORT)
+            a, b = max(easy, key=lambda run: run[1] - run[0], default=(0, 0))
+            if b - a < 2:
+                a = min(int(effort[first:last, k].argmin()), last - first - 2)
+                b = a + 2
+            stance[first : first + a, k] = False
+            stance[first + b : last, k] = False
     return stance
+
+
+def _first_try(
+    rig: Rig,
+    cuboids: Cuboids,
+    limbs: Limbs,
+    feet: tuple[Foot, ...],
+    motion: Motion,
+    stance: Stance,
+    weight: Float[np.ndarray, "frames feet"],
+) -> tuple[Motion, Float[np.ndarray, "frames feet 3"], Float[np.ndarray, "frames feet"]]:
+    """The motion with its root carried, how far each foot is then off, and the mean change of its leg's joints [deg]."""
+    base = _carry_root(rig, cuboids, feet, motion, stance, weight)
+    heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, base))
+    offset = _stance_offsets(heights, velocities, stance, motion.fps)
+    offset = _centre_in_reach(rig, feet, base, stance, offset)
+    corners = contact_corners(rig, cuboids)
+    moved = reach(rig, corners, feet, base, torch.from_numpy(offset), leg_length=limbs.leg_length, iterations=4)
+    bent = np.rad2deg(rotation_angles(rig, base, moved).numpy())
+    return base, offset, np.stack([bent[:, list(foot.chain)].mean(1) for foot in feet], 1)
+
+
+def _importance(effort: Float[np.ndarray, "frames feet"], stance: Stance) -> Float[np.ndarray, "frames feet"]:
+    """Feet that cost their legs much have more say in where the root goes: near straight, a leg can hardly give."""
+    result = np.ones(stance.shape)
+    for k, first, last in _runs(stance):
+        result[first:last, k] = 1 + (effort[first:last, k].mean() / (EFFORT / 2)) ** 2
+    return result
 
 
 def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:
@@ -88,7 +115,10 @@ def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:
     rig = rig.to(torch.float64)
     motion = Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
     feet = find_feet(rig, limbs)
-    return _carry_root(rig, cuboids, feet, motion, plan_stance(rig, cuboids, limbs, motion))
+    stance = plan_stance(rig, cuboids, limbs, motion)
+    if not stance.any():
+        return motion
+    return _carry_root(rig, cuboids, feet, motion, stance, np.ones(stance.shape))
 
 
 def _above_ground(rig: Rig, cuboids: Cuboids, motion: Motion) -> Motion:
@@ -98,39 +128,54 @@ def _above_ground(rig: Rig, cuboids: Cuboids, motion: Motion) -> Motion:
     return Motion(motion.root_position + lift, motion.angles, motion.fps)
 
 
-def _carry_root(rig: Rig, cuboids: Cuboids, feet: tuple[Foot, ...], motion: Motion, stance: Stance) -> Motion:
+def _carry_root(
+    rig: Rig,
+    cuboids: Cuboids,
+    feet: tuple[Foot, ...],
+    motion: Motion,
+    stance: Stance,
+    weight: Float[np.ndarray, "frames feet"],
+) -> Motion:
     """Move the root's path so that the stance feet, carried along, stand still on the ground as well as they can.
 
     Least squares over the root's shift r(t) and each stance's foothold c: |c - slip(t) - r(t)|², and |r̈|² so that the
     shift is smooth and goes on evenly while nothing touches. Heights alike, with footholds at 0.
     """
     heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, motion))
-    slips = [(a, b, _slip(velocities[a : b - 1, k], motion.fps)) for k, a, b in _runs(stance)]
-    level = _smooth_fit(len(motion), [(a, b, s[:, [0, 2]]) for a, b, s in slips], 0.06 * motion.fps, free=True)
-    up = _smooth_fit(
-        len(motion), [(a, b, heights[a:b, k, None]) for k, a, b in _runs(stance)], 0.1 * motion.fps, free=False
-    )
+    runs = [(k, slice(a, b)) for k, a, b in _runs(stance)]
+    slips = [_slip(velocities[at.start : at.stop - 1, k], motion.fps)[:, [0, 2]] for k, at in runs]
+    spans = [(at, weight[at, k]) for k, at in runs]
+    level = _smooth_fit(len(motion), spans, slips, 0.06 * motion.fps, free=True)
+    up = _smooth_fit(len(motion), spans, [heights[at, k, None] for k, at in runs], 0.1 * motion.fps, free=False)
     shift = np.stack((level[:, 0], up[:, 0], level[:, 1]), -1)
     return Motion(motion.root_position + torch.from_numpy(shift), motion.angles, motion.fps)
 
 
 def _smooth_fit(
-    frames: int, pieces: list[tuple[int, int, Float[np.ndarray, "_ k"]]], sigma: float, *, free: bool
+    frames: int,
+    spans: list[tuple[slice, Float[np.ndarray, "_"]]],
+    pieces: list[Float[np.ndarray, "_ k"]],
+    sigma: float,
+    *,
+    free: bool,
 ) -> Float[np.ndarray, "frames k"]:
-    """The smooth r that minimises Σ |c - value(t) - r(t)|² + sigma⁴ |r̈|²; each piece has its own c, or 0 if not free."""
+    """The smooth r that minimises Σ w |c - value(t) - r(t)|² + sigma⁴ |r̈|²; each piece has its c, 0 if not free.
+
+    Args:
+        spans: Frames and weights of each piece.
+    """
     count = frames + (len(pieces) if free else 0)
-    columns = pieces[0][2].shape[1]
-    normal, right = np.zeros((count, count)), np.zeros((count, columns))
-    for s, (first, last, values) in enumerate(pieces):
-        at = np.arange(first, last)
-        normal[at, at] += 1
-        right[at] -= values
+    normal, right = np.zeros((count, count)), np.zeros((count, pieces[0].shape[1]))
+    for s, ((span, weight), values) in enumerate(zip(spans, pieces)):
+        at = np.arange(span.start, span.stop)
+        normal[at, at] += weight
+        right[at] -= weight[:, None] * values
         if free:
             c = frames + s
-            normal[at, c] -= 1
-            normal[c, at] -= 1
-            normal[c, c] += last - first
-            right[c] += values.sum(0)
+            normal[at, c] -= weight
+            normal[c, at] -= weight
+            normal[c, c] += weight.sum()
+            right[c] += weight @ values
     bend = np.diff(np.eye(frames), n=2, axis=0)
     normal[:frames, :frames] += sigma**4 * bend.T @ bend
     # Which of all equal solutions: the shift that is nearest to none, so a start that is right stays.

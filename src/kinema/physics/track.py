@@ -43,7 +43,7 @@ class Tracking:
     """Loss targets per frame, interpolated between frames; must divide `substeps`. 1 is the paper's."""
     smooth: float = 0.2
     """λ₃ of Eq. 13, on the second time difference of the control."""
-    hold: float = 0.05
+    hold: float = 0.1
     """Weight of the places of stance feet [leg lengths] beside the coordinates."""
     still: float = 0.002
     """Weight of their velocities [leg lengths per second]."""
@@ -186,14 +186,17 @@ class Holds:
 
     jacobian: Float[Tensor, "times rows dofs"]
     """[leg lengths per m or rad]"""
+    placed: Float[Tensor, "times rows"]
+    """1 for what has to be kept: the place in stance, the height always, so that no foot drags."""
     standing: Float[Tensor, "times rows"]
+    """1 in stance."""
     rate: float
     """Target times per second."""
 
     def loss(self, away: Float[Tensor, "times dofs"], options: Tracking) -> Float[Tensor, ""]:
         moved = (self.jacobian @ away[..., None]).squeeze(-1)
         both = self.standing[1:] * self.standing[:-1]
-        place = (moved.abs() * self.standing).sum() / self.standing.sum().clamp(min=1)
+        place = (moved.abs() * self.placed).sum() / self.placed.sum().clamp(min=1)
         speed = self.rate * (moved.diff(dim=0).abs() * both).sum() / both.sum().clamp(min=1)
         return options.hold * place + options.still * speed
 
@@ -215,8 +218,9 @@ def _holds(
     fine = Motion(q[:, :3], q[:, 3:].unflatten(1, (-1, 3)), rate)
     J = contact_jacobian(rig, contact_corners(rig, cuboids), feet, fine) / leg
     # Between two frames a foot stands if it does at both.
-    standing = (_resample(torch.from_numpy(stance).double(), count) > 0.999).double()
-    return Holds(J.flatten(1, 2), standing.repeat_interleave(3, dim=1), rate)
+    standing = (_resample(torch.from_numpy(stance).double(), count) > 0.999).double().repeat_interleave(3, dim=1)
+    height = torch.tensor([0.0, 1.0, 0.0], dtype=torch.float64).repeat(len(feet))
+    return Holds(J.flatten(1, 2), torch.maximum(standing, height), standing, rate)
 
 
 class _Search:
