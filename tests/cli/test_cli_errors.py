@@ -21,10 +21,10 @@ READERS = {
     "track": ["track", "ASSET", "-o", "OUT.glb", "--iterations", "1"],
     "convert": ["convert", "ASSET", "OUT.bvh"],
     "eval": ["eval", "ASSET"],
+    "view": ["view", "ASSET"],
     "animate": ["animate", "ASSET", "a fox is walking", "-o", "OUT"],
     "demo": ["demo", "--asset", "ASSET", "-o", "OUT"],
 }
-FILES_ONLY = ("rig", "convert")
 WRITERS = {
     "creature": ["creature", "fox", "-o", "OUT.glb"],
     "rig": ["rig", "MESH", "-o", "OUT.glb", "--skeleton", "WALK"],
@@ -119,11 +119,26 @@ def test_outputs_that_cannot_be_written(
         assert str(out) in line
 
 
-@pytest.mark.parametrize("command", ["animate", "demo"])
+@pytest.mark.parametrize("command", ["animate", "demo", "train-prior"])
 def test_result_folders_that_cannot_be_made(command: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / "file").write_text("in the way")
+    template = ["train-prior", "-o", "OUT"] if command == "train-prior" else READERS[command]
     for out in (tmp_path / "file", tmp_path / "file" / "deep", Path("/proc/nowhere")):
-        assert str(out) in fails(filled(READERS[command], ASSET="fox", OUT=out), tmp_path, capsys)
+        assert str(out) in fails(filled(template, ASSET="fox", OUT=out), tmp_path, capsys)
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_ctrl_c(command: str, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the character is read; `test_interruptions.py` has it in the middle of the main job."""
+    import kinema.asset.load
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "fox.glb").write_text("never read")
+    monkeypatch.setitem(kinema.asset.load.LOADERS, ".glb", interrupted)
+    arguments = filled(READERS[command], ASSET=tmp_path / "fox.glb", OUT=tmp_path / "out")
+    assert fails(arguments, tmp_path, capsys, code=130) == "kinema: interrupted\n"
 
 
 def test_render_to_a_folder_that_cannot_be_made(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
