@@ -24,7 +24,7 @@ class Player:
         self.playing, self.position, self.speed, self.stale = playing and frames > 1, 0.0, 1.0, True
         self.closed = threading.Event()
         gui = server.gui
-        self.button = gui.add_button(*self._button_look())
+        self.button = gui.add_button("Pause" if self.playing else "Play")
         self.timeline = gui.add_slider("Frame", min=0, max=max(1, frames - 1), step=1, initial_value=0)
         self.speed_choice = gui.add_button_group("Speed", tuple(SPEEDS), hint="of playback")
         self.speed_choice.value = "1×"
@@ -32,6 +32,7 @@ class Player:
         self.timeline.on_update(self._scrub)
         self.speed_choice.on_click(lambda event: setattr(self, "speed", SPEEDS[event.target.value]))
         self.thread = threading.Thread(target=self._run, daemon=True)
+        self._enable()
 
     @property
     def frame(self) -> int:
@@ -45,8 +46,7 @@ class Player:
 
     def play(self, playing: bool) -> None:
         self.playing = playing and self.frames > 1
-        label, *_ = self._button_look()
-        self.button.label = label
+        self.button.label = "Pause" if self.playing else "Play"
 
     def refresh(self) -> None:
         """Draw again although the frame is the same."""
@@ -57,14 +57,17 @@ class Player:
         with self.lock:
             self.frames, self.fps, self.position, self.stale = max(1, frames), fps, 0.0, True
             self.timeline.max = max(1, frames - 1)
+            self._enable()
 
     def close(self) -> None:
         self.closed.set()
         if self.thread.is_alive():
             self.thread.join(timeout=2)
 
-    def _button_look(self) -> tuple[str]:
-        return ("Pause" if self.playing else "Play",)
+    def _enable(self) -> None:
+        """A single pose has no time."""
+        for control in (self.button, self.timeline):
+            control.disabled = self.frames < 2
 
     def _scrub(self, event: Any) -> None:
         # The thread moves the slider too; only a person's hand has a client.

@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.asset.character import Character
+from kinema.asset.character import Character, Clip
 from kinema.errors import KinemaError
 from kinema.motion import Motion, save_motion
 from kinema.rig.kinematics import Rig, forward_kinematics
@@ -32,7 +32,7 @@ class Exhibit:
     """What is shown."""
 
     character: Character
-    motions: dict[str, Motion] = field(default_factory=dict)
+    motions: Mapping[str, Motion] = field(default_factory=dict)
     """By name; nothing shows the rest pose."""
     before: Motion | None = None
     """The first motion as it was before physics."""
@@ -43,13 +43,27 @@ class Exhibit:
         return None if self.character.skeleton is None else Rig.from_skeleton(self.character.skeleton)
 
 
+class Clips(Mapping[str, Motion]):
+    """A file's clips, each turned into angles when it is asked for: some files have dozens."""
+
+    def __init__(self, rig: Rig, clips: Iterable[Clip]) -> None:
+        self.rig, self.clips = rig, {clip.name: clip for clip in clips}
+
+    def __getitem__(self, name: str) -> Motion:
+        return Motion.from_clip(self.rig, self.clips[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.clips)
+
+    def __len__(self) -> int:
+        return len(self.clips)
+
+
 def exhibit_character(character: Character) -> Exhibit:
     """A character file with its clips."""
-    motions = {}
-    if character.skeleton is not None and character.weights is not None:
-        rig = Rig.from_skeleton(character.skeleton)
-        motions = {clip.name: Motion.from_clip(rig, clip) for clip in character.clips}
-    return Exhibit(character, motions, title=character.name)
+    if character.skeleton is None or character.weights is None:
+        return Exhibit(character, title=character.name)
+    return Exhibit(character, Clips(Rig.from_skeleton(character.skeleton), character.clips), title=character.name)
 
 
 class Viewer:
@@ -57,11 +71,10 @@ class Viewer:
 
     def __init__(self, exhibit: Exhibit, page: Page, *, playing: bool = True) -> None:
         self.exhibit, self.rig = exhibit, exhibit.rig
-        rest = Motion.rest(self.rig, frames=1, fps=24.0) if self.rig is not None else None
-        if rest is not None and not exhibit.motions:
-            self.motions = {"rest pose": rest}
-        else:
-            self.motions = dict(exhibit.motions)
+        rest = {"rest pose": Motion.rest(self.rig, frames=1, fps=24.0)} if self.rig is not None else {}
+        self.names = tuple(exhibit.motions) or tuple(rest)
+        self.motions: dict[str, Motion] = {} if exhibit.motions else rest
+        """Those that were shown."""
         self.page, self.server = page, page.server
         self.actor = Actor(self.server.scene, "/character", exhibit.character, self.rig)
         self.second: Actor | None = None
@@ -69,7 +82,7 @@ class Viewer:
         self.contacts: Contacts | None = None
         self.plot, self.plotted = "", 0.0
         self.limbs = _limbs(exhibit.character) if self.rig is not None else None
-        self.clip = next(iter(self.motions), "")
+        self.clip = self.names[0] if self.names else ""
         self.path = np.zeros((1, 3))
         self._panel(playing=playing)
         self._take(self.clip)
@@ -78,6 +91,8 @@ class Viewer:
 
     @property
     def motion(self) -> Motion | None:
+        if self.clip and self.clip not in self.motions:
+            self.motions[self.clip] = self.exhibit.motions[self.clip]
         return self.motions.get(self.clip)
 
     def update(self, motion: Motion) -> None:
@@ -107,8 +122,8 @@ class Viewer:
         gui, motion = self.server.gui, self.motion
         gui.add_markdown(f"**{_plain_text(self.exhibit.title)}**")
         self.facts = gui.add_markdown("")
-        if len(self.motions) > 1:
-            self.clips = gui.add_dropdown("Clip", tuple(self.motions), initial_value=self.clip)
+        if len(self.names) > 1:
+            self.clips = gui.add_dropdown("Clip", self.names, initial_value=self.clip)
             self.clips.on_update(lambda event: self._take(event.target.value))
         frames, fps = (len(motion), motion.fps) if motion is not None else (1, 24.0)
         self.player = Player(self.server, frames=frames, fps=fps, draw=self._draw, playing=playing)
