@@ -224,6 +224,8 @@ def _resumed(folder: Path) -> Animate:
     values = {key: value for key, value in saved["config"].items() if key in known}
     if values.get("video_size") is not None:
         values["video_size"] = tuple(values["video_size"])
+    if values.get("tiny_encoder") is not None:
+        values["tiny_encoder"] = Path(values["tiny_encoder"])
     config = Animate(**values, resume=folder)
     for name, value in _hashes(config).items():
         if saved.get("hashes", {}).get(name, value) != value:
