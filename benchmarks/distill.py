@@ -220,10 +220,10 @@ def untrained(weights: Path | None) -> NanoPrior:
     return prior
 
 
-def stages(options: argparse.Namespace) -> None:
+def run(weights: Path | None = None) -> Iterator[tuple[str, float]]:
     """Milliseconds of each part of an SDS step, best of many, and its share."""
     config = resolve(Animate(asset="fox", prompt="the fox is walking"))
-    prior = NanoPrior.load(options.weights)
+    prior = NanoPrior.load(weights)
     body, _ = make_body(config, find_character(config.asset))
     tempo = read_tempo(config, prior, body)
     distiller = Distiller(config, prior, body, tempo, checkpoint=None)
@@ -253,8 +253,9 @@ def stages(options: argparse.Namespace) -> None:
             distiller._descend(loss + energies)
     best = {name: 1e3 * min(seconds) for name, seconds in parts.items()}
     for name, value in best.items():
-        print(f"distill.{name.replace(' ', '_')}_ms {value:.1f} ({value / sum(best.values()):.0%})")
-    print(f"distill.step_ms {sum(best.values()):.1f}")
+        yield f"{name.replace(' ', '_')}_ms", value
+        yield f"{name.replace(' ', '_')}_share", value / sum(best.values())
+    yield "step_ms", sum(best.values())
 
 
 def main() -> None:
@@ -268,7 +269,8 @@ def main() -> None:
     parser.add_argument("--shared", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
     options = parser.parse_args()
     if options.what == "stages":
-        stages(options)
+        for name, value in run(options.weights):
+            print(f"distill.{name} {value:.3g}")
     elif options.what == "ablations":
         ablate(options)
     elif options.what == "creatures":

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import articulation
 import bone_heat
+import distill
 import embed
 import raster
 import rigs
@@ -16,6 +17,7 @@ import torch
 BENCHMARKS: dict[str, Callable[[], Iterable[tuple[str, float]]]] = {
     "articulation": articulation.run,
     "bone_heat": bone_heat.run,
+    "distill": distill.run,
     "embed": embed.run,
     "raster": raster.run,
     "rigs": rigs.run,
