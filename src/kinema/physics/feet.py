@@ -13,7 +13,10 @@ from kinema.rig.cuboids import Cuboids
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
 
-LOOSE, SLOWEST, FASTEST = 1.3, 0.25, 2.2
+LOOSE = 1.3
+"""A stance may rise this much beyond the height that it has to come below."""
+SLOWEST, FASTEST = 0.25, 2.2
+"""Speeds at which a foot may go with the ground: made by hand, front and hind feet may differ by a factor of two."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +117,8 @@ def _floors(
 ) -> Float[np.ndarray, "feet"]:
     """The height at which each foot goes back: a low quantile, weighted by how far it goes there.
 
-    A swinging paw may dip lower than it ever stands, and a foot that is thrown up behind goes back too; so each interval
-    counts at most as far as is usual.
+    A swinging paw may dip lower than it ever stands, and a foot that is thrown up behind goes back too; so each
+    interval counts at most as far as is usual.
     """
     middle = (heights[1:] + heights[:-1]) / 2
     usual = float(np.median(back[back > 0])) if (back > 0).any() else 0.0
@@ -158,7 +161,7 @@ def _moves_with_the_ground(
         speed = max(float(np.linalg.norm(ground)), 1e-9)
         along = velocity[t] @ ground / speed
         across = np.abs(velocity[t] @ np.array([-ground[1], ground[0]])) / speed
-        # Made by hand, front and hind feet may differ by a factor of two; while nothing travels, slow feet stand.
+        # While nothing travels, slow feet stand.
         same = (along > SLOWEST * speed) & (along < FASTEST * speed) & (across < 0.5 * speed)
         slow = (np.linalg.norm(velocity[t], axis=-1) < 0.15 * leg) & (speed < 0.15 * leg)
         good = both[t] & (same | slow)

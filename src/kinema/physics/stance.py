@@ -91,7 +91,7 @@ def _first_try(
     stance: Stance,
     weight: Float[np.ndarray, "frames feet"],
 ) -> tuple[Motion, Float[np.ndarray, "frames feet 3"], Float[np.ndarray, "frames feet"]]:
-    """The motion with its root carried, how far each foot is then off, and the mean change of its leg's joints [deg]."""
+    """The motion with its root carried, how far each foot is then off, and its leg's mean change of angle [deg]."""
     base = _carry_root(rig, cuboids, feet, motion, stance, weight)
     heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, base))
     offset = _stance_offsets(heights, velocities, stance, motion.fps)
