@@ -40,7 +40,8 @@ class Octree {
 
     // What is known of a cell. Distances change by at most the way, and the field is a mean of distances at places in the
     // cell: where the centre is farther from the slack than half a diagonal, the whole cell lies on its side of it, and
-    // its parts are never looked at.
+    // its parts are never looked at. (Where a mesh is open or runs through itself the sign can jump; the field means
+    // little there, and this may tell another story than the twin.)
     enum Verdict : int8_t { fresh, inside, outside, leaf, split };
 
     struct Cell {

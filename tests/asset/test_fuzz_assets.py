@@ -129,7 +129,7 @@ def _check(seeds: range, folder: Path) -> tuple[int, int]:
         suffix, data = sources[seed % len(sources)]
         path = folder / f"fuzz{seed}{suffix}"
         path.write_bytes(_damage_glb(data, rng) if suffix == ".glb" else _damage_bvh(data, rng))
-        start = time.perf_counter()
+        start = time.process_time()
         message = ""
         try:
             load(path)
@@ -141,7 +141,9 @@ def _check(seeds: range, folder: Path) -> tuple[int, int]:
             raise AssertionError(f"seed {seed}: {type(error).__name__}: {error}") from error
         assert "\n" not in message, f"seed {seed}: {message}"
         assert not message or path.name in message, f"seed {seed}: {message}"
-        assert time.perf_counter() - start < 60, f"seed {seed} took {time.perf_counter() - start:.0f} s"
+        # The processor's time: the clock's would be that of everything else that runs on the machine.
+        spent = time.process_time() - start
+        assert spent < 30, f"seed {seed} took {spent:.0f} s"
         path.unlink()
     return loaded, refused
 

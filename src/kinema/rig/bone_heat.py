@@ -75,8 +75,6 @@ def rig_character(
     if influences < 1:
         raise KinemaError(f"{influences} joints per vertex: at least one must be kept")
     bones = Bones.from_skeleton(skeleton)
-    if not (np.isfinite(bones.starts).all() and np.isfinite(bones.ends).all()):
-        raise KinemaError(f"{character.name}: the skeleton has joints that are not finite")
     heat = bone_heat(character.mesh, bones.starts, bones.ends, visibility=visibility)
     weights = np.zeros((len(heat), len(skeleton.names)))
     for bone, joint in enumerate(bones.joints):
@@ -108,6 +106,9 @@ def bone_heat(
     """
     if len(starts) == 0:
         raise KinemaError("bone heat needs at least one bone")
+    bad = np.flatnonzero(~np.isfinite(np.concatenate((starts, ends), axis=1)).all(axis=1))
+    if len(bad):
+        raise KinemaError(f"bone {bad[0]} is not finite: {starts[bad[0]].tolist()} to {ends[bad[0]].tolist()}")
     if len(mesh.vertices) == 0:
         raise KinemaError("bone heat needs a mesh; this one has no vertices")
     if not np.isfinite(mesh.vertices).all():
