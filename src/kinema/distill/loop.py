@@ -33,6 +33,8 @@ HARMONICS = 4
 STILL = 0.02
 """Mean angular travel per frame below which a motion counts as none [rad]."""
 MOST_BAD_STEPS = 20
+TOKEN = 96
+"""Numbers per token of nano."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,11 @@ class Outcome:
     motion: Motion
     history: list[dict[str, Any]]
     notes: list[str] = field(default_factory=list)
+
+
+def _tokens(latents: Tensor) -> float:
+    """How many of nano's tokens the latents would fill: the energies' weights then suit priors of every size."""
+    return latents.numel() / TOKEN
 
 
 class Distiller:
@@ -177,7 +184,7 @@ class Distiller:
         take, shot, target = self.targets[int(rng.integers(len(self.targets)))]
         video, energies = self._look(take)
         latents = self.prior.encode(video, shot)
-        return 0.5 * (latents - target).square().sum() / latents.shape[0] + energies
+        return 0.5 * (latents - target).square().sum() / _tokens(latents) + energies
 
     def _sds_loss(self, rng: np.random.Generator) -> Tensor:
         fit, refine = self.schedule
@@ -198,7 +205,7 @@ class Distiller:
         )
         # The paper's weights are for a summed loss; ours are per token, so that they mean the same for every prior.
         if self.config.preset != "paper":
-            score = score / latents.shape[0]
+            score = score / _tokens(latents)
         return score + energies
 
     def _look(self, take: Take) -> tuple[Float[Tensor, "frames 3 height width"], Float[Tensor, ""]]:
