@@ -32,14 +32,13 @@ void distances(Array<const double> corners, Array<const double> face_normals, Ar
     for (size_t i = 0; i < points.shape(0); ++i) result.data()[i] = mesh.distance(point(points, i), face);
 }
 
-size_t clear(Array<const double> corners, Array<const double> face_normals, Array<const double> edge_normals,
-             Array<const double> corner_normals, Array<const double> from, Array<const double> to, double tolerance,
-             double slack, int steps, Array<uint8_t> result) {
+void clear(Array<const double> corners, Array<const double> face_normals, Array<const double> edge_normals,
+           Array<const double> corner_normals, Array<const double> from, Array<const double> to, double tolerance,
+           double slack, int steps, Array<uint8_t> result) {
     nb::gil_scoped_release release;
     const Surface mesh = surface(corners, face_normals, edge_normals, corner_normals);
     Octree tree(mesh, tolerance, slack);
     for (size_t i = 0; i < from.shape(0); ++i) result.data()[i] = tree.clear(point(from, i), point(to, i), steps);
-    return tree.evaluations();
 }
 
 }  // namespace

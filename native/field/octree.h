@@ -31,8 +31,6 @@ class Octree {
         return true;
     }
 
-    size_t evaluations() const { return known_; }
-
   private:
     static constexpr int kDeepest = 10;
     static constexpr double kHalfDiagonal = 0.86602540378443865, kRoot2 = 1.4142135623730951;

@@ -205,7 +205,7 @@ def test_a_vertex_needs_at_least_one_joint() -> None:
 
 def test_a_bone_that_is_not_finite_is_named() -> None:
     with pytest.raises(KinemaError, match="bone 1 is not finite"):
-        bone_heat(bar(), STARTS * [[1], [np.inf], [1]], ENDS)
+        bone_heat(bar(), STARTS + [[0], [np.inf], [0]], ENDS)
 
 
 def test_a_vertex_that_is_not_finite_is_named() -> None:

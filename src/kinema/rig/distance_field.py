@@ -11,6 +11,7 @@ agree for closed meshes that do not run through themselves; elsewhere the sign o
 shortcuts do not expect, and a few per cent of the ways are judged differently.
 """
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,8 +74,13 @@ def clear_ways(
     solid: Solid, starts: Float[np.ndarray, "ways 3"], ends: Float[np.ndarray, "ways 3"]
 ) -> Bool[np.ndarray, "ways"]:
     """Whether the field is at most `SLACK` at every step from the start [m], itself left out, to the end."""
-    from kinema import _field
+    try:
+        from kinema import _field
+    except ImportError as error:
+        from kinema.rig.distance_field_twin import clear_ways_twin
 
+        warnings.warn(f"no native distance field ({error}); in numpy it takes a hundred times as long", stacklevel=4)
+        return clear_ways_twin(solid, starts, ends)
     clear = np.zeros(len(starts), dtype=np.uint8)
     _field.clear(*_arrays(solid), solid.in_cube(starts), solid.in_cube(ends), TOLERANCE, SLACK, STEPS, clear)
     return clear.astype(bool)
