@@ -72,7 +72,7 @@ def picture(browser: Any) -> np.ndarray:
 def scene(browser: Any) -> np.ndarray:
     """The middle of the 3D view, where the character stands, without the notice that this is drawn in software."""
     box = browser.execute_script(
-        "document.querySelectorAll('.mantine-Notifications-root, .mantine-Notification-root').forEach(e => e.style.display = 'none');"
+        "for (const e of document.querySelectorAll('.mantine-Notification-root')) e.style.display = 'none';"
         "const r = document.querySelector('canvas').getBoundingClientRect();"
         "return [r.left, r.top, r.width, r.height, window.innerWidth]"
     )

@@ -2,6 +2,7 @@
 
 import http.client
 import socket
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -134,6 +135,31 @@ def test_port_in_use() -> None:
 def test_address_that_is_not_ours(address: Address) -> None:
     with pytest.raises(KinemaError, match=r"--port|no such address"):
         Page(address)
+
+
+def test_without_viser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "viser", None)
+    with pytest.raises(KinemaError, match="pip install viser"):
+        Page(Address(port=0))
+
+
+def test_a_viser_that_cannot_be_guarded_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version that opens its door in another way must not open it at all."""
+    import viser
+    import websockets.asyncio.server as serving
+
+    class Other:
+        def __init__(self, **_: object) -> None:
+            self.stopped = False
+
+        def stop(self) -> None:
+            assert serving.serve is real
+            self.stopped = True
+
+    real = serving.serve
+    monkeypatch.setattr(viser, "ViserServer", Other)
+    with pytest.raises(KinemaError, match="cannot be guarded"):
+        Page(Address(port=0))
 
 
 def test_nobody_can_publish_the_page(here: int) -> None:

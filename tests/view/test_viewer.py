@@ -16,13 +16,15 @@ import zstandard
 from kinema.asset.character import Character, Mesh
 from kinema.asset.creatures import creature
 from kinema.errors import KinemaError
+from kinema.export.write import write
 from kinema.gait.make import make_motion
-from kinema.motion import Motion
+from kinema.motion import Motion, save_motion
 from kinema.rig.kinematics import Rig, forward_kinematics
 from kinema.rig.limbs import find_limbs
 from kinema.skin import Skin, blend, skin_points
 from kinema.transforms import euler_to_matrix
 from kinema.view.contacts import Contacts, runs
+from kinema.view.find import find_exhibit
 from kinema.view.page import Framing, Page, travel_path
 from kinema.view.palette import pieces_of
 from kinema.view.posing import joint_angles
@@ -207,3 +209,28 @@ def test_motion_shows_itself(fox: Character, rig: Rig, walk: Motion, tmp_path: P
         Motion(walk.root_position, walk.angles[:, :3], 24.0).show(fox)
     with pytest.raises(KinemaError, match="no rig"):
         walk.show(Character("statue", fox.mesh))
+
+
+def test_what_words_mean(fox: Character, rig: Rig, walk: Motion, tmp_path: Path) -> None:
+    """A run's folder, a motion in it, a file with clips, a creature, a creature with a motion."""
+    (tmp_path / "config.json").write_text('{"config": {"asset": "fox", "prompt": "a fox is walking"}}')
+    with pytest.raises(KinemaError, match="--resume"):
+        find_exhibit(str(tmp_path))
+    save_motion(tmp_path / "motion.npz", walk, rig)
+    assert find_exhibit(str(tmp_path)).before is None
+    save_motion(tmp_path / "distilled.npz", walk[:10], rig)
+    run = find_exhibit(str(tmp_path))
+    assert run.before is not None
+    assert len(run.before) == 10
+    assert "a fox is walking" in run.title
+    assert list(find_exhibit(str(tmp_path / "distilled.npz")).motions) == ["distilled"]
+    assert list(find_exhibit("fox", str(tmp_path / "motion.npz")).motions) == ["motion"]
+    assert len(find_exhibit("fox").motions) == 0
+    write(tmp_path / "walk.glb", fox, walk, name="walk")
+    clips = find_exhibit(str(tmp_path / "walk.glb")).motions
+    assert list(clips) == ["walk"]
+    torch.testing.assert_close(clips["walk"].root_position, walk.root_position, atol=1e-4, rtol=0)
+    (tmp_path / "config.json").unlink()
+    for words, why in (("", "no character"), (str(tmp_path / "motion.npz"), "--motion"), ("no/such.glb", "no such")):
+        with pytest.raises(KinemaError, match=why):
+            find_exhibit(words)

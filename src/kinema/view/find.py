@@ -12,10 +12,10 @@ from kinema.view.viewer import Exhibit, exhibit_character
 
 def find_exhibit(words: str, motion: str | None = None, **reading: Any) -> Exhibit:
     """The folder of a run, a motion in it, a character file with its clips, or the words of a creature."""
-    path = Path(words) if len(words) < 4096 else None
+    path = Path(words) if words.strip() and len(words) < 4096 else None
     if path is not None and motion is None and path.is_dir():
         return _result(path)
-    if path is not None and path.suffix.lower() == ".npz" and path.is_file():
+    if path is not None and motion is None and path.suffix.lower() == ".npz" and path.is_file():
         return _motion_file(path)
     if motion is None:
         return exhibit_character(find_character(words, **reading))

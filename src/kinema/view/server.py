@@ -146,7 +146,7 @@ def _listen(address: Address) -> socket.socket:
         listener.close()
         reason = error.strerror or error
         raise KinemaError(
-            f"cannot listen on {address.host} port {address.port} ({reason}); give another with --port"
+            f"cannot listen on {address.host} port {address.port} ({reason}); give another --host or --port"
         ) from None
     return listener
 
