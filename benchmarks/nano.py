@@ -164,7 +164,9 @@ def draw_losses(log: Path, path: Path) -> None:
     loss = np.array([e["loss"] for e in entries])
     width = min(25, len(loss))
     mean = np.convolve(loss, np.ones(width) / width, "valid")
-    step = np.arange(len(loss)) * (entries[-1]["step"] / len(loss))
+    # A run that started from the weights of another counts its steps anew.
+    steps = np.diff([e["step"] for e in entries], prepend=0)
+    step = np.cumsum(np.where(steps > 0, steps, 20))
     figure, axes = plt.subplots(figsize=(6, 3))
     axes.semilogy(step, loss, color="0.8", linewidth=0.7)
     axes.semilogy(step[width - 1 :], mean, color="tab:blue")

@@ -238,7 +238,11 @@ def _save(config: TrainPrior, run: _Run, reader: Reader) -> Path:
     partial.replace(path)
     averaged = Nano(channels=config.channels, width=config.width, layers=config.layers, heads=config.heads)
     averaged.load_state_dict(run.average)
-    note = {"steps": run.step, "seconds": run.seconds, "config": {k: str(v) for k, v in asdict(config).items()}}
+    note = {
+        "steps": run.step,
+        "seconds": run.seconds,
+        "config": {k: v.name if isinstance(v, Path) else v for k, v in asdict(config).items()},
+    }
     save_weights(config.out / "weights.safetensors", averaged, run.codec, reader, note=note)
     return config.out / "weights.safetensors"
 
