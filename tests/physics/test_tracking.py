@@ -15,7 +15,7 @@ from kinema.physics.feet import find_feet, find_stance, foot_paths, phases
 from kinema.physics.measure import joint_error_deg
 from kinema.physics.model import Control, State, make_model
 from kinema.physics.rollout import rollout
-from kinema.physics.stance import consistent_target
+from kinema.physics.stance import consistent_target, plan_stance
 from kinema.physics.track import Tracking, track
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
@@ -62,7 +62,7 @@ def test_a_consistent_target_stands_still_on_the_ground(walking) -> None:
     body, rig, limbs, motion = walking
     faulty = with_faults(motion)
     cuboids, feet = boxes(body), find_feet(rig, limbs)
-    stance = find_stance(rig, cuboids, limbs, faulty)
+    stance = plan_stance(rig, cuboids, limbs, faulty)
     target = consistent_target(rig, cuboids, limbs, faulty, stance=stance)
     both = stance[1:] & stance[:-1]
     heights, velocity = foot_paths(rig, cuboids, feet, target)
