@@ -27,6 +27,7 @@ struct PaintArguments {
     float *image;
     const float *grad_image;
     float *grad_alpha, *grad_shadow;
+    bool past_cache;  // the image is too large to stay in the cache until it is read
     float cell, tile, height, farthest;
     int64_t rows, width, cells;
 };

@@ -140,6 +140,7 @@ void paint_forward(Array<const float> features, Array<const float> alpha, Array<
     p.features = features.data();
     fresh(image);
     p.image = image.data();
+    p.past_cache = image.size() * sizeof(float) > size_t(4) << 20;
     nb::gil_scoped_release release;
     run(pick(base::paint_forward, avx2::paint_forward, avx512::paint_forward), p, int64_t(alpha.shape(0)), threads);
 }

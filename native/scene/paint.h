@@ -4,6 +4,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 #include "arguments.h"
 
@@ -80,18 +83,35 @@ static void trace_row(const PaintArguments &p, int64_t frame, int64_t y, Row &ro
     row.last = width;
     while (!row.inside[row.last - 1]) --row.last;
     const float *factor = p.shadow + frame * p.cells * p.cells;
-    for (int64_t i = row.first; i < row.last; ++i) {
-        if (!row.inside[i]) continue;
-        const int32_t jx = int32_t(row.ix[i]), jz = int32_t(row.iz[i]);
-        const float tx = row.ix[i] - jx, tz = row.iz[i] - jz;
-        const float *f = factor + jz * p.cells + jx;
-        const float near = f[0] + tx * (f[1] - f[0]), far = f[p.cells] + tx * (f[p.cells + 1] - f[p.cells]);
-        row.shade[i] = near + tz * (far - near);
+    // Without branches. Rounding may leave a pixel of the interval just outside: clamped to the last cell it reads what
+    // is there, and keeps the factor 1.
+    const int32_t cells = int32_t(p.cells), last_cell = cells - 2;
+    for (int32_t i = int32_t(row.first); i < int32_t(row.last); ++i) {
+        int32_t jx = int32_t(row.ix[i]), jz = int32_t(row.iz[i]);
+        jx = jx < 0 ? 0 : jx > last_cell ? last_cell : jx;
+        jz = jz < 0 ? 0 : jz > last_cell ? last_cell : jz;
+        const float tx = row.ix[i] - float(jx), tz = row.iz[i] - float(jz);
+        const int32_t at = jz * cells + jx;
+        const float f00 = factor[at], f01 = factor[at + 1], f10 = factor[at + cells], f11 = factor[at + cells + 1];
+        const float near = f00 + tx * (f01 - f00), far = f10 + tx * (f11 - f10), shade = near + tz * (far - near);
+        const bool inside = (row.ix[i] >= 0) & (row.ix[i] < edge) & (row.iz[i] >= 0) & (row.iz[i] < edge);
+        row.shade[i] = inside ? shade : 1.0f;
     }
+}
+
+// Copies a row past the cache, by whole lines: a store would first fetch the line that it overwrites.
+static inline void stream(float *to, const float *from, int64_t count) {
+#if defined(__SSE2__)
+    for (int64_t i = 0; i < count; i += 4) _mm_stream_ps(to + i, _mm_load_ps(from + i));
+#else
+    std::memcpy(to, from, sizeof(float) * size_t(count));
+#endif
 }
 
 void paint_forward(const PaintArguments &p, int64_t frame) {
     Row row;
+    alignas(64) float line[kWidest];
+    const bool past_cache = p.past_cache && p.width % 16 == 0 && uintptr_t(p.image) % 64 == 0;
     const int64_t area = p.width * p.rows;
     for (int64_t y = 0; y < p.rows; ++y) {
         trace_row(p, frame, y, row);
@@ -99,18 +119,22 @@ void paint_forward(const PaintArguments &p, int64_t frame) {
         for (int64_t c = 0; c < 3; ++c) {
             const int64_t at = (frame * 3 + c) * area + y * p.width;
             const float *in = p.features + at;
-            float *out = p.image + at;
+            float *out = past_cache ? line : p.image + at;
             const float sky = p.colors[c], dark = p.colors[3 + c], contrast = p.colors[6 + c] - dark;
             if (!row.ground) {
                 for (int64_t i = 0; i < p.width; ++i) out[i] = in[i] + (1 - alpha[i]) * sky;
-                continue;
+            } else {
+                for (int64_t i = 0; i < p.width; ++i) {
+                    const float color = (dark + contrast * row.pattern[i]) * row.shade[i];
+                    out[i] = in[i] + (1 - alpha[i]) * (sky + (color - sky) * row.coverage[i]);
+                }
             }
-            for (int64_t i = 0; i < p.width; ++i) {
-                const float color = (dark + contrast * row.pattern[i]) * row.shade[i];
-                out[i] = in[i] + (1 - alpha[i]) * (sky + (color - sky) * row.coverage[i]);
-            }
+            if (past_cache) stream(p.image + at, line, p.width);
         }
     }
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
 }
 
 void paint_backward(const PaintArguments &p, int64_t frame) {

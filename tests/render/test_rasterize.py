@@ -14,7 +14,7 @@ from kinema.errors import KinemaError
 from kinema.render.rasterize import covariances_from, rasterize
 
 _rasterizer = pytest.importorskip("kinema._rasterizer", reason="the native kernel was not built")
-from kinema.render._native import available, rasterize_native  # noqa: E402
+from kinema.render._native import SMALL, available, new_output, rasterize_native  # noqa: E402
 
 SIZES = {  # standard deviations along the axes [m], for a camera at 2 m that sees about 1.5 m
     "plain": (0.05, 0.08, 0.12),
@@ -165,6 +165,34 @@ def test_native_is_bit_identical_over_runs_and_threads(frames, width, height):
         torch.set_num_threads(before)
     for other in results[1:]:
         assert all(torch.equal(a, b) for a, b in zip(results[0], other, strict=True))
+
+
+@pytest.mark.parametrize("simd", _rasterizer.widths())
+def test_a_large_video_is_made_of_small_images(simd):
+    # From 4 MB on whole lines are written past the cache; one frame alone is a small image.
+    frames, width, height = 4, 320, 240
+    gaussians = [("plain", (0.1 * k - 0.5, 0.2, 0.1 * k), 0.5, k) for k in range(10)] + [("big", (0, 0, -1.0), 0.5, 11)]
+    centers, covariances, opacities, features = scene(gaussians, frames, 3)
+    cameras = camera(frames, width, height)
+    video = rasterize_native(centers, covariances, opacities, features, cameras, simd=simd)
+    for k in range(frames):
+        one = slice(k, k + 1)
+        image = rasterize_native(centers[one], covariances[one], opacities, features, cameras[one], simd=simd)
+        assert all(torch.equal(a[one], b) for a, b in zip(video, image, strict=True))
+
+
+def test_memory_of_results_is_used_again_only_when_they_are_gone():
+    first = new_output(SMALL + 1)
+    first.fill_(1.0)
+    place, other = first.data_ptr(), new_output(SMALL + 1)
+    assert other.data_ptr() != place
+    view = first[5:]
+    del first
+    other = new_output(SMALL + 1)
+    assert other.data_ptr() != place
+    assert float(view.min()) == 1.0
+    del view
+    assert new_output(SMALL + 1).data_ptr() == place
 
 
 def test_one_gaussian_in_closed_form():

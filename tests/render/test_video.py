@@ -72,6 +72,23 @@ def test_errors_are_one_line_and_leave_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_place_that_cannot_be_written_is_said_before_the_work(tmp_path):
+    def never():
+        raise AssertionError("asked for a frame")
+        yield
+
+    (tmp_path / "file").touch()
+    empty = Character("empty", Mesh(np.zeros((0, 3)), np.zeros((0, 3), int), np.zeros((0, 3))))  # nothing to work on
+    for name, word in (("no/out.mp4", "there is no folder"), ("out.avi", r"\.avi"), ("file", "is a file")):
+        with pytest.raises(KinemaError, match=word):
+            write_video(tmp_path / name, never(), fps=24.0)
+        with pytest.raises(KinemaError, match=word):
+            render_character(empty, None, tmp_path / name)
+    # The folder of single frames is the result itself, and is made with those above it.
+    write_video(tmp_path / "new" / "frames", clip(), fps=24.0)
+    assert len(list((tmp_path / "new" / "frames").iterdir())) == len(clip())
+
+
 def rod() -> Character:
     import trimesh
 

@@ -13,6 +13,9 @@ from torch.autograd.function import once_differentiable
 from kinema.camera import Cameras
 from kinema.errors import KinemaError
 
+SMALL = 1 << 18
+"""Numbers, below which the allocator itself keeps memory for the next call."""
+
 
 @functools.cache
 def available() -> bool:
@@ -47,12 +50,14 @@ def rasterize_native(
     return _Rasterize.apply(*operands, cameras.width, cameras.height, keep, simd)  # pyright: ignore[reportReturnType]
 
 
-def _new(*shape: int) -> Tensor:
-    """Memory for an output. Large ones are used again: to fetch fresh pages costs a tenth of a call."""
+def new_output(*shape: int) -> Tensor:
+    """Memory for a float32 result. Large ones are used again: to fetch fresh pages costs a tenth of a call."""
+    size = math.prod(shape)
+    if size < SMALL or not available():
+        return torch.empty(shape, dtype=torch.float32)
     import kinema._rasterizer as _rasterizer
 
-    size = math.prod(shape)
-    return torch.empty(shape, dtype=torch.float32) if size < 1 << 18 else _rasterizer.empty(size).view(shape)
+    return _rasterizer.empty(size).view(shape)
 
 
 class _Rasterize(torch.autograd.Function):
@@ -63,7 +68,11 @@ class _Rasterize(torch.autograd.Function):
         *operands, width, height, keep, simd = arguments
         operands = [tensor.detach().contiguous() for tensor in operands]
         frames, channels = operands[0].shape[0], operands[3].shape[-1]
-        image = _new(frames, channels, height, width), _new(frames, height, width), _new(frames, height, width)
+        image = (
+            new_output(frames, channels, height, width),
+            new_output(frames, height, width),
+            new_output(frames, height, width),
+        )
         try:
             saved = _rasterizer.forward(*operands, width, height, *image, torch.get_num_threads(), keep, simd)
         except ValueError as error:
@@ -81,7 +90,7 @@ class _Rasterize(torch.autograd.Function):
 
         operands = ctx.saved_tensors
         incoming = [None if g is None else g.contiguous() for g in gradients]
-        outgoing = [_new(*tensor.shape) for tensor in operands[:4]]
+        outgoing = [new_output(*tensor.shape) for tensor in operands[:4]]
         wants_camera = any(ctx.needs_input_grad[4:6])
         camera = torch.empty(operands[0].shape[0], 16, dtype=torch.float64) if wants_camera else None
         _rasterizer.backward(

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from kinema.camera import Cameras
 from kinema.errors import KinemaError
+from kinema.render._native import new_output
 from kinema.render.ground import FARTHEST, Color, Ground, cast_ground, ground_pattern
 from kinema.render.rasterize import rasterize
 from kinema.render.shadow import Shadow, ShadowMap, look_up, shadow_map
@@ -174,7 +175,7 @@ class _Paint(torch.autograd.Function):
         cell = 1.0 if shadows is None else shadows.cell
         factor = None if factor is None else factor.detach().contiguous()
         colors = torch.tensor((scene.sky, ground.dark, ground.light), dtype=torch.float32)
-        image = torch.empty_like(features)
+        image = new_output(*features.shape)
         constants = (pinholes.detach(), factor, origin, colors, cell, ground.tile, ground.height, FARTHEST)
         native_scene().paint_forward(features.detach(), alpha.detach(), *constants, image, torch.get_num_threads())
         ctx.save_for_backward(alpha)
@@ -185,7 +186,7 @@ class _Paint(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None, None, None]:
         (alpha,) = ctx.saved_tensors
         grad = grads[0].contiguous()
-        grad_alpha = torch.empty_like(alpha)
+        grad_alpha = new_output(*alpha.shape)
         grad_factor = torch.empty_like(ctx.constants[1]) if ctx.needs_input_grad[2] else None
         native_scene().paint_backward(
             alpha.detach(), *ctx.constants, grad, grad_alpha, grad_factor, torch.get_num_threads()

@@ -19,7 +19,7 @@ from kinema.render.ground import Ground
 from kinema.render.harmonics import sh_colors
 from kinema.render.scene import Scene, render_rgba, render_video
 from kinema.render.shadow import Shadow, bounding_boxes
-from kinema.render.video import write_video
+from kinema.render.video import check_video_output, write_video
 from kinema.rig.kinematics import Rig, forward_kinematics
 from kinema.skin import Skin
 from kinema.splat.pose import PosedSplats, pose_splats, rest_splats
@@ -80,6 +80,7 @@ def render_character(
         seed: Of the sampling of the surface.
     """
     film = film or Film()
+    check_video_output(out)
     if film.transparent and out.suffix.lower() not in (".png", ""):
         raise KinemaError(f"{out}: only PNG keeps transparency; give .png or a folder")
     if film.width < 1 or film.height < 1:

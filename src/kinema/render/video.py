@@ -23,21 +23,30 @@ def to_bytes(video: Float[Tensor, "frames channels h w"]) -> UInt8[np.ndarray, "
     return scaled.permute(0, 2, 3, 1).contiguous().cpu().numpy()
 
 
-def write_video(path: Path, chunks: Chunks | Tensor, *, fps: float) -> None:
-    """Write .mp4, .gif, .png (a contact sheet), or, without a suffix, a folder of numbered PNG files."""
-    pieces = [chunks] if isinstance(chunks, Tensor) else chunks
-    writers = {".mp4": write_mp4, ".gif": write_gif}
+def check_video_output(path: Path) -> None:
+    """Say before the work that a video cannot be written there: a file's folder must exist, one of frames is made."""
     suffix = path.suffix.lower()
+    if suffix not in ("", ".mp4", ".gif", ".png"):
+        raise KinemaError(f"{path}: cannot write {suffix}; give .mp4, .gif, .png, or a folder for single frames")
     if suffix:
         check_output(path)
-    if suffix in writers:
-        writers[suffix](path, pieces, fps=fps)
+    elif path.exists() and not path.is_dir():
+        raise KinemaError(f"{path}: is a file; give a folder for single frames")
+
+
+def write_video(path: Path, chunks: Chunks | Tensor, *, fps: float) -> None:
+    """Write .mp4, .gif, .png (a contact sheet), or, without a suffix, a folder of numbered PNG files."""
+    check_video_output(path)
+    pieces = [chunks] if isinstance(chunks, Tensor) else chunks
+    suffix = path.suffix.lower()
+    if suffix == ".mp4":
+        write_mp4(path, pieces, fps=fps)
+    elif suffix == ".gif":
+        write_gif(path, pieces, fps=fps)
     elif suffix == ".png":
         write_png(path, contact_sheet(torch.cat(list(pieces))))
-    elif suffix == "":
-        write_frames(path, pieces)
     else:
-        raise KinemaError(f"{path}: cannot write {suffix}; give .mp4, .gif, .png, or a folder for single frames")
+        write_frames(path, pieces)
 
 
 def write_mp4(path: Path, chunks: Chunks, *, fps: float) -> None:
@@ -103,11 +112,7 @@ def write_png(path: Path, picture: Float[Tensor, "channels h w"]) -> None:
 
 
 def write_frames(folder: Path, chunks: Chunks) -> None:
-    """frame_00000.png and so on; what a longer video left there before is removed."""
-    if folder.exists() and not folder.is_dir():
-        raise KinemaError(f"{folder}: is a file; give a folder for single frames")
-    if not folder.parent.exists():
-        raise KinemaError(f"{folder}: there is no folder {folder.parent}")
+    """frame_00000.png and so on, in a folder that is made; what a longer video left there before is removed."""
     make_folder(folder)
     count = 0
     for piece in chunks:
