@@ -21,9 +21,10 @@ def dataclasses_of_commands() -> list[type]:
 
 
 def documented(cls: type) -> dict[str, str]:
-    """Docstring under each field."""
+    """Docstring under each field, those of the classes above included."""
+    above = cls.__mro__[1]
+    result = documented(above) if dataclasses.is_dataclass(above) else {}
     body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0].body  # type: ignore[attr-defined]
-    result = {}
     for statement, following in zip(body, [*body[1:], None]):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             text = getattr(getattr(following, "value", None), "value", None)
@@ -71,7 +72,8 @@ def test_help_shows_every_option(name: str, capsys: pytest.CaptureFixture) -> No
             "shell",
         ):
             continue
-        inner = dataclasses.fields(commands.Reading) if field.name == "reading" else (field,)
+        groups = {"reading": commands.Reading, "listen": commands.Address}
+        inner = dataclasses.fields(groups[field.name]) if field.name in groups else (field,)
         for option in inner:
             assert f"--{option.name.replace('_', '-')}" in shown
     for common in ("--quiet", "--verbose", "--json", "-q", "-v"):

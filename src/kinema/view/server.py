@@ -12,8 +12,10 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import parse_qs, urlsplit
+
+import tyro
 
 from kinema.errors import KinemaError
 
@@ -35,7 +37,7 @@ class Address:
     """Address to listen on; any but this machine's own needs a token."""
     port: int = 8080
     """0: any that is free."""
-    token: str | None = None
+    token: Annotated[str | None, tyro.conf.arg(metavar="TOKEN")] = None
     """Secret that the browser must show; by default made and printed if --host is not this machine."""
 
 
