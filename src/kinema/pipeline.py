@@ -196,9 +196,9 @@ def _checked(config: Animate) -> Animate:
         raise KinemaError("the prompt is empty: say what the character does, such as 'a fox is trotting'")
     if len(prompt) > LONGEST_PROMPT:
         raise KinemaError(f"the prompt has {len(prompt)} characters, more than {LONGEST_PROMPT}")
-    for name in ("frames", "views", "splats"):
-        if getattr(config, name) < 1:
-            raise KinemaError(f"--{name} {getattr(config, name)}: must be at least 1")
+    for name, least in (("frames", 0), ("views", 1), ("splats", 1)):
+        if getattr(config, name) < least:
+            raise KinemaError(f"--{name} {getattr(config, name)}: must be at least {least}")
     if not 1 <= config.fps <= 240:
         raise KinemaError(f"--fps {config.fps}: must be between 1 and 240")
     if len(config.asset) < 4096 and Path(config.asset).is_file():

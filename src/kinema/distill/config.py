@@ -25,7 +25,7 @@ class Animate:
     resume: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Go on with an interrupted run in this folder, to the same result as an uninterrupted one."""
     preset: Preset = "default"
-    """`fast` halves the iterations. `paper` sets what AKD states: engine sds, free per-frame angles, 10,000
+    """`fast` takes a third of the iterations. `paper` sets what AKD states: engine sds, free per-frame angles, 10,000
     iterations, guidance 100, smooth 2e5 and ground 1e7 for a summed SDS loss, t from U[0.02, t_end] with t_end falling
     0.98 to 0.5 over the first half, no contact, limit or drift terms. Left open by the paper and kept at our values:
     the learning rate, w(t) = 1, camera ranges (TC4D's), the root's initial speed."""
@@ -46,8 +46,8 @@ class Animate:
     """TAEHV-style weights (.safetensors) that encode in place of a video model's own encoder."""
     video_size: Annotated[tuple[int, int, int] | None, tyro.conf.arg(metavar="FRAMES HEIGHT WIDTH")] = None
     """Size of the videos that a video model sees; by default what it was trained with."""
-    frames: int = 48
-    """Length of the clip."""
+    frames: int = 0
+    """Length of the clip; 0: two seconds, or two cycles of a gait where they take longer (at most 120 frames)."""
     fps: float = 24.0
     """Frames per second of the clip."""
     seed: int = 0
@@ -62,11 +62,11 @@ class Animate:
     """Travel [m/s]; by default from the leg length and the words."""
     period: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
     """Duration of a gait cycle [s]; by default from the leg length and the words."""
-    views: int = 6
+    views: int = 12
     """Videos to sample for `fit`."""
     iterations: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
-    """Of sds; by default 60 after a fit, 250 alone."""
-    fit_iterations: int = 120
+    """Of sds; by default 200 after a fit, 350 alone."""
+    fit_iterations: int = 160
     """Steps of the fit to the sampled videos."""
     guidance: float = 2.0
     """Classifier-free guidance; 1 is the plain conditional model."""

@@ -21,7 +21,7 @@ from kinema.distill.config import Animate
 from kinema.distill.parameters import Basis, Coefficients
 from kinema.distill.sds import noise_level, sds
 from kinema.distill.take import Take, prepare, random_take, shoot
-from kinema.distill.tempo import Tempo
+from kinema.distill.tempo import Tempo, default_frames
 from kinema.errors import KinemaError
 from kinema.files import replacing
 from kinema.motion import Motion, smoothness
@@ -89,6 +89,7 @@ class Distiller:
     def __init__(
         self, config: Animate, prior: VideoPrior, body: Body, tempo: Tempo, *, checkpoint: Path | None
     ) -> None:
+        config = replace(config, frames=config.frames or default_frames(tempo, config.fps))
         self.config, self.prior, self.body, self.tempo, self.checkpoint = config, prior, body, tempo, checkpoint
         self.clip_frames = max(2, round((config.frames - 1) / config.fps * tempo.fps) + 1)
         velocity = torch.tensor([0.0, 0.0, tempo.speed])
@@ -103,7 +104,7 @@ class Distiller:
         self.history: list[dict[str, Any]] = []
         self.notes: list[str] = []
         fit = config.fit_iterations if config.engine in ("auto", "fit") else 0
-        refine = 0 if config.engine == "fit" else config.iterations or (60 if fit else 250)
+        refine = 0 if config.engine == "fit" else config.iterations or (200 if fit else 350)
         self.schedule = (fit, refine)
         self._targets: list[tuple[Take, Shot, Tensor]] | None = None
 

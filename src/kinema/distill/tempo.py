@@ -62,3 +62,8 @@ def choose_tempo(
     meters = speed if speed is not None else default_speed(motion, limbs.leg_length) * limbs.leg_length * stride * haste
     fps = CYCLE_FRAMES / seconds
     return Tempo(motion, CYCLE_FRAMES, fps, meters / fps, limbs.leg_length)
+
+
+def default_frames(tempo: Tempo, fps: float) -> int:
+    """Two seconds, or two cycles where they take longer: a clip with less does not show the gait."""
+    return min(120, max(round(2 * fps), round(2 * tempo.period / tempo.fps * fps) + 1))
