@@ -1,6 +1,7 @@
 """`kinema train-prior` at a toy size, killed and called again. Clips are noise: only the course of the run matters."""
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from kinema.gait.make import Label
 from kinema.prior.nano.config import TrainPrior
 from kinema.prior.nano.prior import NanoPrior
 from kinema.prior.nano.shards import SHARD, Clips, write_shard
-from kinema.prior.nano.train import _resume, _Run, _save, _step, _Texts
+from kinema.prior.nano.train import _join_ranks, _resume, _Run, _save, _step, _Texts
 
 SIZE = {"width": 16, "layers": 1, "heads": 2, "channels": 6, "batch": 4, "columns": 12, "shards": 1, "makers": 0}
 
@@ -64,6 +65,35 @@ def test_a_checkpoint_goes_on_with_the_same_bits(tmp_path: Path) -> None:
     for name, value in whole.model.state_dict().items():
         assert torch.equal(value, again.model.state_dict()[name]), name
         assert torch.equal(whole.average[name], again.average[name]), name
+
+
+def step_as_rank(config: TrainPrior, rank: int, meeting: str) -> None:
+    _join_ranks(config, rank, meeting)
+    run = _resume(config, config.out / "data")
+    for _ in range(3):
+        _step(config, run, config.out / "data", 1, _Texts())
+        run.step += 1
+    torch.save(run.model.state_dict(), config.out / f"rank{rank}.pt")
+
+
+def test_ranks_have_batches_of_their_own_and_step_together(tmp_path: Path) -> None:
+    write_noise(tmp_path)
+    config = TrainPrior(out=tmp_path, minutes=1.0, ranks=2, **SIZE)
+    meeting = str(tmp_path)
+    context = multiprocessing.get_context("spawn")
+    other = context.Process(target=step_as_rank, args=(config, 1, meeting))
+    other.start()
+    step_as_rank(config, 0, meeting)
+    torch.distributed.destroy_process_group()
+    other.join()
+    first, second = (torch.load(tmp_path / f"rank{rank}.pt") for rank in (0, 1))
+    alone = _resume(TrainPrior(out=tmp_path, minutes=1.0, **SIZE), tmp_path / "data")
+    for _ in range(3):
+        _step(TrainPrior(out=tmp_path, minutes=1.0, **SIZE), alone, tmp_path / "data", 1, _Texts())
+        alone.step += 1
+    for name, value in first.items():
+        assert torch.equal(value, second[name]), name
+    assert any(not torch.equal(first[name], value) for name, value in alone.model.state_dict().items())
 
 
 @pytest.mark.slow

@@ -26,7 +26,9 @@ class TrainPrior:
     shared: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Folder with third-party rigs and motions (`clips/`, `motion/`) to learn from as well."""
     batch: int = 32
-    """Clips per step."""
+    """Clips per step and rank."""
+    ranks: int = 1
+    """Single-threaded processes that train together, each with a batch of its own; 1 trains with all threads in one."""
     width: int = 192
     """Channels of the network."""
     layers: int = 6

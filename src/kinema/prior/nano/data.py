@@ -1,5 +1,6 @@
 """Training clips: creatures and rigs do procedural and recorded motions and are filmed in the canonical look."""
 
+import multiprocessing
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -193,7 +194,10 @@ def make_clips(rng: np.random.Generator, count: int, *, shared: Path | None = No
 def make_shards(folder: Path, indices: Iterable[int], seed: int, shared: Path | None) -> None:
     """Write every shard that is not there yet; each depends on the seed and its number alone."""
     torch.set_num_threads(1)
+    trainer = multiprocessing.parent_process()
     for index in indices:
+        if trainer is not None and not trainer.is_alive():
+            return  # it was killed
         if not shard_path(folder, index).is_dir():
             write_shard(folder, index, make_clips(np.random.default_rng((seed, index)), SHARD, shared=shared))
 

@@ -1,11 +1,13 @@
 """`kinema train-prior`: makes clips in the background, trains on them, checkpoints, resumes.
 
 Step s may use the first `ready(s)` shards and waits where the maker has not come that far, so the batches depend on
-the seed alone and not on the speed of the machine.
+the seed alone and not on the speed of the machine. With several ranks each process takes batches of its own, and all
+of them step with the mean of the gradients.
 """
 
 import json
 import multiprocessing
+import tempfile
 import time
 import zlib
 from collections.abc import Callable
@@ -15,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.distributed as dist
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, max_pool2d
@@ -53,38 +56,84 @@ def train(config: TrainPrior, *, report: Callable[[dict[str, float]], None] = la
     config.out.mkdir(parents=True, exist_ok=True)
     data = config.out / "data"
     makers = _start_makers(config, data)
+    others: list[BaseProcess] = []
     try:
         _wait_for(data, config.ahead - 1, makers)
-        run = _resume(config, data)
-        reader = _reader(config.out)
-        texts = _Texts()
-        log = (config.out / "log.jsonl").open("a")
-        last_save = time.monotonic()
-        while run.seconds < config.minutes * 60:
-            begun = time.monotonic()
-            ready = min(config.shards, config.ahead + int(run.step * config.batch / (config.reuse * SHARD)))
-            _wait_for(data, ready - 1, makers)
-            pause = time.monotonic() - begun
-            loss = _step(config, run, data, ready, texts)
-            # Time spent waiting for data is not training time.
-            run.seconds += time.monotonic() - begun - pause
-            run.step += 1
-            if run.step % 20 == 0:
-                entry = {"step": run.step, "seconds": round(run.seconds, 1), "loss": loss, "shards": ready}
-                log.write(json.dumps(entry) + "\n")
-                log.flush()
-                report(entry)
-            if time.monotonic() - last_save > config.checkpoint_minutes * 60:
-                _save(config, run, reader)
-                last_save = time.monotonic()
-        return _save(config, run, reader)
+        if config.ranks == 1:
+            return _train(config, data, makers, report)
+        # Two single-threaded processes do twice the work of one; two threads in one process do half as much again.
+        with tempfile.TemporaryDirectory() as meeting:
+            context = multiprocessing.get_context("spawn")
+            for rank in range(1, config.ranks):
+                others.append(context.Process(target=_other_rank, args=(config, rank, meeting), daemon=True))
+                others[-1].start()
+            _join_ranks(config, 0, meeting)
+            try:
+                return _train(config, data, makers, report)
+            except RuntimeError as error:
+                lost = [rank + 1 for rank, process in enumerate(others) if not process.is_alive()]
+                if not lost:
+                    raise
+                raise KinemaError(f"{config.out}: rank {lost[0]} of {config.ranks} ended early ({error})") from None
+            finally:
+                dist.destroy_process_group()
     finally:
-        for maker in makers:
-            maker.terminate()
+        for process in (*makers, *others):
+            process.terminate()
+
+
+def _join_ranks(config: TrainPrior, rank: int, meeting: str) -> None:
+    torch.set_num_threads(1)
+    store = dist.FileStore(f"{meeting}/ranks", config.ranks)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=config.ranks)
+
+
+def _other_rank(config: TrainPrior, rank: int, meeting: str) -> None:
+    _join_ranks(config, rank, meeting)
+    _train(config, config.out / "data", [], lambda _: None)
+
+
+def _train(
+    config: TrainPrior, data: Path, makers: list[BaseProcess], report: Callable[[dict[str, float]], None]
+) -> Path:
+    rank = dist.get_rank() if config.ranks > 1 else 0
+    run = _resume(config, data)
+    reader = _reader() if rank == 0 else None
+    texts = _Texts()
+    log = (config.out / "log.jsonl").open("a")
+    last_save = time.monotonic()
+    while run.seconds < config.minutes * 60:
+        seen = run.step * config.batch * config.ranks
+        ready = min(config.shards, config.ahead + int(seen / (config.reuse * SHARD)))
+        _wait_for(data, ready - 1, makers)
+        begun = time.monotonic()  # time spent waiting for data is not training time
+        loss = _step(config, run, data, ready, texts)
+        loss, seconds = _mean_over_ranks(config, torch.tensor([loss, time.monotonic() - begun])).tolist()
+        run.seconds += seconds
+        run.step += 1
+        if reader is None:
+            continue
+        if run.step % 20 == 0:
+            entry = {"step": run.step, "seconds": round(run.seconds, 1), "loss": round(loss, 5), "shards": ready}
+            log.write(json.dumps(entry) + "\n")
+            log.flush()
+            report(entry)
+        if time.monotonic() - last_save > config.checkpoint_minutes * 60:
+            _save(config, run, reader)
+            last_save = time.monotonic()
+    return _save(config, run, reader) if reader else config.out
+
+
+def _mean_over_ranks(config: TrainPrior, values: Tensor) -> Tensor:
+    if config.ranks > 1:
+        dist.all_reduce(values)
+        values /= config.ranks
+    return values
 
 
 def _step(config: TrainPrior, run: _Run, data: Path, ready: int, texts: "_Texts") -> float:
-    rng = np.random.default_rng((config.seed, run.step))
+    rank = (dist.get_rank(),) if config.ranks > 1 else ()
+    rng = np.random.default_rng((config.seed, run.step, *rank))
     generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
     clean, given = _batch(config, run.codec, data, ready, texts, rng)
     n = len(clean)
@@ -100,6 +149,11 @@ def _step(config: TrainPrior, run: _Run, data: Path, ready: int, texts: "_Texts"
     predicted = run.model(alpha * clean + sigma * noise, t, given, places=places)
     loss = (predicted - (alpha * noise - sigma * clean)).square().mean()
     loss.backward()
+    if config.ranks > 1:
+        gradients = [p.grad for p in run.model.parameters() if p.grad is not None]
+        mean = _mean_over_ranks(config, torch.cat([g.flatten() for g in gradients]))
+        for gradient, values in zip(gradients, mean.split([g.numel() for g in gradients])):
+            gradient.copy_(values.view_as(gradient))
     torch.nn.utils.clip_grad_norm_(run.model.parameters(), 1.0)
     rate = config.rate * min(1.0, (run.step + 1) / 100) * min(1.0, 2.5 * (1 - progress) + 0.01)
     for optimizer, factor in zip(run.optimizers, (1.0, 0.67)):
@@ -259,7 +313,7 @@ def _copy(model: Nano) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
-def _reader(out: Path) -> Reader:
+def _reader() -> Reader:
     """The prompt classifier needs no videos: it is fitted to captions alone."""
     from kinema.prior.nano.data import caption_examples
 
