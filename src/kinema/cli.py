@@ -242,7 +242,14 @@ def _view(command: View, options: Kinema) -> None:
 def _eval(command: Eval, options: Kinema) -> None:
     from kinema.judge import judge, verdict_lines
 
-    verdict = judge(command.file, command.motion, prompt=command.prompt, score=command.score, **asdict(command.reading))
+    videophy = None
+    if command.videophy is not None:
+        from kinema.evaluate.videophy import VideoPhy
+
+        weights = command.videophy_weights or command.videophy / "videocon_physics"
+        videophy = VideoPhy(command.videophy, weights, command.videophy_python or Path(sys.executable))
+    given = {"prompt": command.prompt, "score": command.score, "videophy": videophy}
+    verdict = judge(command.file, command.motion, **given, **asdict(command.reading))
     _say(options, "\n".join(verdict_lines(verdict)), **verdict)
 
 

@@ -212,6 +212,12 @@ class Eval:
     """A sentence to score the clip with, by the embedded prior; by default that of the run."""
     score: bool = True
     """Ask the prior; off: measure only."""
+    videophy: Annotated[Path | None, _named("FOLDER")] = None
+    """A clone of VideoPhy (github.com/Hritikbansal/videophy): its judge scores the film as well; needs CUDA."""
+    videophy_weights: Annotated[Path | None, _named("FOLDER")] = None
+    """The folder of its weights videophysics/videocon_physics; by default videocon_physics in the clone."""
+    videophy_python: Annotated[Path | None, _named("FILE")] = None
+    """The Python that has VideoPhy's requirements; by default this one."""
     reading: Read = Reading()
     """How the file is read."""
 

@@ -1,5 +1,6 @@
 """`kinema eval`: what a clip shows in numbers, and how well a sentence fits it in the eyes of the embedded prior."""
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ from kinema.distill.tempo import ACTION_FPS, CYCLE_FRAMES
 from kinema.errors import KinemaError
 from kinema.evaluate.classify import prompt_errors
 from kinema.evaluate.metrics import Metrics, measure
+from kinema.evaluate.videophy import VideoPhy
 from kinema.motion import Motion
 from kinema.prior.nano.prior import NanoPrior
 from kinema.prior.protocol import Shot
 from kinema.render.follow import View
+from kinema.render.show import Film, render_character
 from kinema.render.stage import Stage
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
@@ -29,7 +32,13 @@ OTHERS = ("walking", "trotting", "running", "hopping", "standing still")
 
 
 def judge(
-    words: str, motion: str | None = None, *, prompt: str | None = None, score: bool = True, **reading: Any
+    words: str,
+    motion: str | None = None,
+    *,
+    prompt: str | None = None,
+    score: bool = True,
+    videophy: VideoPhy | None = None,
+    **reading: Any,
 ) -> dict[str, Any]:
     """Metrics of a clip and, where there is a sentence for it, how well that fits.
 
@@ -38,7 +47,10 @@ def judge(
         motion: A motion file or the name of a clip; by default the run's motion or the first clip.
         prompt: By default the run's.
         score: Whether to ask the prior.
+        videophy: A second opinion, from a film in true colours.
     """
+    if videophy is not None:
+        videophy.check()
     if prompt is not None and not prompt.strip():
         raise KinemaError("the prompt is empty: say what the clip should show, such as 'a fox is trotting'")
     character, rig, clip = find_motion_of(words, motion, **reading)
@@ -49,6 +61,13 @@ def judge(
     verdict["metrics"] = metrics.as_dict()
     if prompt is not None and score:
         verdict["text"] = text_score(character, rig, clip, prompt, metrics=metrics)
+    if videophy is not None:
+        if prompt is None:
+            raise KinemaError("VideoPhy needs a sentence: say with --prompt what the clip should show")
+        with tempfile.TemporaryDirectory() as folder:
+            film = Path(folder) / "film.mp4"
+            render_character(character, clip, film, film=Film(width=512, height=384))
+            verdict["videophy"] = videophy.scores(film, prompt)
     return verdict
 
 
@@ -124,4 +143,6 @@ def verdict_lines(verdict: dict[str, Any]) -> list[str]:
         text = verdict["text"]
         lines.append(f"  {text['prompt']!r}: the prior errs {text['error']:.3f} times as much as without words;")
         lines.append("  with other words: " + ", ".join(f"{k} {v:.3f}" for k, v in text["others"].items()))
+    if "videophy" in verdict:
+        lines.append("  VideoPhy: " + ", ".join(f"{k} {v:.2f}" for k, v in verdict["videophy"].items()))
     return lines

@@ -1,0 +1,81 @@
+"""How VideoPhy's scripts are called and read. The model itself needs its weights and CUDA: such a machine may set
+KINEMA_VIDEOPHY (the clone) and KINEMA_VIDEOPHY_WEIGHTS, KINEMA_VIDEOPHY_PYTHON."""
+
+import csv
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from kinema.errors import KinemaError
+from kinema.evaluate.videophy import INFER, PREPARE, VideoPhy
+
+PREPARES = """
+import argparse, csv, pathlib
+p = argparse.ArgumentParser(); p.add_argument("--input_csv"); p.add_argument("--output_folder"); a = p.parse_args()
+rows = list(csv.DictReader(open(a.input_csv)))
+for name, question in (("sa_testing", "entails {caption}"), ("physics_testing", "physical")):
+    with open(pathlib.Path(a.output_folder) / (name + ".csv"), "w", newline="") as file:
+        w = csv.writer(file); w.writerow(("videopath", "caption"))
+        w.writerows((r["videopath"], question.format(**r)) for r in rows)
+"""
+INFERS = """
+import argparse, csv, pathlib, sys
+p = argparse.ArgumentParser()
+for flag in ("input_csv", "output_csv", "checkpoint", "batch_size"): p.add_argument("--" + flag, required=True)
+a = p.parse_args()
+assert pathlib.Path(a.checkpoint, "config.json").is_file()
+for row in csv.DictReader(open(a.input_csv)):
+    assert pathlib.Path(row["videopath"]).is_file()
+    if "broken" in row["caption"]: sys.exit("CUDA error: out of memory")
+    with open(a.output_csv, "a", newline="") as file:
+        csv.writer(file).writerow((row["videopath"], row["caption"], len(row["caption"]) / 100))
+"""
+
+
+def clone(folder: Path, *, infers: str = INFERS) -> VideoPhy:
+    """Programs with the command lines of VideoPhy's own, that answer with the length of the question."""
+    for script, text in ((PREPARE, PREPARES), (INFER, infers)):
+        (folder / script).parent.mkdir(parents=True, exist_ok=True)
+        (folder / script).write_text(text)
+    (folder / "weights").mkdir()
+    (folder / "weights" / "config.json").write_text("{}")
+    (folder / "film.mp4").touch()
+    return VideoPhy(folder, folder / "weights", Path(sys.executable))
+
+
+def test_both_questions_are_asked_and_answered(tmp_path: Path) -> None:
+    prompt = 'a fox, "walking", slowly'
+    scores = clone(tmp_path).scores(tmp_path / "film.mp4", prompt)
+    assert scores == {"semantic": len(f"entails {prompt}") / 100, "physical": 0.08}
+
+
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    judge = clone(tmp_path)
+    with pytest.raises(KinemaError, match=r"entailment_inference.*code 1 \(CUDA error: out of memory\)"):
+        judge.scores(tmp_path / "film.mp4", "broken")
+    with pytest.raises(KinemaError, match="nowhere: cannot be run"):
+        VideoPhy(tmp_path, tmp_path / "weights", tmp_path / "nowhere").scores(tmp_path / "film.mp4", "a fox")
+    with pytest.raises(KinemaError, match=r"empty: no weights of videocon_physics"):
+        VideoPhy(tmp_path, tmp_path / "empty").check()
+    with pytest.raises(KinemaError, match="not a clone of VideoPhy"):
+        VideoPhy(tmp_path / "empty", tmp_path / "weights").check()
+
+
+def test_a_script_that_writes_nothing_gives_no_score(tmp_path: Path) -> None:
+    with pytest.raises(KinemaError, match="gave no score"):
+        clone(tmp_path, infers="").scores(tmp_path / "film.mp4", "a fox")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("KINEMA_VIDEOPHY" not in os.environ, reason="VideoPhy's clone and weights are not here")
+def test_the_model_itself_prefers_the_right_sentence(tmp_path: Path) -> None:
+    names = ("KINEMA_VIDEOPHY", "KINEMA_VIDEOPHY_WEIGHTS", "KINEMA_VIDEOPHY_PYTHON")
+    checkout, weights, python = (Path(os.environ[name]) for name in names)
+    with (checkout / "examples" / "example.csv").open(newline="") as file:
+        row = next(csv.DictReader(file))
+    judge = VideoPhy(checkout, weights, python)
+    film = checkout / row["videopath"]
+    wrong = "an astronaut rides a bicycle on the moon"
+    assert judge.scores(film, row["caption"])["semantic"] > judge.scores(film, wrong)["semantic"]
