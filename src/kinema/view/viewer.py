@@ -97,15 +97,9 @@ class Viewer:
 
     def update(self, motion: Motion) -> None:
         """The same clip with other values, while it plays."""
-        if self.rig is None:
-            return
-        path = travel_path(motion.root_position, motion.fps)
-        contacts = Contacts.of(self.rig, self.limbs, motion) if self.limbs is not None else None
-        plot = contacts.plot() if contacts is not None else ""
         with self.player.lock:
             self.motions[self.clip] = motion
-            self.path, self.contacts, self.plot = path, contacts, plot
-            self.player.frames, self.player.fps, self.player.stale = len(motion), motion.fps, True
+            self._load(motion, rewind=False)
 
     def offer_before(self, before: Motion) -> None:
         """Let the page compare with the motion before physics."""
@@ -173,21 +167,20 @@ class Viewer:
         """Play another clip."""
         with self.player.lock:
             self.clip = name
-            motion = self.motion
-            if motion is None or self.rig is None:
-                faces = len(self.exhibit.character.mesh.faces)
-                self.facts.content = f"{faces} faces, no skeleton"
-                return
-            self.facts.content = (
-                f"{len(motion)} frames, {motion.fps:g} fps, {len(self.rig.parents)} joints"
-                if len(motion) > 1
-                else f"rest pose, {len(self.rig.parents)} joints"
-            )
-            self.path = travel_path(motion.root_position, motion.fps)
-            self.contacts = Contacts.of(self.rig, self.limbs, motion) if self.limbs is not None else None
-            self.plot = self.contacts.plot() if self.contacts is not None else ""
-            self.feet_folder.visible = self.contacts is not None
-            self.player.load(len(motion), motion.fps)
+            if self.motion is None:
+                self.facts.content = f"{len(self.exhibit.character.mesh.faces)} faces, no skeleton"
+            else:
+                self._load(self.motion, rewind=True)
+
+    def _load(self, motion: Motion, *, rewind: bool) -> None:
+        assert self.rig is not None
+        length = f"{len(motion)} frames, {motion.fps:g} fps" if len(motion) > 1 else "rest pose"
+        self.facts.content = f"{length}, {len(self.rig.parents)} joints"
+        self.path = travel_path(motion.root_position, motion.fps)
+        self.contacts = Contacts.of(self.rig, self.limbs, motion) if self.limbs is not None else None
+        self.plot = self.contacts.plot() if self.contacts is not None else ""
+        self.feet_folder.visible = self.contacts is not None
+        self.player.load(len(motion), motion.fps, rewind=rewind)
 
     def _compare(self) -> None:
         """The motion before physics at the left, the one after at the right."""
