@@ -184,6 +184,25 @@ def test_page_draws_the_motion(fox: Character, rig: Rig, walk: Motion) -> None:
         viewer.close()
 
 
+def test_a_still_comes_to_life(fox: Character, rig: Rig, walk: Motion) -> None:
+    """What a live run does: it begins at rest, and its length is known with the first motion."""
+    viewer = Viewer(Exhibit(fox, {"walk": Motion.rest(rig, frames=1, fps=24.0)}), Page(Address(port=0)))
+    try:
+        player = viewer.player
+        assert player.button.disabled
+        assert not viewer.feet_folder.visible
+        viewer.update(walk)
+        assert (player.frames, player.timeline.max, player.button.label) == (24, 23, "Pause")
+        assert not player.button.disabled
+        assert viewer.feet_folder.visible
+        assert viewer.facts.content.startswith("24 frames")
+        player.position = 20.0
+        viewer.update(walk[:8])
+        assert player.frame < 8
+    finally:
+        viewer.close()
+
+
 def test_mesh_without_a_rig_is_shown(fox: Character) -> None:
     page = Page(Address(port=0))
     viewer = Viewer(Exhibit(Character("statue", fox.mesh), title="statue"), page)

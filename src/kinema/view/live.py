@@ -65,7 +65,7 @@ class Live:
                     )
                     slider.on_update(lambda event, name=name: self.factors.update({name: float(event.target.value)}))
         self.weights.visible = True
-        rest = Motion.rest(rig, frames=max(1, config.frames), fps=config.fps)
+        rest = Motion.rest(rig, frames=1, fps=config.fps)
         title = f"{character.name}: “{config.prompt}”"
         self.viewer = Viewer(Exhibit(character, {config.prompt: rest}, title=title), self.page)
         self.pause.disabled = self.stop.disabled = False

@@ -21,10 +21,10 @@ class Player:
         self.server, self.draw, self.fps, self.frames = server, draw, fps, max(1, frames)
         self.lock = threading.RLock()
         """Held while the scene is drawn or what is drawn is exchanged."""
-        self.playing, self.position, self.speed, self.stale = playing and frames > 1, 0.0, 1.0, True
+        self.playing, self.position, self.speed, self.stale = playing, 0.0, 1.0, True
         self.closed = threading.Event()
         gui = server.gui
-        self.button = gui.add_button("Pause" if self.playing else "Play")
+        self.button = gui.add_button("Play")
         self.timeline = gui.add_slider("Frame", min=0, max=max(1, frames - 1), step=1, initial_value=0)
         self.speed_choice = gui.add_button_group("Speed", tuple(SPEEDS), hint="of playback")
         self.speed_choice.value = "1×"
@@ -45,19 +45,22 @@ class Player:
         self.play(not self.playing)
 
     def play(self, playing: bool) -> None:
-        self.playing = playing and self.frames > 1
-        self.button.label = "Pause" if self.playing else "Play"
+        self.playing = playing
+        self._enable()
 
     def refresh(self) -> None:
         """Draw again although the frame is the same."""
         self.stale = True
 
-    def load(self, frames: int, fps: float) -> None:
-        """Another clip, from its beginning."""
+    def load(self, frames: int, fps: float, *, rewind: bool) -> None:
+        """Another clip, or the same with other values."""
         with self.lock:
-            self.frames, self.fps, self.position, self.stale = max(1, frames), fps, 0.0, True
-            self.timeline.max = max(1, frames - 1)
-            self._enable()
+            resized = frames != self.frames
+            self.frames, self.fps, self.stale = max(1, frames), fps, True
+            self.position = 0.0 if rewind else self.position % self.frames
+            if resized:
+                self.timeline.max = max(1, frames - 1)
+                self._enable()
 
     def close(self) -> None:
         self.closed.set()
@@ -66,6 +69,7 @@ class Player:
 
     def _enable(self) -> None:
         """A single pose has no time."""
+        self.button.label = "Pause" if self.playing and self.frames > 1 else "Play"
         for control in (self.button, self.timeline):
             control.disabled = self.frames < 2
 
