@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # torch's OpenMP workers spin while our own threads work; passive waiting gives the cores back.
 export OMP_WAIT_POLICY := passive
+# PyPI's torch for Linux brings 5 GB of CUDA along, which a machine without an NVIDIA card has no use for.
+TORCH_CPU ?= https://download.pytorch.org/whl/cpu
 
 .PHONY: setup demo test test-all bench lint native judges clean
 
@@ -11,6 +13,8 @@ setup: $(VENV)/.installed
 
 $(VENV)/.installed: pyproject.toml constraints.txt CMakeLists.txt $(wildcard native/*/*)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
+	@test "$$(uname -s)" != Linux || command -v nvidia-smi >/dev/null || $(BIN)/pip install -q -c constraints.txt \
+	  --no-deps --retries 0 --index-url $(TORCH_CPU) torch 2>/dev/null || echo "no torch at $(TORCH_CPU): taking PyPI's"
 	$(BIN)/pip install -q -c constraints.txt scikit-build-core nanobind cmake ninja torch
 	$(BIN)/pip install -q -c constraints.txt --no-build-isolation -e '.[test,lint]'
 	@touch $@

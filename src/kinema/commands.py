@@ -95,8 +95,7 @@ class Rig:
     out: OutFile
     """GLB, FBX, USD ..."""
     body: Annotated[Literal["biped", "quadruped"] | None, _named("BODY")] = None
-    """Plan of the skeleton that is put into a mesh when neither the file nor --skeleton has one: biped or quadruped;
-    found if not given."""
+    """biped or quadruped: the plan of joints for a mesh without any; found if not given."""
     reading: Read = Reading()
     """How the file is read."""
 
@@ -128,8 +127,7 @@ class Render:
     out: OutFile
     """.mp4, .gif, .png for a contact sheet, or a folder for PNG frames."""
     motion: Annotated[str | None, _named("MOTION")] = None
-    """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default a turn around the
-    rest pose."""
+    """A .npz or .bvh of the same joints, or the name of one of the file's clips; by default a turn at rest."""
     width: int = 640
     """Of the picture [px]."""
     height: int = 480
@@ -264,7 +262,7 @@ class Kinema:
     """Animate a 3D character from a sentence.
 
     Exit codes: 0 done, 1 an error that one line on stderr explains, 2 wrong usage, 70 a bug, 130 interrupted by
-    Ctrl-C, 143 terminated.
+    Ctrl-C, 141 nobody reads the output, 143 terminated.
     """
 
     command: tyro.conf.OmitArgPrefixes[tyro.conf.OmitSubcommandPrefixes[Command]]
