@@ -63,7 +63,7 @@ class Animate:
     period: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
     """Duration of a gait cycle [s]; by default from the leg length and the words."""
     views: int = 12
-    """Videos to sample for `fit`."""
+    """Videos to fit: half as many more are sampled, and those kept that the prior finds most like the prompt."""
     iterations: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """Of sds; by default 200 after a fit, 350 alone."""
     fit_iterations: int = 160

@@ -23,6 +23,7 @@ from kinema.distill.sds import noise_level, sds
 from kinema.distill.take import Take, prepare, random_take, shoot
 from kinema.distill.tempo import Tempo, default_frames
 from kinema.errors import KinemaError
+from kinema.evaluate.classify import relative_errors
 from kinema.files import replacing
 from kinema.motion import Motion, smoothness
 from kinema.prior.protocol import Shot, VideoPrior, sample
@@ -33,6 +34,8 @@ HARMONICS = 4
 STILL = 0.02
 """Mean angular travel per frame below which a motion counts as none [rad]."""
 MOST_BAD_STEPS = 20
+SCORED = (0.5, 0.8)
+"""Noise levels at which a sampled video is scored."""
 TOKEN = 96
 """Numbers per token of nano."""
 
@@ -230,26 +233,26 @@ class Distiller:
 
     @property
     def targets(self) -> list[tuple[Take, Shot, Tensor]]:
-        """Videos sampled from the prior, the half that it finds most like the prompt."""
+        """Videos sampled from the prior; of half as many more, those that it finds most like the prompt."""
         if self._targets is None:
-            self._targets = [self._sampled(index) for index in range(self.config.views)]
+            views = self.config.views
+            found = [self._sampled(index) for index in range(views + views // 2)]
+            order = sorted(range(len(found)), key=lambda index: found[index][1])
+            self._targets = [found[index][0] for index in sorted(order[:views])]
         return self._targets
 
-    def _sampled(self, index: int) -> tuple[Take, Shot, Tensor]:
+    def _sampled(self, index: int) -> tuple[tuple[Take, Shot, Tensor], float]:
+        """A video, and the prior's own score of it: how much the words help to denoise it (less is better)."""
         rng = np.random.default_rng((self.config.seed, 1_000_000 + index))
         last = self.coefficients.basis.frames - self.prior.frames
         take = random_take(rng, self.tempo, last_start=float(last))
         shot = prepare(self.body.stage, self.prior, self.coefficients, self.tempo, take)
-        target = sample(
-            self.prior,
-            self.prior.encode(shot.reference, shot),
-            self.prior.condition(self.config.prompt, shot),
-            self.prior.condition("", shot),
-            guidance=self.guidance,
-            steps=10,
-            generator=torch.Generator().manual_seed(int(rng.integers(2**62))),
-        )
-        return take, shot, target
+        words, none = (self.prior.condition(text, shot) for text in (self.config.prompt, ""))
+        generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
+        like = self.prior.encode(shot.reference, shot)
+        target = sample(self.prior, like, words, none, guidance=self.guidance, steps=10, generator=generator)
+        error = relative_errors(self.prior, target, [words], none, generator=generator, levels=SCORED)
+        return (take, shot, target), float(error)
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
