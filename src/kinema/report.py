@@ -5,37 +5,67 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from kinema.files import replacing
 from kinema.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
-from kinema.transforms import apply
+from kinema.view.contacts import COLORS, Contacts, runs
 
-WIDTH, HEIGHT, MARGIN = 640, 200, 36
-COLORS = ("#d1495b", "#30638e", "#edae49", "#00798c", "#8d6a9f", "#5b8e3e", "#b56576", "#444444")
+WIDTH, HEIGHT, LEFT, RIGHT, TOP = 640, 180, 44, 12, 12
+BAND = 12
+UNITS = {
+    "period": "s",
+    "phases": "cycles, by leg",
+    "amplitude": "leg lengths",
+    "lift": "leg lengths",
+    "slide": "of the body's speed",
+    "speed": "leg lengths/s",
+    "travel": "leg lengths",
+    "turn": "rad",
+    "penetration": "of the height",
+    "penetration_worst": "of the height",
+    "floating": "leg lengths",
+    "motion": "leg lengths/s",
+    "stance_speed": "m/s",
+    "body_speed": "m/s",
+    "loaded_slip": "m/s",
+    "depth": "m",
+    "airborne": "of the frames in stance",
+    "missed": "stances",
+    "stances": "in the clip",
+    "power": "W/kg",
+}
+"""Of what is measured; what is not here has none."""
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em; color: #222 }
 h1 { font-size: 1.5em } h2 { font-size: 1.1em; margin-top: 2em } video, img { max-width: 100%; border-radius: 4px }
-table { border-collapse: collapse } td, th { padding: 2px 14px 2px 0; text-align: left }
-svg { background: #fafafa; border: 1px solid #ddd; border-radius: 4px } figure { margin: 1em 0 }
-figcaption { color: #555 } .key { margin-right: 1em; white-space: nowrap }
+table { border-collapse: collapse } td, th { padding: 2px 18px 2px 0; text-align: left; font-weight: normal }
+th, .unit { color: #666 } td:not(:first-child) { font-variant-numeric: tabular-nums }
+svg { background: #fafafa; border: 1px solid #ddd; border-radius: 4px; max-width: 100%; height: auto }
+figure { margin: 1em 0 } figcaption { color: #555 } .key { margin-right: 1em; white-space: nowrap }
 """
 
 
 def html_report(report: dict[str, Any], rig: Rig, limbs: Limbs, motion: Motion, distilled: Motion) -> str:
     """One self-contained page, except for the film and the contact sheet, which lie beside it."""
-    metrics = report.get("metrics", {})
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in report.get("notes", ()))
+    physics = report.get("physics")
+    clips = {"after physics": motion, "as distilled": distilled} if physics else {"as distilled": distilled}
+    metrics = {"as distilled": report["metrics_distilled"]}
+    grounding = ""
+    if physics:
+        metrics = {"after physics": report["metrics"], **metrics}
+        ground = {"after physics": physics["after"], "as distilled": physics["before"]}
+        grounding = f"<h2>Ground</h2>{table(ground)}"
     return f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(report["prompt"])}</title>
 <style>{STYLE}</style><h1>{html.escape(report["character"])}: “{html.escape(report["prompt"])}”</h1>
 <p>Read as <b>{html.escape(report["read_as"])}</b>; made in {report["seconds"]:.0f} s.</p><ul>{notes}</ul>
 <video src="preview.mp4" controls loop autoplay muted></video>
 <h2>Contact sheet</h2><img src="contact_sheet.png" alt="frames of the clip from left to right, top to bottom">
-<h2>Measures</h2>{_table(metrics)}{_physics_table(report.get("physics"))}
-<h2>Feet</h2>{_feet(rig, limbs, motion, distilled)}
+<h2>Measures</h2>{table(metrics)}{grounding}
+<h2>Feet</h2>{"".join(_feet(rig, limbs, clip, title) for title, clip in clips.items()) or "<p>No legs.</p>"}
 <h2>Joint angles</h2>{_angles(rig, motion)}
 <h2>Losses</h2>{_losses(report)}</html>
 """
@@ -45,108 +75,101 @@ def chart(
     lines: dict[str, Float[np.ndarray, "n"]],
     *,
     title: str,
-    x_seconds: float,
-    bands: list[tuple[str, np.ndarray]] | None = None,
+    x_end: str,
+    bands: Bool[np.ndarray, "rows n"] | None = None,
 ) -> str:
-    """Lines over a common x axis as SVG; `bands` are rows of on/off marks below them (foot contacts)."""
-    bands = bands or []
-    values = np.concatenate([v[np.isfinite(v)] for v in lines.values()]) if lines else np.zeros(1)
-    low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
+    """Lines over a common x axis as SVG; `bands` are rows of on/off marks below them, in the lines' colours."""
+    rows = 0 if bands is None else len(bands)
+    finite = np.concatenate([v[np.isfinite(v)] for v in lines.values()] or [np.zeros(1)])
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
     high = high if high > low else low + 1.0
-    bottom = HEIGHT - MARGIN + 12 * len(bands)
-    x_of = lambda k, n: MARGIN + (WIDTH - 2 * MARGIN) * k / max(1, n - 1)  # noqa: E731
-    y_of = lambda v: 12 + (HEIGHT - MARGIN - 12) * (1 - (v - low) / (high - low))  # noqa: E731
-    parts = [f'<text x="4" y="{y_of(value) + 4:.0f}" font-size="10">{value:.3g}</text>' for value in (low, high)]
+    bottom, right = HEIGHT + BAND * rows + 6, WIDTH - RIGHT
+
+    def x_of(share: float) -> float:
+        return LEFT + (right - LEFT) * share
+
+    def y_of(value: float) -> float:
+        return TOP + (HEIGHT - TOP) * (high - value) / (high - low)
+
+    parts = []
+    # Zero too, where its label would not touch the others.
+    for value in (low, high, 0.0) if min(-low, high) > 0.08 * (high - low) else (low, high):
+        y = y_of(value)
+        parts.append(f'<line x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 3:.1f}" text-anchor="end">{value:.3g}</text>')
     for index, line in enumerate(lines.values()):
-        points = " ".join(f"{x_of(k, len(line)):.1f},{y_of(v):.1f}" for k, v in enumerate(line) if np.isfinite(v))
-        color = COLORS[index % len(COLORS)]
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.5"/>')
-    for row, (_, on) in enumerate(bands):
-        y, step = HEIGHT - MARGIN + 6 + 12 * row, (WIDTH - 2 * MARGIN) / max(1, len(on))
-        color = COLORS[row % len(COLORS)]
-        parts += [
-            f'<rect x="{MARGIN + k * step:.1f}" y="{y}" width="{step + 0.3:.1f}" height="8" fill="{color}"/>'
-            for k in np.flatnonzero(on)
-        ]
-    parts.append(f'<text x="{WIDTH - 60}" y="{bottom + 18}" font-size="10">{x_seconds:.2g}</text>')
+        last = max(1, len(line) - 1)
+        points = " ".join(f"{x_of(k / last):.1f},{y_of(v):.1f}" for k, v in enumerate(line.tolist()) if np.isfinite(v))
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{_color(index)}" stroke-width="1.5"/>')
+    for row in range(rows):
+        y, count = HEIGHT + 6 + BAND * row, bands.shape[1]
+        for start, end in runs(bands[row]):
+            x, wide = x_of(start / count), (right - LEFT) * (end - start) / count
+            parts.append(f'<rect x="{x:.1f}" y="{y}" width="{wide:.1f}" height="8" fill="{_color(row)}"/>')
+    parts.append(f'<text x="{LEFT}" y="{bottom + 12}">0</text>')
+    parts.append(f'<text x="{right}" y="{bottom + 12}" text-anchor="end">{html.escape(x_end)}</text>')
     keys = "".join(
-        f'<span class="key" style="color:{COLORS[i % len(COLORS)]}">■ {html.escape(name)}</span>'
-        for i, name in enumerate(lines)
+        f'<span class="key"><span style="color:{_color(index)}">■</span> {html.escape(name)}</span>'
+        for index, name in enumerate(lines)
     )
-    svg = f'<svg viewBox="0 0 {WIDTH} {bottom + 24}" width="{WIDTH}">{"".join(parts)}</svg>'
-    return f"<figure>{svg}<figcaption>{html.escape(title)}<br>{keys}</figcaption></figure>"
+    box = f'viewBox="0 0 {WIDTH} {bottom + 18}" width="{WIDTH}" font-size="10" fill="#555"'
+    return f"<figure><svg {box}>{''.join(parts)}</svg><figcaption>{html.escape(title)}<br>{keys}</figcaption></figure>"
 
 
-def _feet(rig: Rig, limbs: Limbs, motion: Motion, distilled: Motion) -> str:
-    if not limbs.legs:
-        return "<p>No legs.</p>"
-    result = ""
-    for title, clip in (("after physics", motion), ("as distilled", distilled)):
-        heights = foot_heights(rig, limbs, clip)
-        names = [f"{'left' if leg.side > 0 else 'right'} {leg.rank + 1}" for leg in limbs.legs]
-        contact = [(name, heights[:, i] < 0.04 * limbs.leg_length) for i, name in enumerate(names)]
-        lines = {name: 100 * heights[:, i] for i, name in enumerate(names)}
-        seconds = (len(clip) - 1) / clip.fps
-        result += chart(
-            lines, title=f"height of the feet {title} [cm], contacts below", x_seconds=seconds, bands=contact
+def table(columns: dict[str, dict[str, Any]]) -> str:
+    """The same values of several things side by side, with their units."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+    rows = ""
+    for key in next(iter(columns.values())):
+        cells = "".join(f"<td>{_text(values[key])}</td>" for values in columns.values())
+        rows += (
+            f'<tr><td>{html.escape(key.replace("_", " "))}</td>{cells}<td class="unit">{UNITS.get(key, "")}</td></tr>'
         )
-    return result
+    return f"<table><tr><th></th>{head}<th></th></tr>{rows}</table>"
 
 
-def foot_heights(rig: Rig, limbs: Limbs, motion: Motion) -> Float[np.ndarray, "frames legs"]:
-    """Lowest point of each sole over the ground [m]."""
-    with torch.no_grad():
-        pose = motion.pose(rig)
-        heights = [
-            apply(pose[:, leg.joints[-1]], torch.from_numpy(leg.soles).to(pose).expand(len(pose), -1, -1))[..., 1].amin(
-                -1
-            )
-            for leg in limbs.legs
-        ]
-    return torch.stack(heights, -1).cpu().numpy()
+def _feet(rig: Rig, limbs: Limbs, clip: Motion, title: str) -> str:
+    contacts = Contacts.of(rig, limbs, clip)
+    if contacts is None:
+        return ""
+    lines = {name: 100 * height for name, height in zip(contacts.names, contacts.height, strict=True)}
+    title = f"height of the feet {title} [cm], contacts below; L1 is the left one of the foremost pair"
+    return chart(lines, title=title, x_end=_seconds(clip), bands=contacts.standing)
 
 
 def _angles(rig: Rig, motion: Motion) -> str:
     """The eight joints that turn most."""
     degrees = np.rad2deg(motion.angles.detach().cpu().numpy())
-    travel = np.abs(np.diff(degrees, axis=0)).sum(0) if len(degrees) > 1 else np.zeros(degrees.shape[1:])
+    travel = np.abs(np.diff(degrees, axis=0)).sum(0)
     most = np.argsort(-travel.max(-1))[:8]
     lines = {rig.names[j]: degrees[:, j, int(travel[j].argmax())] for j in most}
-    return chart(lines, title="the eight liveliest joints [degrees]", x_seconds=(len(motion) - 1) / motion.fps)
+    return chart(lines, title="the eight liveliest joints [degrees]", x_end=_seconds(motion))
 
 
 def _losses(report: dict[str, Any]) -> str:
-    history = report.get("history", ())
-    result = ""
-    for stage in dict.fromkeys(entry["stage"] for entry in history):
-        losses = np.array([entry["loss"] for entry in history if entry["stage"] == stage])
-        result += chart({stage: losses}, title=f"{stage}: loss over steps", x_seconds=len(losses))
+    losses: dict[str, list[float]] = {}
+    for entry in report.get("history", ()):
+        losses.setdefault(entry["stage"], []).append(entry["loss"])
     if "physics" in report:
-        losses = np.array(report["physics"]["losses"])
-        result += chart({"tracking": losses}, title="physics: loss over iterations", x_seconds=len(losses))
-    return result
-
-
-def _table(values: dict[str, Any]) -> str:
-    rows = "".join(f"<tr><td>{html.escape(k)}</td><td>{_number(v)}</td></tr>" for k, v in values.items())
-    return f"<table>{rows}</table>"
-
-
-def _physics_table(physics: dict[str, Any] | None) -> str:
-    if physics is None:
-        return ""
-    rows = "".join(
-        f"<tr><td>{html.escape(key)}</td><td>{_number(physics['before'][key])}</td><td>{_number(value)}</td></tr>"
-        for key, value in physics["after"].items()
+        losses["physics"] = report["physics"]["losses"]
+    return "".join(
+        chart({stage: np.array(values)}, title="loss", x_end=f"{len(values)} steps") for stage, values in losses.items()
     )
-    return f"<h2>Physics</h2><table><tr><th></th><th>before</th><th>after</th></tr>{rows}</table>"
 
 
-def _number(value: Any) -> str:
+def _seconds(motion: Motion) -> str:
+    return f"{(len(motion) - 1) / motion.fps:.3g} s"
+
+
+def _color(index: int) -> str:
+    return COLORS[index % len(COLORS)]
+
+
+def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3g}"
     if isinstance(value, list | tuple):
-        return ", ".join(_number(v) for v in value)
+        return ", ".join(_text(v) for v in value)
     return html.escape(str(value))
 
 
