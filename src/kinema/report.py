@@ -1,6 +1,7 @@
 """report.html: the film, the contact sheet and the plots that a person would rather look at than JSON."""
 
 import html
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -76,14 +77,14 @@ def chart(
     *,
     title: str,
     x_end: str,
-    bands: Bool[np.ndarray, "rows n"] | None = None,
+    bands: Iterable[Bool[np.ndarray, "n"]] = (),
 ) -> str:
     """Lines over a common x axis as SVG; `bands` are rows of on/off marks below them, in the lines' colours."""
-    rows = 0 if bands is None else len(bands)
+    bands = tuple(bands)
     finite = np.concatenate([v[np.isfinite(v)] for v in lines.values()] or [np.zeros(1)])
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
     high = high if high > low else low + 1.0
-    bottom, right = HEIGHT + BAND * rows + 6, WIDTH - RIGHT
+    bottom, right = HEIGHT + BAND * len(bands) + 6, WIDTH - RIGHT
 
     def x_of(share: float) -> float:
         return LEFT + (right - LEFT) * share
@@ -101,10 +102,10 @@ def chart(
         last = max(1, len(line) - 1)
         points = " ".join(f"{x_of(k / last):.1f},{y_of(v):.1f}" for k, v in enumerate(line.tolist()) if np.isfinite(v))
         parts.append(f'<polyline points="{points}" fill="none" stroke="{_color(index)}" stroke-width="1.5"/>')
-    for row in range(rows):
-        y, count = HEIGHT + 6 + BAND * row, bands.shape[1]
-        for start, end in runs(bands[row]):
-            x, wide = x_of(start / count), (right - LEFT) * (end - start) / count
+    for row, band in enumerate(bands):
+        y = HEIGHT + 6 + BAND * row
+        for start, end in runs(band):
+            x, wide = x_of(start / len(band)), (right - LEFT) * (end - start) / len(band)
             parts.append(f'<rect x="{x:.1f}" y="{y}" width="{wide:.1f}" height="8" fill="{_color(row)}"/>')
     parts.append(f'<text x="{LEFT}" y="{bottom + 12}">0</text>')
     parts.append(f'<text x="{right}" y="{bottom + 12}" text-anchor="end">{html.escape(x_end)}</text>')
