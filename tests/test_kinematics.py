@@ -34,6 +34,21 @@ def test_kinematics_equals_the_recursive_definition_and_its_gradient() -> None:
     assert torch.autograd.gradcheck(lambda r, a: forward_kinematics(rig, r, a), (root, angles))
 
 
+def test_a_slide_moves_the_head_in_the_parents_frame_and_all_that_hangs_on_it() -> None:
+    rig = chain(np.random.default_rng(1), 9)
+    root, angles = torch.randn(2, 3, dtype=torch.float64), torch.randn(2, 9, 3, dtype=torch.float64)
+    slide = torch.randn(2, 9, 3, dtype=torch.float64, requires_grad=True)
+    T, straight = forward_kinematics(rig, root, angles, slide), forward_kinematics(rig, root, angles)
+    torch.testing.assert_close(T[..., :3], straight[..., :3], atol=0, rtol=0)
+    torch.testing.assert_close(T[:, 0], straight[:, 0], atol=0, rtol=0)
+    for j, p in enumerate(rig.parents):
+        if p >= 0:
+            # p_j = p_p + R_p (h_j - h_p + slide_j)
+            offset = (rig.heads[j] - rig.heads[p] + slide[:, j])[..., None]
+            torch.testing.assert_close(T[:, j, :, 3], T[:, p, :, 3] + (T[:, p, :, :3] @ offset)[..., 0])
+    assert torch.autograd.gradcheck(lambda s: forward_kinematics(rig, root, angles, s), (slide,))
+
+
 def test_clip_and_motion_are_inverse_and_continuous_through_the_gimbal() -> None:
     rig = chain(np.random.default_rng(2), 4)
     t = torch.linspace(0, 1, 200, dtype=torch.float64)[:, None, None]

@@ -35,6 +35,50 @@ def test_saving_and_loading_returns_the_motion(tmp_path: Path, dtype: torch.dtyp
     assert back.fps == motion.fps
 
 
+def sliding(frames: int = 25) -> Motion:
+    slide = torch.linspace(0, 1, frames, dtype=torch.float64)[:, None, None] * torch.tensor([0.0, 0.2, 0.0])
+    return replace(waving(frames), slide=slide.double().expand(frames, 4, 3).clone())
+
+
+def test_slides_are_saved_only_where_there_are_any(tmp_path: Path) -> None:
+    save_motion(tmp_path / "wave.npz", waving(), rig())
+    with np.load(tmp_path / "wave.npz") as file:
+        assert "slide" not in file.files
+    assert load_motion(tmp_path / "wave.npz", rig()).slide is None
+    motion = sliding()
+    assert motion.slide is not None
+    save_motion(tmp_path / "slide.npz", motion, rig())
+    back = load_motion(tmp_path / "slide.npz", rig())
+    assert back.slide is not None
+    torch.testing.assert_close(back.slide, motion.slide, atol=0, rtol=0)
+    torch.testing.assert_close(back.pose(rig()), motion.pose(rig()))
+    parts = {
+        "root_position": np.zeros((5, 3)),
+        "angles": np.zeros((5, 4, 3)),
+        "fps": 24.0,
+        "names": np.array(rig().names),
+    }
+    np.savez(tmp_path / "odd.npz", slide=np.zeros((3, 4, 3)), **parts)
+    with pytest.raises(KinemaError, match=r"odd\.npz: slides of shape \(3, 4, 3\) do not fit"):
+        load_motion(tmp_path / "odd.npz", rig())
+    save_motion(tmp_path / "nan.npz", replace(motion, slide=motion.slide * torch.nan), rig())
+    with pytest.raises(KinemaError, match=r"nan\.npz: holds values that are not finite"):
+        load_motion(tmp_path / "nan.npz", rig())
+
+
+def test_slides_are_cut_resampled_and_turned_into_clips() -> None:
+    motion = sliding()
+    assert motion.slide is not None
+    part = motion[4:9]
+    assert part.slide is not None
+    torch.testing.assert_close(part.slide, motion.slide[4:9])
+    fine = motion.resample(72.0)
+    assert fine.slide is not None
+    torch.testing.assert_close(fine.slide[:, 2, 1], torch.linspace(0, 0.2, 73, dtype=torch.float64))
+    back = Motion.from_clip(rig(), motion.to_clip(rig()))
+    torch.testing.assert_close(back.pose(rig()), motion.pose(rig()), atol=1e-6, rtol=0)
+
+
 def test_a_motion_of_other_joints_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "wave.npz"
     save_motion(path, waving(), rig())

@@ -1,6 +1,7 @@
 """`kinema eval`: what a clip shows in numbers, and how well a sentence fits it in the eyes of the embedded prior."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ def film(stage: Stage, motion: Motion, *, yaw_deg: float, width: int, height: in
     """The motion along its mean velocity, as the distiller would show it; nobody tells phase and period."""
     base = _base_path(stage.rig, motion)
     away = (motion.root_position - base).mean(0) * torch.tensor([1.0, 0.0, 1.0])
-    placed = Motion(motion.root_position - away, motion.angles, motion.fps)
+    placed = replace(motion, root_position=motion.root_position - away)
     view = View(yaw_deg, elevation_deg, 1.0, FOVY_DEG)
     video = stage.film(placed.pose(stage.rig), stage.cameras(base, view, width=width, height=height))
     return video, Shot(stage.reference(base, view, width=width, height=height), yaw_deg, elevation_deg)

@@ -1,4 +1,4 @@
-"""Stage 5: a motion is a root path and joint angles in time."""
+"""Stage 5: a motion is a root path and joint angles in time, and for clips of some files slides of joints."""
 
 import importlib
 import zipfile
@@ -28,12 +28,16 @@ class Motion:
     angles: Float[Tensor, "frames joints 3"]
     """About the rig's axes [rad]; index 0 is the root's yaw, roll and pitch."""
     fps: float
+    slide: Float[Tensor, "frames joints 3"] | None = None
+    """How far joints have left their places in their parents, in the parent's frame [m]. None but for clips of files
+    that take bodies apart; physics and distillation know rotations only."""
 
     def __len__(self) -> int:
         return self.angles.shape[0]
 
     def __getitem__(self, frames: slice) -> "Motion":
-        return Motion(self.root_position[frames], self.angles[frames], self.fps)
+        slide = None if self.slide is None else self.slide[frames]
+        return Motion(self.root_position[frames], self.angles[frames], self.fps, slide)
 
     @staticmethod
     def rest(rig: Rig, *, frames: int, fps: float) -> "Motion":
@@ -43,20 +47,26 @@ class Motion:
     @staticmethod
     def from_clip(rig: Rig, clip: Clip) -> "Motion":
         """The clip's rotations as angles, continuous in time."""
+
+        def tensor(values: Float[np.ndarray, "frames *rest"]) -> Float[Tensor, "frames *rest"]:
+            return torch.from_numpy(np.ascontiguousarray(values)).to(rig.heads)
+
         rotations = quaternion_to_matrix(torch.from_numpy(np.ascontiguousarray(clip.wxyz_parent_joint)).double())
         angles = angles_from_rotations(rig.to(torch.float64), rotations).to(rig.heads)
-        return Motion(torch.from_numpy(np.ascontiguousarray(clip.root_position)).to(rig.heads), angles, clip.fps)
+        slide = None if clip.slide is None else tensor(clip.slide)
+        return Motion(tensor(clip.root_position), angles, clip.fps, slide)
 
     def to_clip(self, rig: Rig, *, name: str = "kinema") -> Clip:
         """Rotations from angles; neighbouring frames have quaternions of one hemisphere."""
         wxyz = matrix_to_quaternion(local_rotations(rig, self.angles.detach())).double().cpu().numpy()
         flip = np.cumprod(np.where((wxyz[1:] * wxyz[:-1]).sum(-1) < 0, -1.0, 1.0), axis=0)
         wxyz[1:] *= flip[..., None]
-        return Clip(name, self.fps, self.root_position.detach().double().cpu().numpy(), wxyz)
+        slide = None if self.slide is None else self.slide.detach().double().cpu().numpy()
+        return Clip(name, self.fps, self.root_position.detach().double().cpu().numpy(), wxyz, slide)
 
     def pose(self, rig: Rig) -> Float[Tensor, "frames joints 3 4"]:
         """T_world_joint of every frame."""
-        return forward_kinematics(rig, self.root_position, self.angles)
+        return forward_kinematics(rig, self.root_position, self.angles, self.slide)
 
     def resample(self, fps: float) -> "Motion":
         """Linear in the angles, which are continuous; the first frame stays, the length in seconds is kept."""
@@ -65,8 +75,12 @@ class Motion:
         low = at.floor().long().clamp(max=max(0, len(self) - 2))
         high = (low + 1).clamp(max=len(self) - 1)
         t = at - low
-        root = torch.lerp(self.root_position[low], self.root_position[high], t[:, None])
-        return Motion(root, torch.lerp(self.angles[low], self.angles[high], t[:, None, None]), fps)
+
+        def between(values: Float[Tensor, "frames *rest"]) -> Float[Tensor, "count *rest"]:
+            return torch.lerp(values[low], values[high], t.view(-1, *(1,) * (values.ndim - 1)))
+
+        slide = None if self.slide is None else between(self.slide)
+        return Motion(between(self.root_position), between(self.angles), fps, slide)
 
     def show(self, character: Character, *, height: int = 480) -> Any:
         """A page that plays the motion on the character: a notebook shows it, `.save("motion.html")` keeps it."""
@@ -83,6 +97,7 @@ def smoothness(motion: Motion) -> Float[Tensor, ""]:
 
 def save_motion(path: Path, motion: Motion, rig: Rig) -> None:
     """Write .npz: parameters, joint names and fps. The file appears whole or not at all."""
+    slide: dict[str, Any] = {} if motion.slide is None else {"slide": motion.slide.detach().cpu().numpy()}
     with replacing(path) as partial, partial.open("wb") as file:
         np.savez_compressed(
             file,
@@ -91,6 +106,7 @@ def save_motion(path: Path, motion: Motion, rig: Rig) -> None:
             fps=np.float64(motion.fps),
             names=np.array(rig.names),
             parents=np.array(rig.parents),
+            **slide,
         )
 
 
@@ -99,6 +115,7 @@ def load_motion(path: Path, rig: Rig) -> Motion:
     try:
         with np.load(path, allow_pickle=False) as file:
             data = {key: file[key] for key in ("root_position", "angles", "fps", "names")}
+            slide = file["slide"] if "slide" in file.files else None
     # zipfile says NotImplementedError and RuntimeError (its base) for methods and passwords that we never write.
     except (OSError, EOFError, ValueError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise KinemaError(f"{path}: not a Kinema motion ({error})") from None
@@ -107,12 +124,17 @@ def load_motion(path: Path, rig: Rig) -> Motion:
     frames = len(data["angles"]) if data["angles"].ndim else 0
     if data["angles"].shape != (frames, len(rig.names), 3) or data["root_position"].shape != (frames, 3):
         raise KinemaError(f"{path}: angles of shape {data['angles'].shape} do not fit {len(rig.names)} joints")
+    if slide is not None and slide.shape != data["angles"].shape:
+        raise KinemaError(f"{path}: slides of shape {slide.shape} do not fit angles of {data['angles'].shape}")
     if not float(data["fps"]) > 0:
         raise KinemaError(f"{path}: {float(data['fps'])} frames per second")
-    if not (np.isfinite(data["angles"]).all() and np.isfinite(data["root_position"]).all()):
+    if not all(
+        np.isfinite(values).all() for values in (data["angles"], data["root_position"], slide) if values is not None
+    ):
         raise KinemaError(f"{path}: holds values that are not finite")
     return Motion(
         torch.from_numpy(data["root_position"]).to(rig.heads),
         torch.from_numpy(data["angles"]).to(rig.heads),
         float(data["fps"]),
+        None if slide is None else torch.from_numpy(slide).to(rig.heads),
     )

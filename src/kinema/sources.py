@@ -68,6 +68,7 @@ def _bvh_clip(path: Path, character: Character) -> Clip:
         root_position=frame.scale * clip.root_position @ frame.rotation.T + frame.translation,
         # R q Rᵀ of a quaternion: its vector part is turned.
         wxyz_parent_joint=np.concatenate((w, vector @ frame.rotation.T), -1),
+        slide=None if clip.slide is None else frame.scale * clip.slide[:, order] @ frame.rotation.T,
     )
 
 

@@ -58,13 +58,21 @@ def test_channels_apply_in_file_order(tmp_path: Path) -> None:
     np.testing.assert_allclose(positions(skeleton, clip)[1, 1], [1.0, 2.0, 3.4], atol=1e-12)
 
 
-def test_position_channel_replaces_offset_and_sliding_is_told(tmp_path: Path) -> None:
+def test_position_channels_that_stand_still_are_the_bone_and_others_a_slide(tmp_path: Path) -> None:
     text = SMALL.replace("CHANNELS 2 Xrotation", "CHANNELS 3 Zposition Xrotation")
     text = text.replace("20 10 30 0 0 0 0 0", "20 10 30 0 0 0 7 0 0").replace(" 90 -90 0", " 90 @ -90 0")
     skeleton, _ = read_bvh(write(tmp_path, text.replace("@", "7")))
     np.testing.assert_allclose(skeleton.heads[1] - skeleton.heads[0], [0, 4, 7])
-    with pytest.warns(UserWarning, match="1 joints .upper arm. slide"):
-        read_bvh(write(tmp_path, text.replace("@", "9")))
+    assert read_bvh(write(tmp_path, text.replace("@", "7")))[1].slide is None
+    skeleton, clip = read_bvh(write(tmp_path, text.replace("@", "9")), scale=0.1)
+    np.testing.assert_allclose(skeleton.heads[1] - skeleton.heads[0], [0, 0.4, 0])
+    assert clip.slide is not None
+    np.testing.assert_allclose(clip.slide[:, 1], [[0, 0, 0.7], [0, 0, 0.9]])
+    # Beside an OFFSET of zero the mean is the bone.
+    skeleton, clip = read_bvh(write(tmp_path, text.replace("@", "9").replace("OFFSET 0 4 0", "OFFSET 0 0 0")))
+    np.testing.assert_allclose(skeleton.heads[1] - skeleton.heads[0], [0, 0, 8])
+    assert clip.slide is not None
+    np.testing.assert_allclose(clip.slide[:, 1], [[0, 0, -1], [0, 0, 1]])
 
 
 def test_round_trip_of_any_rotation(tmp_path: Path) -> None:

@@ -71,8 +71,28 @@ def test_closed_cycle_stays_as_it_is() -> None:
     assert len(closed.root_position) == 25
 
 
+def sliding(clip: Clip, by: np.ndarray) -> Clip:
+    slide = np.zeros((len(by), 2, 3))
+    slide[:, 1] = by[:, None] * [0.1, 0.2, 0.3]
+    return replace(clip, slide=slide)
+
+
+def slid(clip: Clip) -> np.ndarray:
+    assert clip.slide is not None
+    return clip.slide[:, 1] @ [0.1, 0.2, 0.3] / 0.14
+
+
+def test_slides_are_resampled_linearly_and_closed_with_the_loop() -> None:
+    ramp = np.linspace(0, 1, 25)
+    np.testing.assert_allclose(slid(resample(sliding(turning(150 * ramp), ramp), 60.0)), np.linspace(0, 1, 61))
+    np.testing.assert_allclose(slid(close_loop(sliding(turning(40 * ramp), ramp))), 0, atol=1e-12)
+    wave = np.sin(2 * np.pi * np.arange(24) / 24)
+    closed = close_loop(sliding(turning(30 * wave), 2 + wave))
+    np.testing.assert_allclose(slid(closed), 2 + np.sin(2 * np.pi * np.arange(25) / 24))
+
+
 def test_file_frame_is_the_inverse_similarity() -> None:
-    clip = turning(np.linspace(0, 90, 5))
+    clip = sliding(turning(np.linspace(0, 90, 5)), np.arange(5.0))
     turn = np.array([[0.0, 0, -1], [0, 1, 0], [1, 0, 0]])
     frame = Frame(turn, 0.01, np.array([1.0, 2, 3]))
     world = world_transforms(SKELETON, clip)[..., :3, 3]
@@ -81,8 +101,9 @@ def test_file_frame_is_the_inverse_similarity() -> None:
 
 
 def test_world_transforms_are_those_of_the_rig() -> None:
-    clip = turning(np.linspace(0, 90, 5))
+    clip = sliding(turning(np.linspace(0, 90, 5)), np.arange(5.0))
+    assert clip.slide is not None
     rotations = quaternion_to_matrix(torch.from_numpy(clip.wxyz_parent_joint))
     rig = Rig.from_skeleton(SKELETON, dtype=torch.float64)
-    expected = place_joints(rig, torch.from_numpy(clip.root_position), rotations)
+    expected = place_joints(rig, torch.from_numpy(clip.root_position), rotations, torch.from_numpy(clip.slide))
     np.testing.assert_allclose(world_transforms(SKELETON, clip)[..., :3, :], expected.numpy(), atol=1e-12)

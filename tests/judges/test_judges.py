@@ -67,12 +67,13 @@ def swaying(character: Character) -> Motion:
 @cache
 def real(shared_data: Path, name: str) -> tuple[Character, Clip]:
     character = load_gltf(shared_data / "assets" / f"{name}.glb")
-    clip = character.clips[-1]
+    clip = next((one for one in character.clips if one.slide is not None), character.clips[-1])
     return character, replace(
         clip,
         name="kinema",
         root_position=clip.root_position[:FRAMES],
         wxyz_parent_joint=clip.wxyz_parent_joint[:FRAMES],
+        slide=None if clip.slide is None else clip.slide[:FRAMES],
     )
 
 

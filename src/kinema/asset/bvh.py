@@ -1,13 +1,12 @@
 """BVH, the plain-text skeleton and motion of motion capture.
 
 At zero angles a BVH skeleton stands in its rest pose with all joint axes along the world's, which is our own
-convention: rotations are taken over as they are. A position channel replaces the joint's OFFSET. The format names
-no unit; `scale` gives it.
+convention: rotations are taken over as they are. A position channel replaces the joint's OFFSET: joints that slide
+have such channels, of the others only the root. The format names no unit; `scale` gives it.
 """
 
 import math
 import re
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,14 +31,13 @@ class _Joint:
     channels: list[str] = field(default_factory=list)
     """"Xposition" is written "Xp", "Zrotation" "Zr"; in the order of the file."""
     end_site: tuple[float, float, float] | None = None
-    moves: bool = False
 
 
 def read_bvh(path: Path, *, scale: float = 1.0) -> tuple[Skeleton, Clip]:
     """Skeleton at rest and its motion; lengths are multiplied by `scale` (0.01 for a file in centimetres).
 
-    Joints other than the root cannot change their distance to the parent here: where a file moves them by position
-    channels, the mean over time becomes the bone, and a warning says so.
+    Where position channels move joints other than the root, their OFFSET is the rest pose and the difference the
+    clip's slide; where such channels stand still, they are the bone.
     """
     path = Path(path)
     try:
@@ -48,8 +46,8 @@ def read_bvh(path: Path, *, scale: float = 1.0) -> tuple[Skeleton, Clip]:
         raise KinemaError(f"{path}: cannot be read ({error.strerror})") from None
     joints, motion_line = _read_hierarchy(path, lines)
     fps, values = _read_motion(path, lines, motion_line, sum(len(joint.channels) for joint in joints), len(joints))
-    skeleton, root_position = _place(path, joints, values, scale)
-    return skeleton, Clip(path.stem, fps, root_position, _rotations(joints, values))
+    skeleton, root_position, slide = _place(joints, values, scale)
+    return skeleton, Clip(path.stem, fps, root_position, _rotations(joints, values), slide)
 
 
 def _read_hierarchy(path: Path, lines: list[str]) -> tuple[list[_Joint], int]:
@@ -179,36 +177,34 @@ def _number(word: str) -> float:
 
 
 def _place(
-    path: Path, joints: list[_Joint], values: Float[np.ndarray, "frames channels"], scale: float
-) -> tuple[Skeleton, Float[np.ndarray, "frames 3"]]:
-    """The skeleton at rest and the path of the root."""
+    joints: list[_Joint], values: Float[np.ndarray, "frames channels"], scale: float
+) -> tuple[Skeleton, Float[np.ndarray, "frames 3"], Float[np.ndarray, "frames joints 3"] | None]:
+    """The skeleton at rest, the path of the root, and how other joints leave their places, if any does."""
     offsets = np.array([joint.offset for joint in joints])
     root_position = np.tile(offsets[0], (len(values), 1))
-    column, moved = 0, []
+    slide = np.zeros((len(values), len(joints), 3))
+    column = 0
     for index, joint in enumerate(joints):
         for channel in joint.channels:
+            axis = "XYZ".index(channel[0])
             if channel[1] == "p" and index == 0:
-                root_position[:, "XYZ".index(channel[0])] = values[:, column]
+                root_position[:, axis] = values[:, column]
             elif channel[1] == "p":
-                axis = "XYZ".index(channel[0])
-                offsets[index, axis] = values[:, column].mean()
-                if np.ptp(values[:, column]) > 1e-3 * max(1e-9, float(np.abs(offsets[index]).max())):
-                    joint.moves = True
+                slide[:, index, axis] = values[:, column] - offsets[index, axis]
             column += 1
-        if joint.moves:
-            moved.append(joint.name)
-    if moved:
-        named = ", ".join(moved[:3]) + (" ..." if len(moved) > 3 else "")
-        warnings.warn(
-            f"{path}: {len(moved)} joints ({named}) slide along their parents; their mean place is used", stacklevel=3
-        )
+        # Some programs write such channels for every joint, and OFFSETs of zero beside them.
+        mean = offsets[index] + slide[:, index].mean(0)
+        still = np.ptp(slide[:, index], axis=0).max() <= 1e-4 * max(1e-9, float(np.abs(mean).max()))
+        if still or not any(joint.offset):
+            slide[:, index] = 0 if still else slide[:, index] + offsets[index] - mean
+            offsets[index] = mean
     parents = tuple(joint.parent for joint in joints)
     heads = offsets.copy()
     for index, parent in enumerate(parents):
         if parent >= 0:
             heads[index] += heads[parent]
     skeleton = Skeleton(_unique(joints), parents, heads * scale, _tails(joints, heads) * scale)
-    return skeleton, root_position * scale
+    return skeleton, root_position * scale, slide * scale if slide.any() else None
 
 
 def _unique(joints: list[_Joint]) -> tuple[str, ...]:
@@ -272,6 +268,9 @@ def write_bvh(path: Path, skeleton: Skeleton, clip: Clip, *, scale: float = 1.0)
     """Write skeleton and motion, lengths times `scale`; angles are Z, X, Y in degrees, continuous in time."""
     path = Path(path)
     heads, tails = skeleton.heads * scale, skeleton.tails * scale
+    slide = np.zeros((len(clip.root_position), len(heads), 3)) if clip.slide is None else clip.slide * scale
+    moves = np.abs(slide).max((0, 2)) > 0
+    moves[0] = True
     children: list[list[int]] = [[] for _ in skeleton.names]
     for index, parent in enumerate(skeleton.parents):
         if parent >= 0:
@@ -293,7 +292,7 @@ def write_bvh(path: Path, skeleton: Skeleton, clip: Clip, *, scale: float = 1.0)
             "\t" * depth + "{",
             "\t" * (depth + 1) + "OFFSET {:.9g} {:.9g} {:.9g}".format(*offset),
             "\t" * (depth + 1)
-            + ("CHANNELS 3 " if parent >= 0 else "CHANNELS 6 Xposition Yposition Zposition ")
+            + ("CHANNELS 6 Xposition Yposition Zposition " if moves[index] else "CHANNELS 3 ")
             + "Zrotation Xrotation Yrotation",
         ]
         order.append(index)
@@ -304,7 +303,13 @@ def write_bvh(path: Path, skeleton: Skeleton, clip: Clip, *, scale: float = 1.0)
         stack.append((-1, depth))
         stack += [(child, depth + 1) for child in reversed(children[index])]
     angles = np.rad2deg(_continuous_zxy(clip.wxyz_parent_joint[:, order]))
-    rows = np.concatenate((clip.root_position * scale, angles.reshape(len(angles), -1)), axis=1)
+    columns = []
+    for place, index in enumerate(order):
+        if moves[index]:
+            bone = heads[index] - heads[skeleton.parents[index]] + slide[:, index]
+            columns.append(bone if index else clip.root_position * scale)
+        columns.append(angles[:, place])
+    rows = np.concatenate(columns, axis=1)
     text += ["MOTION", f"Frames: {len(rows)}", f"Frame Time: {1 / clip.fps:.9g}"]
     # Ten significant digits: 1e-7 degrees, far below what the programs that read it resolve.
     text += [" ".join(f"{value:.10g}" for value in row) for row in rows]

@@ -49,6 +49,8 @@ class CleanRig:
     carrier: tuple[int, ...]
     """For each joint of the RawRig the kept joint (new numbering) that carries its vertices."""
     changes: tuple[str, ...]
+    rehung: bool = False
+    """Some joint has another parent than in the file."""
 
 
 def clean_rig(raw: RawRig, motion: Float[np.ndarray, "frames joints 3 4"]) -> CleanRig:
@@ -86,7 +88,7 @@ def clean_rig(raw: RawRig, motion: Float[np.ndarray, "frames joints 3 4"]) -> Cl
         for child, parent in _join_roots(raw, parents, alive, roots, mass, stray):
             parents[child] = parent
             changes.append(f"re-parented {raw.names[child]}, a root of its own, to {raw.names[parent]}")
-    changes += _rehang(raw, parents, alive, stray)
+    moved = _rehang(raw, parents, alive, stray)
 
     order = _tree_order(alive, parents)
     place = {joint: i for i, joint in enumerate(order)}
@@ -99,7 +101,7 @@ def clean_rig(raw: RawRig, motion: Float[np.ndarray, "frames joints 3 4"]) -> Cl
                 k = order[0]
         carrier.append(place[k])
     new_parents = tuple(place[parents[j]] if parents[j] >= 0 else -1 for j in order)
-    return CleanRig(tuple(order), new_parents, tuple(carrier), tuple(changes))
+    return CleanRig(tuple(order), new_parents, tuple(carrier), (*changes, *moved), len(roots) > 1 or bool(moved))
 
 
 def sample_frames(frames: int) -> np.ndarray:

@@ -7,6 +7,8 @@ With x_v the vertices at rest, w_vj their weights and F_j the file's maps, we mi
 which bounds the error of the blended vertices (Jensen). It is quadratic in each global rotation R_j alone, so a sweep
 from the leaves to the root turns one joint after another to its best, for all frames of all clips at once. The
 vertices enter only through their moments, so the cost does not depend on the mesh.
+
+Where rotations cannot follow, joints may slide: each is then where the file has it (`own_places`, `slides`).
 """
 
 import numpy as np
@@ -17,6 +19,9 @@ EXACT = 2e-6
 
 COMES_OFF = 0.08
 """A joint that leaves its place in its parent by this share of the size has come off: a dropped sword, a lost head."""
+
+SEEN = 1e-5
+"""A joint that leaves its place in its parent by less than this share of the size does not slide."""
 
 PULL = 1e-3
 """What a vertex of a part that has come off counts against one of the rest."""
@@ -95,7 +100,10 @@ def fit_rotations(
     hold = np.array(
         [1e-4 * (np.trace(_about(moments[j], heads[j])) + 1e-6 * size**2 * total) for j in range(len(mass))]
     )
-    error = _error(root, rotation, targets, moments, heads, parents, target_square, total) / size
+    error = (
+        fit_error(tree_positions(root, rotation, heads, parents), rotation, targets, target_square, moments, heads)
+        / size
+    )
     active = np.flatnonzero(error > EXACT)
     for _ in range(sweeps):
         if not len(active):
@@ -103,7 +111,8 @@ def fit_rotations(
         turned, moved = _sweep(
             root[active], rotation[active], guess[active], hold, targets[active], moments, below, heads, parents
         )
-        after = _error(moved, turned, targets[active], moments, heads, parents, target_square[active], total) / size
+        placed = tree_positions(moved, turned, heads, parents)
+        after = fit_error(placed, turned, targets[active], target_square[active], moments, heads) / size
         better = after < error[active]
         kept = active[better]
         rotation[kept], root[kept] = turned[better], moved[better]
@@ -126,7 +135,7 @@ def _sweep(
 ) -> tuple[Float[np.ndarray, "frames joints 3 3"], Float[np.ndarray, "frames 3"]]:
     """Every joint's best rotation given all others, leaves first, then the root's best place."""
     rotation = rotation.copy()
-    position = _positions(root, rotation, heads, parents)
+    position = tree_positions(root, rotation, heads, parents)
     children = [[c for c, p in enumerate(parents) if p == j] for j in range(len(parents))]
     residual: list[Float[np.ndarray, "frames 3"]] = [np.zeros(0)] * len(parents)
     for j in reversed(range(len(parents))):
@@ -191,12 +200,13 @@ def _about(moment: Float[np.ndarray, "4 4"], head: Float[np.ndarray, "3"]) -> Fl
     return moment[:3, :3] - cross - cross.T + moment[3, 3] * np.outer(head, head)
 
 
-def _positions(
+def tree_positions(
     root: Float[np.ndarray, "frames 3"],
     rotation: Float[np.ndarray, "frames joints 3 3"],
     heads: Float[np.ndarray, "joints 3"],
     parents: tuple[int, ...],
 ) -> Float[np.ndarray, "frames joints 3"]:
+    """Where the heads are if no joint slides."""
     position = np.empty((len(root), len(parents), 3))
     position[:, 0] = root
     for j, p in enumerate(parents):
@@ -205,18 +215,46 @@ def _positions(
     return position
 
 
-def _error(
-    root: Float[np.ndarray, "frames 3"],
+def fit_error(
+    position: Float[np.ndarray, "frames joints 3"],
     rotation: Float[np.ndarray, "frames joints 3 3"],
     targets: Float[np.ndarray, "frames joints 3 4"],
+    target_square: Float[np.ndarray, "frames"],
     moments: Float[np.ndarray, "joints 4 4"],
     heads: Float[np.ndarray, "joints 3"],
-    parents: tuple[int, ...],
-    target_square: Float[np.ndarray, "frames"],
-    total: float,
 ) -> Float[np.ndarray, "frames"]:
-    """Root mean square over the weighted vertices."""
-    position = _positions(root, rotation, heads, parents)
+    """Root mean square over the weighted vertices of joints that are placed and turned like this."""
     maps = np.concatenate((rotation, (position - (rotation @ heads[..., None])[..., 0])[..., None]), -1)
     square = ((maps @ moments - 2 * targets) * maps).sum((1, 2, 3)) + target_square
-    return np.sqrt(np.maximum(square, 0) / total)
+    return np.sqrt(np.maximum(square, 0) / max(float(moments[:, 3, 3].sum()), 1e-30))
+
+
+def own_places(
+    motion: Float[np.ndarray, "frames joints 3 4"], heads: Float[np.ndarray, "joints 3"]
+) -> tuple[Float[np.ndarray, "frames joints 3"], Float[np.ndarray, "frames joints 3 3"]]:
+    """Heads and rotations as the file has them."""
+    return (motion[..., :3] @ heads[..., None])[..., 0] + motion[..., 3], nearest_rotation(motion[..., :3])
+
+
+def slides(
+    position: Float[np.ndarray, "frames joints 3"],
+    rotation: Float[np.ndarray, "frames joints 3 3"],
+    heads: Float[np.ndarray, "joints 3"],
+    parents: tuple[int, ...],
+    *,
+    size: float,
+) -> Float[np.ndarray, "frames joints 3"]:
+    """How far each head is from its place in its parent, in the parent's frame: p_j = p_p + R_p (h_j - h_p + slide_j).
+
+    Joints that stay in place but for rounding get exactly zero, which their children make good.
+    """
+    result, placed = np.zeros_like(position), position.copy()
+    for j, p in enumerate(parents):
+        if p < 0:
+            continue
+        offset = heads[j] - heads[p]
+        away = np.einsum("tba,tb->ta", rotation[:, p], position[:, j] - placed[:, p]) - offset
+        if np.linalg.norm(away, axis=-1).max(initial=0) > SEEN * size:
+            result[:, j] = away
+        placed[:, j] = placed[:, p] + np.einsum("tab,tb->ta", rotation[:, p], offset + result[:, j])
+    return result

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton
+from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.asset.cleanup import CleanRig, RawRig, clean_rig, sample_frames
-from kinema.asset.cleanup_fit import PULL, coming_off, fit_rotations, gather_targets, nearest_rotation
+from kinema.asset.cleanup_fit import nearest_rotation
 from kinema.asset.gltf import Document, GltfBinding, node_parents, read_document
 from kinema.asset.gltf_animation import (
     Track,
@@ -18,6 +18,7 @@ from kinema.asset.gltf_animation import (
     read_tracks,
     skin_parts,
 )
+from kinema.asset.gltf_clips import make_clips
 from kinema.asset.gltf_geometry import Part, read_parts
 from kinema.asset.gltf_material import base_color_linear, base_image, decode_image, srgb_from_linear
 from kinema.asset.gltf_rest import rest_pose
@@ -28,8 +29,6 @@ LARGEST_WEIGHTS = 60_000_000
 """Vertices times joints; 480 MB."""
 LARGEST_CLIPS = 3_000_000
 """Frames of all clips times nodes; 384 MB while one is read."""
-AT_ONCE = 4096
-"""Frames that are fitted together, to bound the memory; each frame is a problem of its own."""
 
 
 def load_gltf(
@@ -108,7 +107,7 @@ def _character(document: Document, rigged: bool, given: dict[str, Any]) -> Chara
 
     used = [i for i, (motion, _, _) in enumerate(motions) if len(motion)]
     names = _unique(tuple(document.json["animations"][i].get("name", f"animation{i}") for i in used))
-    clips, lines = _clips(names, [motions[i][2] for i in used], samples, raw, clean, frame)
+    clips, lines = make_clips(names, [motions[i][2] for i in used], samples, raw, clean, frame)
     changes += lines
     nodes = tuple(joints[j] for j in clean.joints)
     carried = tuple((joints[k], j) for k, j in enumerate(clean.carrier) if k not in clean.joints)
@@ -286,62 +285,6 @@ def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
         seen[name] = seen.get(name, 0) + 1
         result.append(name if seen[name] == 1 else f"{name}.{seen[name]}")
     return tuple(result)
-
-
-def _clips(
-    names: tuple[str, ...],
-    rates: list[float],
-    motions: list[Float[np.ndarray, "_ raw 3 4"]],
-    raw: RawRig,
-    clean: CleanRig,
-    frame: Frame,
-) -> tuple[tuple[Clip, ...], list[str]]:
-    """All clips as rotations of the clean tree (fitted at once), and lines where that is not exact."""
-    from scipy.spatial.transform import Rotation
-
-    if not motions:
-        return (), []
-    kept = list(clean.joints)
-    heads = raw.heads[kept]
-    lost = [tuple(coming_off(motion[:, kept], heads, clean.parents, size=raw.size)) for motion in motions]
-    frames = np.cumsum([0, *(len(motion) for motion in motions)])
-    root, rotation = np.empty((frames[-1], 3)), np.empty((frames[-1], len(kept), 3, 3))
-    error = np.empty(frames[-1])
-    for missing in dict.fromkeys(lost):
-        same = [i for i in range(len(motions)) if lost[i] == missing]
-        pull = np.array([PULL if j in missing else 1.0 for j in clean.carrier])
-        every = np.concatenate([motions[i] for i in same])
-        places = np.concatenate([np.arange(frames[i], frames[i + 1]) for i in same])
-        for start in range(0, len(every), AT_ONCE):
-            motion, rows = every[start : start + AT_ONCE], places[start : start + AT_ONCE]
-            targets, moments, square = gather_targets(motion, raw.moments * pull[:, None, None], clean.carrier)
-            root[rows], rotation[rows], error[rows] = fit_rotations(
-                motion[:, kept], targets, square, moments, heads, clean.parents, size=raw.size
-            )
-    world = frame.rotation @ rotation @ frame.rotation.T
-    local = np.swapaxes(world[:, [max(p, 0) for p in clean.parents]], -1, -2) @ world
-    local[:, 0] = world[:, 0]
-    xyzw = Rotation.from_matrix(local.reshape(-1, 3, 3)).as_quat().reshape(*local.shape[:2], 4)
-    wxyz, position = xyzw[..., [3, 0, 1, 2]], apply_frame(frame, root)
-    clips, misfits = [], []
-    for i, (name, fps) in enumerate(zip(names, rates)):
-        rows = slice(frames[i], frames[i + 1])
-        turns = wxyz[rows].copy()
-        turns[1:] *= np.cumprod(np.where((turns[1:] * turns[:-1]).sum(-1) < 0, -1.0, 1.0), axis=0)[..., None]
-        clips.append(Clip(name, fps, position[rows], turns))
-        misfits.append((float(np.sqrt((error[rows] ** 2).mean())), name))
-    off = [misfit for misfit in misfits if misfit[0] > 1e-4]
-    lines = []
-    for j in sorted({j for missing in lost for j in missing}):
-        which = [name for name, missing in zip(names, lost) if j in missing]
-        some = ", ".join(which[:3]) + (" ..." if len(which) > 3 else "")
-        lines.append(f"{some} take {raw.names[kept[j]]} off {raw.names[kept[clean.parents[j]]]}: it stays on")
-    if off:
-        lines.append(
-            f"{len(off)} of {len(clips)} clips move joints apart: replaced by the nearest rotations "
-            f"(root mean square error up to {100 * max(off)[0]:.2g} % of the size, in {max(off)[1]})"
-        )
-    return tuple(clips), lines
 
 
 def _mesh(document: Document, parts: list[Part], vertices: Float[np.ndarray, "vertices 3"]) -> Mesh:

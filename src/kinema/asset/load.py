@@ -210,7 +210,10 @@ def _joint_positions(skeleton: Skeleton, clip: Clip) -> Float[np.ndarray, "frame
     position[:, 0] = clip.root_position
     for j, p in enumerate(skeleton.parents):
         if p >= 0:
-            position[:, j] = position[:, p] + local[:, p] @ (skeleton.heads[j] - skeleton.heads[p])
+            offset = skeleton.heads[j] - skeleton.heads[p] + (0 if clip.slide is None else clip.slide[:, j])
+            position[:, j] = (
+                position[:, p] + (local[:, p] @ np.broadcast_to(offset, position[:, j].shape)[..., None])[..., 0]
+            )
             local[:, j] = local[:, p] @ local[:, j]
     return position
 

@@ -270,7 +270,8 @@ def place_clip(clip: Clip, frame: Frame) -> Clip:
     """A clip in the file's coordinates, in our world."""
     # q' = f q f*: the vector part of a rotation turns with the axes.
     wxyz = np.concatenate((clip.wxyz_parent_joint[..., :1], clip.wxyz_parent_joint[..., 1:] @ frame.rotation.T), -1)
-    return Clip(clip.name, clip.fps, apply_frame(frame, clip.root_position), wxyz)
+    slide = None if clip.slide is None else frame.scale * clip.slide @ frame.rotation.T
+    return Clip(clip.name, clip.fps, apply_frame(frame, clip.root_position), wxyz, slide)
 
 
 def place(character: Character, frame: Frame) -> Character:

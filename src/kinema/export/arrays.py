@@ -6,6 +6,7 @@ coordinates of the character's file and is also what `--skeleton` reads.
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +18,13 @@ from kinema.rig.kinematics import Rig
 
 
 def write_npz(path: Path, character: Character, clip: Clip) -> None:
-    """Parameters (root_position, angles), rotations, T_world_joint and the skeleton at rest."""
+    """Parameters (root_position, angles, slides if any), rotations, T_world_joint and the skeleton at rest."""
     import torch
 
     skeleton = character.skeleton
     assert skeleton is not None
     motion = Motion.from_clip(Rig.from_skeleton(skeleton, dtype=torch.float64), clip)
+    slide: dict[str, Any] = {} if clip.slide is None else {"slide": clip.slide}
     with replacing(path) as partial, partial.open("wb") as file:
         np.savez_compressed(
             file,
@@ -35,11 +37,12 @@ def write_npz(path: Path, character: Character, clip: Clip) -> None:
             tails=skeleton.tails,
             wxyz_parent_joint=clip.wxyz_parent_joint,
             T_world_joint=world_transforms(skeleton, clip)[..., :3, :],
+            **slide,
         )
 
 
 def write_json(path: Path, character: Character, clip: Clip | None) -> None:
-    """Joints (name, parent, head, tail) and, if there is a clip, root positions and local rotations."""
+    """Joints (name, parent, head, tail) and, if there is a clip, root positions, local rotations and any slides."""
     assert character.skeleton is not None
     still = Clip("", 1.0, np.zeros((0, 3)), np.zeros((0, len(character.skeleton.names), 4)))
     skeleton, moved = in_file_frame(character.frame, character.skeleton, clip or still)
@@ -60,6 +63,7 @@ def write_json(path: Path, character: Character, clip: Clip | None) -> None:
             "fps": clip.fps,
             "root_position": _short(moved.root_position),
             "wxyz_parent_joint": _short(moved.wxyz_parent_joint),
+            **({} if moved.slide is None else {"slide": _short(moved.slide)}),
         }
     with replacing(path) as partial:
         partial.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

@@ -19,14 +19,17 @@ def as_clip(character: Character, motion: "Motion | Clip") -> Clip:
 
         from kinema.rig.kinematics import Rig
 
-        exact = Motion(motion.root_position.double(), motion.angles.double(), motion.fps)
+        slide = None if motion.slide is None else motion.slide.double()
+        exact = Motion(motion.root_position.double(), motion.angles.double(), motion.fps, slide)
         motion = exact.to_clip(Rig.from_skeleton(character.skeleton, dtype=torch.float64))
     joints, expected = motion.wxyz_parent_joint.shape[1], len(character.skeleton.names)
     if joints != expected:
         raise KinemaError(f"{character.name}: the motion is for {joints} joints, the skeleton has {expected}")
     if len(motion.root_position) == 0:
         raise KinemaError(f"{character.name}: the motion has no frames")
-    if not (np.isfinite(motion.root_position).all() and np.isfinite(motion.wxyz_parent_joint).all()):
+    if not all(
+        np.isfinite(x).all() for x in (motion.root_position, motion.wxyz_parent_joint, motion.slide) if x is not None
+    ):
         raise KinemaError(f"{character.name}: the motion holds values that are not finite")
     return motion
 
@@ -41,7 +44,7 @@ def arrange(clip: Clip, *, fps: float | None = None, in_place: bool = False, loo
 
 
 def resample(clip: Clip, fps: float) -> Clip:
-    """Another rate over the same seconds: linear for the root's path, slerp for rotations."""
+    """Another rate over the same seconds: linear for the root's path and slides, slerp for rotations."""
     if not 0 < fps < 1e4:
         raise KinemaError(f"fps {fps:g} is not a frame rate")
     last = len(clip.root_position) - 1
@@ -52,7 +55,10 @@ def resample(clip: Clip, fps: float) -> Clip:
     low = np.minimum(at.astype(np.int64), last - 1)
     t = (at - low)[:, None]
     root = (1 - t) * clip.root_position[low] + t * clip.root_position[low + 1]
-    return Clip(clip.name, float(fps), root, slerp(clip.wxyz_parent_joint, low, low + 1, t))
+    slide = None
+    if clip.slide is not None:
+        slide = (1 - t[..., None]) * clip.slide[low] + t[..., None] * clip.slide[low + 1]
+    return Clip(clip.name, float(fps), root, slerp(clip.wxyz_parent_joint, low, low + 1, t), slide)
 
 
 def slerp(
@@ -107,15 +113,20 @@ def close_loop(clip: Clip) -> Clip:
             clip,
             root_position=np.concatenate((clip.root_position, end[None])),
             wxyz_parent_joint=np.concatenate((wxyz, closing[None])),
+            slide=None if clip.slide is None else np.concatenate((clip.slide, clip.slide[:1])),
         )
     t = np.linspace(0, 1, count)
+    slide = clip.slide
+    if slide is not None:
+        slide = slide + t[:, None, None] * (slide[0] - slide[-1])
     root = clip.root_position.copy()
     root[:, 1] += t * (root[0, 1] - root[-1, 1])
     # q(t) = slerp(1, q_first q_last^-1, t) q(t) ends in q_first.
     first, last = wxyz[:1], wxyz[-1:] * [1.0, -1.0, -1.0, -1.0]
     whole = np.concatenate((np.broadcast_to([1.0, 0.0, 0.0, 0.0], first.shape), _multiply(first, last)))
     zeros, ones = np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64)
-    return replace(clip, root_position=root, wxyz_parent_joint=_multiply(slerp(whole, zeros, ones, t[:, None]), wxyz))
+    turned = _multiply(slerp(whole, zeros, ones, t[:, None]), wxyz)
+    return replace(clip, root_position=root, wxyz_parent_joint=turned, slide=slide)
 
 
 def _angle(p: Float[np.ndarray, "*b 4"], q: Float[np.ndarray, "*b 4"]) -> Float[np.ndarray, "*b"]:
@@ -145,6 +156,7 @@ def in_file_frame(frame: Frame, skeleton: Skeleton, clip: Clip) -> tuple[Skeleto
             root_position=back(clip.root_position),
             # R q Rᵀ of a quaternion: its vector part is turned.
             wxyz_parent_joint=np.concatenate((w, vector @ frame.rotation), -1),
+            slide=None if clip.slide is None else clip.slide @ frame.rotation / frame.scale,
         ),
     )
 
@@ -160,9 +172,12 @@ def world_transforms(skeleton: Skeleton, clip: Clip) -> Float[np.ndarray, "frame
             result[:, joint, :3, :3] = rotation[:, joint]
             result[:, joint, :3, 3] = clip.root_position
         else:
-            offset = skeleton.heads[joint] - skeleton.heads[parent]
-            result[:, joint, :3, :3] = result[:, parent, :3, :3] @ rotation[:, joint]
-            result[:, joint, :3, 3] = result[:, parent, :3, :3] @ offset + result[:, parent, :3, 3]
+            offset = np.tile(skeleton.heads[joint] - skeleton.heads[parent], (frames, 1))
+            if clip.slide is not None:
+                offset += clip.slide[:, joint]
+            above = result[:, parent, :3, :3]
+            result[:, joint, :3, :3] = above @ rotation[:, joint]
+            result[:, joint, :3, 3] = (above @ offset[..., None])[..., 0] + result[:, parent, :3, 3]
     return result
 
 

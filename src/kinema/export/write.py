@@ -1,6 +1,7 @@
 """One door out: the suffix chooses the format."""
 
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -156,6 +157,10 @@ def _write_mjcf(job: _Job) -> None:
     assert skeleton is not None
     rig, cuboids = Rig.from_skeleton(skeleton, dtype=torch.float64), bone_cuboids(job.character)
     motion = Motion.from_clip(rig, clip) if job.clips else None
+    if motion is not None and motion.slide is not None:
+        warnings.warn(
+            f"{job.path}: simulated joints only turn: how {clip.name!r} slides them is left out", stacklevel=3
+        )
     write_mjcf(job.path, rig, make_model(rig, cuboids), cuboids, motion=motion)
 
 

@@ -59,7 +59,8 @@ def one_cycle(motion: Motion, period: int) -> Motion:
     w = torch.linspace(0, 1, period + 1).to(part.angles)
     angles = part.angles - w[:, None, None] * (part.angles[-1] - part.angles[0])
     gap = (part.root_position[-1] - part.root_position[0]) * torch.tensor([0.0, 1.0, 0.0]).to(part.angles)
-    return Motion(part.root_position - w[:, None] * gap, angles, motion.fps)
+    slide = None if part.slide is None else part.slide - w[:, None, None] * (part.slide[-1] - part.slide[0])
+    return Motion(part.root_position - w[:, None] * gap, angles, motion.fps, slide)
 
 
 def retarget(
@@ -72,7 +73,7 @@ def retarget(
     tempo: float = 1.0,
     mirror: bool = False,
 ) -> Motion:
-    """The recording on another body.
+    """The recording on another body; joints that slide on the source only turn here.
 
     Args:
         start: where in the recording frame 0 is [s]; a clip that loops may be entered anywhere.
@@ -81,8 +82,7 @@ def retarget(
     """
     source = recording.body
     times = start + tempo * np.arange(frames) / fps
-    played = Motion(*_sample(recording, times), fps)
-    pose = played.pose(source.rig).double().numpy()
+    pose = _sample(recording, times).pose(source.rig).double().numpy()
     rotation, position = pose[..., :3], pose[..., 3]
     # Begin at rest's place, facing +Z.
     ahead = rotation[:, 0, :, 2].mean(0)
@@ -108,8 +108,8 @@ def retarget(
     return stand(target, plan, rotations, root, fps=fps)
 
 
-def _sample(recording: Recording, times: Float[np.ndarray, "frames"]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Root and angles at any times; a loop goes on, with the way of each round added."""
+def _sample(recording: Recording, times: Float[np.ndarray, "frames"]) -> Motion:
+    """What the recording does at any times; a loop goes on, with the way of each round added."""
     motion = recording.motion
     last = len(motion) - 1
     at = times * motion.fps
@@ -120,7 +120,9 @@ def _sample(recording: Recording, times: Float[np.ndarray, "frames"]) -> tuple[t
     root = torch.lerp(motion.root_position[low], motion.root_position[low + 1], w[:, None])
     angles = torch.lerp(motion.angles[low], motion.angles[low + 1], w[:, None, None])
     way = (motion.root_position[-1] - motion.root_position[0]) * torch.tensor([1.0, 0.0, 1.0]).to(motion.angles)
-    return root + torch.from_numpy(rounds).to(motion.angles)[:, None] * way, angles
+    root = root + torch.from_numpy(rounds).to(motion.angles)[:, None] * way
+    slide = None if motion.slide is None else torch.lerp(motion.slide[low], motion.slide[low + 1], w[:, None, None])
+    return Motion(root, angles, motion.fps, slide)
 
 
 def _step_alike(

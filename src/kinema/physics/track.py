@@ -1,6 +1,7 @@
 """Search the controls whose simulation stays closest to a motion (AKD section 4.5)."""
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -107,6 +108,10 @@ def track(
     """
     options = options or Tracking()
     _check(motion, options)
+    if motion.slide is not None:
+        warnings.warn(
+            "physics: joints only turn: how the motion slides them out of their places is left out", stacklevel=2
+        )
     begun = monotonic()
     dtype = motion.angles.dtype
     rig = rig.to(torch.float64)

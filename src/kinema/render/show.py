@@ -20,7 +20,7 @@ from kinema.render.harmonics import sh_colors
 from kinema.render.scene import Scene, render_rgba, render_video
 from kinema.render.shadow import Shadow, bounding_boxes
 from kinema.render.video import check_video_output, write_video
-from kinema.rig.kinematics import Rig, forward_kinematics
+from kinema.rig.kinematics import Rig
 from kinema.skin import Skin
 from kinema.splat.pose import PosedSplats, pose_splats, rest_splats
 from kinema.splat.splats import Splats
@@ -108,7 +108,7 @@ def _posed(character: Character, cloud: Splats, skin: Skin | None, motion: Motio
     if character.skeleton is None or skin is None:
         raise KinemaError(f"{character.name}: has no rig to play a motion on")
     rig = Rig.from_skeleton(character.skeleton)
-    return pose_splats(cloud, skin, rig, forward_kinematics(rig, motion.root_position, motion.angles))
+    return pose_splats(cloud, skin, rig, motion.pose(rig))
 
 
 def _lifted(cloud: Splats) -> Splats:

@@ -74,14 +74,23 @@ def local_rotations(rig: Rig, angles: Float[Tensor, "*b joints 3"]) -> Float[Ten
 
 
 def forward_kinematics(
-    rig: Rig, root_position: Float[Tensor, "*b 3"], angles: Float[Tensor, "*b joints 3"]
+    rig: Rig,
+    root_position: Float[Tensor, "*b 3"],
+    angles: Float[Tensor, "*b joints 3"],
+    slide: Float[Tensor, "*b joints 3"] | None = None,
 ) -> Float[Tensor, "*b joints 3 4"]:
-    """T_world_joint: joint frames have their origin at the head and, at rest, the world's axes."""
-    return place_joints(rig, root_position, local_rotations(rig, angles))
+    """T_world_joint: joint frames have their origin at the head and, at rest, the world's axes.
+
+    `slide` moves heads out of their places in the parent, in the parent's frame [m]; joint 0 has `root_position`.
+    """
+    return place_joints(rig, root_position, local_rotations(rig, angles), slide)
 
 
 def place_joints(
-    rig: Rig, root_position: Float[Tensor, "*b 3"], R_parent_joint: Float[Tensor, "*b joints 3 3"]
+    rig: Rig,
+    root_position: Float[Tensor, "*b 3"],
+    R_parent_joint: Float[Tensor, "*b joints 3 3"],
+    slide: Float[Tensor, "*b joints 3"] | None = None,
 ) -> Float[Tensor, "*b joints 3 4"]:
     """T_world_joint from local rotations, one batched product per level of the tree."""
     offsets = rig.offsets
@@ -95,7 +104,8 @@ def place_joints(
         slot = torch.tensor([level.index(rig.parents[j]) for j in children], device=offsets.device)
         index = torch.tensor(children, device=offsets.device)
         parent = rotation.index_select(-3, slot)
-        position = position.index_select(-2, slot) + (parent @ offsets[index][..., None]).squeeze(-1)
+        offset = offsets[index] if slide is None else offsets[index] + slide.index_select(-2, index)
+        position = position.index_select(-2, slot) + (parent @ offset[..., None]).squeeze(-1)
         rotation = parent @ R_parent_joint.index_select(-3, index)
         rotations.append(rotation)
         positions.append(position)

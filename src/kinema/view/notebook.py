@@ -9,7 +9,7 @@ from kinema.asset.character import Character
 from kinema.errors import KinemaError
 from kinema.files import replacing
 from kinema.motion import Motion
-from kinema.rig.kinematics import Rig, forward_kinematics
+from kinema.rig.kinematics import Rig
 from kinema.view.actor import Actor
 from kinema.view.page import Framing, Page, travel_path
 from kinema.view.server import Address
@@ -62,7 +62,7 @@ def play(motion: Motion, character: Character, *, height: int = 480) -> Playback
         page.set_stage(Framing.around(pose_points(actor, motion, path)))
         recorder = page.server.get_scene_serializer()
         for frame in range(len(motion)):
-            actor.pose(forward_kinematics(rig, motion.root_position[frame], motion.angles[frame]).detach())
+            actor.pose(motion[frame : frame + 1].pose(rig)[0].detach())
             actor.node.position = -path[frame]
             page.travel(path[frame])
             recorder.insert_sleep(1 / motion.fps)

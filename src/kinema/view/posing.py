@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class Posing:
 
     def posed(self, motion: Motion) -> Motion:
         """The whole clip with what was added."""
-        return Motion(motion.root_position, motion.angles + self.added, motion.fps)
+        return replace(motion, angles=motion.angles + self.added)
 
     def place_gizmo(self, T_world_joint: Float[Tensor, "joints 3 4"]) -> None:
         """Put it on the chosen joint, unless a hand is on it."""

@@ -219,7 +219,8 @@ class Viewer:
             self.actor.pose(None)
             return
         angles = self.posing.pose(motion, frame) if self.posing is not None else motion.angles[frame]
-        T_world_joint = forward_kinematics(self.rig, motion.root_position[frame], angles).detach()
+        slide = None if motion.slide is None else motion.slide[frame]
+        T_world_joint = forward_kinematics(self.rig, motion.root_position[frame], angles, slide).detach()
         self.actor.pose(T_world_joint)
         held = self.path[min(frame, len(self.path) - 1)] if self.follow.value else np.zeros(3)
         beside = self._framing_beside if self.second is not None else np.zeros(3)
@@ -230,7 +231,7 @@ class Viewer:
         before = self.exhibit.before
         if self.second is not None and before is not None:
             at = min(frame, len(before) - 1)
-            self.second.pose(forward_kinematics(self.rig, before.root_position[at], before.angles[at]).detach())
+            self.second.pose(before[at : at + 1].pose(self.rig)[0].detach())
             self.second.node.position = -held
         if self.contacts is not None and time.monotonic() - self.plotted > CURSOR_SECONDS:
             self.plotted = time.monotonic()
@@ -262,7 +263,7 @@ def pose_points(actor: Actor, motion: Motion, path: Float[np.ndarray, "frames 3"
 
 
 def _pose(rig: Rig, motion: Motion, frame: int) -> Float[Tensor, "joints 3 4"]:
-    return forward_kinematics(rig, motion.root_position[frame], motion.angles[frame]).detach()
+    return motion[frame : frame + 1].pose(rig)[0].detach()
 
 
 def _limbs(character: Character) -> Limbs | None:
