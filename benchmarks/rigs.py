@@ -4,10 +4,7 @@ The third-party files lie beside the checkout (see tests/conftest.py) or where K
 mean distance of all vertices, over all frames of a clip, from where exact glTF skinning has them, as a share of the
 body's diagonal.
 
-`python benchmarks/run.py rigs` prints the same as metrics, and for the rigs whose parts come apart how near any
-rotations could come: `slide` is the root mean square by which the joints that leave their sockets do so,
-`slide_best_pivot` what is left of it about the joint centres that suit all clips best, and `pull_X.CLIP` the errors of
-clips that lose a part if its vertices count X in the fit.
+`python benchmarks/run.py rigs` prints the same as metrics, with the count of clips that slide joints.
 """
 
 import os
@@ -15,12 +12,10 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import torch
 
-from kinema.asset import gltf_character
 from kinema.asset.character import Character
 from kinema.asset.gltf_animation import original_vertices
 from kinema.asset.gltf_geometry import read_parts
@@ -32,10 +27,6 @@ from kinema.skin import Skin, blend, skin_points
 
 FRAMES = 24
 """At most this many, evenly spread, of every clip."""
-APART = ("kaykit_knight", "robot_expressive")
-"""Rigs with parts that come off."""
-SLIDES = 5e-3
-"""Joints that leave their sockets by less than this share of the size are not listed."""
 
 
 def assets() -> Path:
@@ -43,7 +34,7 @@ def assets() -> Path:
     return Path(shared) / "assets"
 
 
-def clip_errors(character: Character, *, only: list[str] | None = None) -> dict[str, float]:
+def clip_errors(character: Character) -> dict[str, float]:
     binding = character.source
     parts, _ = read_parts(binding.document)
     assert character.skeleton is not None
@@ -54,8 +45,6 @@ def clip_errors(character: Character, *, only: list[str] | None = None) -> dict[
     frame = character.frame
     errors = {}
     for clip, start, animation in zip(character.clips, binding.clip_start_s, binding.clip_animation):
-        if only is not None and clip.name not in only:
-            continue
         chosen = np.unique(np.linspace(0, len(clip.root_position) - 1, FRAMES).astype(int))
         expected = original_vertices(binding.document, parts, animation, start + chosen / clip.fps)
         expected = frame.scale * expected @ frame.rotation.T + frame.translation
@@ -77,36 +66,9 @@ def run() -> Iterable[tuple[str, float]]:
         if errors:
             yield f"{path.stem}.median_clip", float(np.median(list(errors.values())))
             yield f"{path.stem}.worst_clip", max(errors.values())
+            yield f"{path.stem}.clips_that_slide", sum(clip.slide is not None for clip in character.clips)
             yield f"{path.stem}.clips_above_1e-4", sum(error > 1e-4 for error in errors.values())
             yield f"{path.stem}.clips_above_1e-2", sum(error > 1e-2 for error in errors.values())
-    for name in APART:
-        if (assets() / f"{name}.glb").is_file():
-            yield from limits(name)
-
-
-def limits(name: str) -> Iterable[tuple[str, float]]:
-    """How near rotations come to a rig that comes apart, whatever joint centres and weights one takes."""
-    with patch.object(gltf_character, "_clips", wraps=gltf_character._clips) as called:
-        character = load(assets() / f"{name}.glb")
-    _, _, motions, raw, clean, _ = called.call_args.args
-    motion = np.concatenate(motions)
-    for j, p in zip(clean.joints, clean.parents):
-        if p < 0:
-            continue
-        # |F_j h - F_p h|² over all frames is quadratic in the centre h.
-        apart = motion[:, j] - motion[:, clean.joints[p]]
-        slide = np.sqrt(((apart @ np.append(raw.heads[j], 1)) ** 2).sum(1).mean()) / raw.size
-        if slide > SLIDES:
-            best = np.linalg.lstsq(apart[..., :3].reshape(-1, 3), -apart[..., 3].ravel(), rcond=1e-6)[0]
-            left = np.sqrt(((apart @ np.append(best, 1)) ** 2).sum(1).mean()) / raw.size
-            yield f"{name}.{raw.names[j]}.slide", float(slide)
-            yield f"{name}.{raw.names[j]}.slide_best_pivot", float(left)
-    lossy = [clip for clip, error in clip_errors(character).items() if error > 0.01]
-    for pull in (0.03, 0.1, 0.3, 1.0):
-        with patch.object(gltf_character, "PULL", pull):
-            errors = clip_errors(load(assets() / f"{name}.glb"), only=lossy)
-        for clip, error in errors.items():
-            yield f"{name}.pull_{pull:g}.{clip}", error
 
 
 def main() -> None:
