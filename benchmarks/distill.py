@@ -5,7 +5,7 @@ python benchmarks/distill.py rigs                             4 rigs from files 
 python benchmarks/distill.py ablations                        what each part of the loss is there for
 python benchmarks/distill.py stages                           time of each part of a step
 
-Each run leaves a JSON file and a strip of pictures, and is not repeated when they are there.
+Each run leaves a JSON file, its motion and a strip of pictures, and is not repeated when they are there.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from PIL import Image
 
 from kinema.asset.character import Character
 from kinema.distill.config import Animate, resolve
@@ -27,11 +28,12 @@ from kinema.distill.loop import Distiller
 from kinema.distill.sds import sds
 from kinema.distill.take import prepare, random_take, shoot
 from kinema.evaluate.metrics import measure
-from kinema.motion import Motion
+from kinema.motion import Motion, load_motion, save_motion
 from kinema.physics.track import Tracking, track
 from kinema.pipeline import find_character, make_body, read_tempo
 from kinema.prior.nano.prior import NanoPrior
 from kinema.render.show import Film, render_character
+from kinema.rig.kinematics import Rig
 
 CREATURES = ("fox", "wolf", "horse", "cat", "cow", "bear", "human", "robot", "ostrich", "raptor")
 RIGS = ("khronos_fox", "husky", "velociraptor", "kaykit_knight")
@@ -82,16 +84,50 @@ def distil(run: Run, prior: NanoPrior, folder: Path) -> dict[str, Any]:
         result["after"] = measure(character, motion, rig=rig, limbs=body.limbs).as_dict()
         result["joint_error_deg"] = tracked.joint_error_deg
     result["total_s"] = round(time.monotonic() - begun, 1)
-    strip(character, motion, path.with_suffix(".png"))
+    strip(character, motion, path.with_suffix(".png"), period=result.get("after", result["before"])["period"])
+    save_motion(path.with_suffix(".npz"), motion, rig)
     partial = path.with_suffix(".part")
     partial.write_text(json.dumps(result, indent=1))
     partial.replace(path)
     return result
 
 
-def strip(character: Character, motion: Motion, path: Path) -> None:
-    picked = motion[:: max(1, len(motion) // 8)]
-    render_character(character, picked, path, film=Film(width=200, height=150, yaw_deg=60.0, count=6000))
+def strip(character: Character, motion: Motion, path: Path, *, period: float, yaw_deg: float = 60.0) -> None:
+    """Six moments of one cycle, or of the whole clip where nothing repeats."""
+    cycle = motion.resample(6 / period)[:6] if period > 0 else motion[:: max(1, -(-len(motion) // 6))]
+    render_character(character, cycle, path, film=Film(width=240, height=180, yaw_deg=yaw_deg, count=8000))
+
+
+def sheet(runs: list[Run], folder: Path, path: Path) -> None:
+    """The strips of runs, one below the other, in JPEG at half size."""
+    strips = [Image.open(folder / f"{run.name}.png").convert("RGB") for run in runs]
+    whole = Image.new("RGB", (max(s.width for s in strips), sum(s.height for s in strips)))
+    top = 0
+    for part in strips:
+        whole.paste(part, (0, top))
+        top += part.height
+    whole.resize((whole.width // 2, whole.height // 2), Image.Resampling.LANCZOS).save(path, quality=85)
+    print(f"{path}: {', '.join(run.name for run in runs)}")
+
+
+def beside_artist(asset: str, folder: Path, path: Path) -> None:
+    """One cycle of the distilled walk (above) and of the Walk clip that the artist made for the same rig (below)."""
+    character = find_character(asset)
+    assert character.skeleton is not None
+    rig = Rig.from_skeleton(character.skeleton)
+    clip = next(c for c in character.clips if c.name == "Walk")
+    ours = load_motion(folder / f"{Run('rig', asset, 'walk', 0).name}.npz", rig)
+    rows = []
+    for number, motion in enumerate((ours, Motion.from_clip(rig, clip))):
+        row = path.with_name(f"{path.stem}{number}.png")
+        strip(character, motion, row, period=measure(character, motion, rig=rig).period, yaw_deg=75.0)
+        rows.append(Image.open(row).convert("RGB"))
+        row.unlink()
+    whole = Image.new("RGB", (rows[0].width, sum(r.height for r in rows)))
+    whole.paste(rows[0], (0, 0))
+    whole.paste(rows[1], (0, rows[0].height))
+    whole.save(path, quality=85)
+    print(path)
 
 
 def passes(result: dict, stage: str) -> bool:
@@ -155,6 +191,10 @@ def batch(group: str, assets: tuple[str, ...], wanted: tuple[str, ...], options:
         )
     print(table(results))
     print(summary(results))
+    sheet([run for run in runs if run.seed == 0 and run.wanted != "stand"], options.out, options.out / f"{group}s.jpg")
+    for run in runs:
+        if (run.wanted, run.seed) == ("walk", 0) and Path(run.asset).stem == "khronos_fox":
+            beside_artist(run.asset, options.out, options.out / "fox_beside_artist.jpg")
     return results
 
 
@@ -248,7 +288,7 @@ def run(weights: Path | None = None) -> Iterator[tuple[str, float]]:
             noise = torch.Generator().manual_seed(step)
             loss = sds(prior, latents, words, none, t=0.6, guidance=2.0, generator=noise) / len(latents)
         with clock("ground and limits"):
-            energies = distiller._energies(motion, joints)
+            energies = distiller._energies(take, motion, joints)
         with clock("backward and step"):
             distiller._descend(loss + energies)
     best = {name: 1e3 * min(seconds) for name, seconds in parts.items()}

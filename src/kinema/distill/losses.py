@@ -28,14 +28,22 @@ def sole_penetration(points: Float[Tensor, "frames points 3"], size: float) -> F
     return (-points[..., 1] / size).clamp(min=0).square().sum(-1).mean()
 
 
-def foot_slip(points: Float[Tensor, "frames points 3"], size: float, *, near: float = 0.04) -> Float[Tensor, ""]:
+def foot_slip(
+    points: Float[Tensor, "times points 3"], size: float, *, per_frame: int = 1, near: float = 0.04
+) -> Float[Tensor, ""]:
     """A foot that is low has no speed over the ground: squared travel per frame of low points, in units of `size`.
 
     How low counts is not differentiated: lifting a foot is no way to stop sliding.
+
+    Args:
+        points: At `per_frame` times per frame.
+        size: Leg length [m].
+        per_frame: As said.
+        near: Height below which a foot stands, in units of `size`.
     """
     middle = (points[1:, :, 1] + points[:-1, :, 1]).detach() / (2 * size)
     low = torch.sigmoid((near - middle) / (0.3 * near))
-    travel = (points[1:] - points[:-1])[..., (0, 2)] / size
+    travel = (points[1:] - points[:-1])[..., (0, 2)] * (per_frame / size)
     return (low * travel.square().sum(-1)).sum() / low.sum().clamp(min=1.0)
 
 
