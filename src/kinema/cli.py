@@ -265,14 +265,15 @@ def _doctor(command: Doctor, options: Kinema) -> None:
 
 
 def _animate(command: AnimateLive, options: Kinema) -> None:
+    from kinema.pipeline import RESULTS
     from kinema.terminal import animate_live, animate_with_progress
 
     quiet = options.quiet or options.json
     if command.live:
         result = animate_live(command.job, command.listen, quiet=quiet)
     else:
-        result = animate_with_progress(command.job, quiet=quiet, verbose=options.verbose)
-    lines = [f"{result.folder}/: {', '.join(sorted(p.name for p in result.folder.iterdir() if p.suffix in _SHOWN))}"]
+        result = animate_with_progress(command.job, quiet=quiet)
+    lines = [f"{result.folder}/ in {result.report['seconds']} s: {', '.join(RESULTS)}"]
     if options.verbose:
         lines += [f"  {name}: {seconds:.1f} s" for name, seconds in result.report["stage_seconds"].items()]
     _say(options, "\n".join(lines), folder=result.folder, **result.report)
@@ -299,8 +300,6 @@ def _demo(command: Demo, options: Kinema) -> None:
     )
     _say(options, text, files=files, folder=result.folder, **result.report)
 
-
-_SHOWN = (".glb", ".bvh", ".npz", ".mp4", ".png", ".html", ".json")
 
 _RUN: dict[type, Any] = {
     AnimateLive: _animate,

@@ -36,7 +36,7 @@ def examine() -> dict[str, Any]:
         "cuda": [_card(index) for index in range(torch.cuda.device_count())] if torch.cuda.is_available() else [],
         "programs": {"blender": _blender(), "ffmpeg": _ffmpeg()},
         "priors": _priors(),
-        "nano_seconds": _nano_seconds(),
+        "nano": _nano_job(),
         "cache": str(Path(os.environ.get("KINEMA_CACHE", "~/.cache/kinema")).expanduser()),
     }
 
@@ -63,11 +63,11 @@ def doctor_lines(found: dict[str, Any]) -> list[str]:
     lines.append("priors" + ("" if found["cuda"] else "    (without CUDA all but nano are far too slow to be useful)"))
     for name, state in found["priors"].items():
         lines.append(f"  {name:22s} {state}")
-    seconds = found["nano_seconds"]
-    if seconds is not None:
-        parts = ", ".join(f"{name} {value:.0f} s" for name, value in seconds.items())
+    if found["nano"] is not None:
+        parts = ", ".join(f"{name} {value:.0f} s" for name, value in found["nano"]["seconds"].items())
+        memory = f"{found['nano']['memory_gb']:.1f} GB of memory"
         lines.append(
-            f"a job     kinema animate with nano, this machine as busy as it is now: {parts}, then films and files"
+            f"a job     kinema animate with nano: {memory}; as busy as this machine is now {parts}, then films"
         )
     lines.append("          kinema doctor --prior NAME estimates the memory of a job with a larger one")
     return lines
@@ -216,12 +216,12 @@ def _cached(repository: str) -> bool:
     return any((hub / f"models--{repository.replace('/', '--')}" / "snapshots").glob("*/model_index.json"))
 
 
-def _nano_seconds() -> dict[str, float] | None:
-    """Time of the stages of a default job, from a few real steps of each."""
+def _nano_job() -> dict[str, Any] | None:
+    """Memory of a default job and time of its stages, from a few real steps of each."""
     from kinema.distill.config import Animate
     from kinema.distill.loop import Distiller
     from kinema.physics.track import Tracking, track
-    from kinema.pipeline import load_prior, make_body, read_tempo
+    from kinema.pipeline import load_prior, make_body, peak_memory_gb, read_tempo
     from kinema.sources import find_character
 
     full, few = Animate(), Animate("fox", "a fox is walking", views=1, fit_iterations=2, iterations=3)
@@ -245,9 +245,10 @@ def _nano_seconds() -> dict[str, float] | None:
     track(fox, rig, outcome.motion, options=Tracking(iterations=3), limbs=body.limbs, limits=body.limits, progress=tick)
     simulate = (ticks[-1] - ticks[0]) / (len(ticks) - 1)
     refinements = Distiller(full, prior, body, distiller.tempo, checkpoint=None).schedule[1]
-    return {
+    seconds = {
         "sample": full.views * sample,
         "fit": full.fit_iterations * fit,
         "sds": refinements * refine,
         "physics": Tracking().iterations * simulate,
     }
+    return {"seconds": seconds, "memory_gb": peak_memory_gb()}

@@ -46,6 +46,7 @@ __all__ = [
     "load_prior",
     "load_result",
     "make_body",
+    "peak_memory_gb",
     "read_tempo",
 ]
 
@@ -69,6 +70,10 @@ class Animation:
     distilled: Motion
     """Before physics."""
     report: dict[str, Any]
+
+    def show(self, *, height: int = 480) -> Any:
+        """A page that plays it: a notebook shows it, `.save("motion.html")` keeps it."""
+        return self.motion.show(self.character, height=height)
 
 
 def animate(
@@ -109,7 +114,7 @@ def animate(
     report["metrics_distilled"] = measure(character, outcome.motion, rig=rig, limbs=body.limbs).as_dict()
     _write_all(config, folder, character, rig, motion, outcome.motion)
     seconds["measure and write"] = time.monotonic() - begun - sum(seconds.values())
-    report |= {"seconds": round(time.monotonic() - begun, 1), "peak_memory_gb": _peak_memory_gb()}
+    report |= {"seconds": round(time.monotonic() - begun, 1), "peak_memory_gb": peak_memory_gb()}
     report |= {"cpu_seconds": round(time.process_time() - cpu, 1)}
     report |= {"stage_seconds": {name: round(value, 1) for name, value in seconds.items()}}
     write_report(folder / "report.html", report, rig, body.limbs, motion, outcome.motion)
@@ -347,7 +352,7 @@ def _plain(config: Animate) -> dict[str, Any]:
     return {k: str(v) if isinstance(v, Path) else v for k, v in asdict(config).items()}
 
 
-def _peak_memory_gb() -> float:
+def peak_memory_gb() -> float:
     """Of this process so far."""
     import resource
 

@@ -20,7 +20,7 @@ from kinema.sources import CONFIG
 from kinema.view.server import Address
 
 
-def animate_with_progress(config: Animate, *, quiet: bool = False, verbose: bool = False) -> Animation:
+def animate_with_progress(config: Animate, *, quiet: bool = False) -> Animation:
     """Run the main job with a bar."""
     try:
         with Bar(quiet=quiet) as bar:

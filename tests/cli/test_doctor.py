@@ -20,7 +20,8 @@ def test_examination_is_true_and_complete(capsys: pytest.CaptureFixture) -> None
     assert "NOT BUILT" not in str(found["kernels"])
     assert "vectors of" in found["kernels"]["rasterizer"]
     assert 0 < found["memory_gb"]["free"] <= found["memory_gb"]["total"]
-    assert all(seconds > 0 for seconds in found["nano_seconds"].values())
+    assert all(seconds > 0 for seconds in found["nano"]["seconds"].values())
+    assert 0.2 < found["nano"]["memory_gb"] < 20
     lines = doctor_lines(found)
     assert all("\n" not in line for line in lines)
     assert any("torch" in line for line in lines)
@@ -29,7 +30,7 @@ def test_examination_is_true_and_complete(capsys: pytest.CaptureFixture) -> None
 def test_examination_without_extras(monkeypatch: pytest.MonkeyPatch) -> None:
     import kinema.doctor
 
-    monkeypatch.setattr(kinema.doctor, "_nano_seconds", lambda: None)
+    monkeypatch.setattr(kinema.doctor, "_nano_job", lambda: None)
     monkeypatch.setattr(kinema.doctor, "find_spec", lambda name: None)
     monkeypatch.setattr(kinema.doctor, "_version", lambda name: None)
     text = "\n".join(doctor_lines(examine()))

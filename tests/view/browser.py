@@ -14,7 +14,8 @@ from PIL import Image
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 DRIVER = shutil.which("chromedriver")
-PATIENCE = 60.0
+PATIENCE = 180.0
+"""Of a browser that draws in software on a machine that has other work [s]."""
 HARMLESS = ("GL Driver Message", "GPU stall due to ReadPixels", "THREE.Clock: This module has been deprecated")
 """What Chromium says of its own software renderer, and viser's client of its own parts."""
 
@@ -100,6 +101,14 @@ def press(browser: Any, label: str) -> None:
     wait_for(lambda: browser.find_elements(By.XPATH, f"//button[normalize-space()='{label}']"), f"button {label!r}")
     button = browser.find_elements(By.XPATH, f"//button[normalize-space()='{label}']")[0]
     browser.execute_script("arguments[0].click()", button)
+
+
+def tick(browser: Any, label: str) -> None:
+    """Click the checkbox with this label."""
+    from selenium.webdriver.common.by import By
+
+    box = f"//label[normalize-space()='{label}']/following::input[@type='checkbox'][1]"
+    browser.execute_script("arguments[0].click()", browser.find_element(By.XPATH, box))
 
 
 def text(browser: Any) -> str:

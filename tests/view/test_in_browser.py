@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("viser")
 
-from browser import chromium, coloured, complaints, picture, press, scene, text, wait_for
+from browser import PATIENCE, chromium, coloured, complaints, picture, press, scene, text, tick, wait_for
 
 from kinema.asset.creatures import creature
 from kinema.gait.make import make_motion
@@ -72,7 +72,8 @@ def test_page_plays(viewer: Viewer) -> None:
         assert complaints(browser) == []
 
         before = scene(browser)
-        press(browser, "splats")
+        tick(browser, "Splats")
+        tick(browser, "Mesh")
         wait_for(lambda: viewer.actor.splats is not None and not viewer.actor.meshes[0].visible, "splats")
         wait_for(lambda: coloured(scene(browser)) > 0.03 and changed(before, scene(browser)) > 0.02, "splats")
         # viser gives its splats a flat square whose third coordinate three.js misses; all else would be ours.
@@ -107,7 +108,7 @@ def test_live_run_is_shown_and_stopped(tmp_path: Path) -> None:
             assert text(browser) == held
             assert complaints(browser) == []
             press(browser, "Stop and keep")
-            assert run.wait(timeout=60) == 0, run.stderr.read()
+            assert run.wait(timeout=PATIENCE) == 0, run.stderr.read()
     finally:
         run.kill()
         run.wait()

@@ -19,6 +19,7 @@ from kinema.errors import KinemaError
 from kinema.export.write import write
 from kinema.gait.make import make_motion
 from kinema.motion import Motion, save_motion
+from kinema.pipeline import Animation
 from kinema.rig.kinematics import Rig, forward_kinematics
 from kinema.rig.limbs import find_limbs
 from kinema.skin import Skin, blend, skin_points
@@ -173,7 +174,7 @@ def test_page_draws_the_motion(fox: Character, rig: Rig, walk: Motion) -> None:
         viewer._compare()
         viewer._draw(3)
         assert viewer.second is not None
-        viewer.look.value = "splats"
+        viewer.mesh.value, viewer.splats.value = False, True
         viewer._show()
         assert viewer.actor.splats.visible
         assert np.isfinite(viewer.actor.splats.centers).all()
@@ -207,14 +208,14 @@ def test_mesh_without_a_rig_is_shown(fox: Character) -> None:
     page = Page(Address(port=0))
     viewer = Viewer(Exhibit(Character("statue", fox.mesh), title="statue"), page)
     viewer._draw(0)
-    viewer.look.value = "both"
+    viewer.splats.value = True
     viewer._show()
     viewer.close()
 
 
 def test_motion_shows_itself(fox: Character, rig: Rig, walk: Motion, tmp_path: Path) -> None:
     """One page with everything in it: the client, and a recording as long as the motion."""
-    shown = walk[:6].show(fox, height=300)
+    shown = Animation(tmp_path, fox, rig, walk[:6], walk, {}).show(height=300)
     assert "<iframe" in shown._repr_html_()
     assert 'height="300"' in shown._repr_html_()
     page = shown.save(tmp_path / "walk.html").read_text()

@@ -82,6 +82,8 @@ class Actor:
         for handle in self.meshes:
             handle.visible = mesh
             handle.opacity = 0.45 if skeleton else None
+            # Glass with its back faces drawn would be patches of one and two layers.
+            handle.side = "front" if skeleton else "double"
         if self.splats is not None:
             self.splats.visible = splats
         if self.bones is not None:

@@ -26,11 +26,9 @@ def find_exhibit(words: str, motion: str | None = None, **reading: Any) -> Exhib
 def _result(folder: Path) -> Exhibit:
     character, rig, motion = load_result(folder)
     prompt = str(read_config(folder)["config"].get("prompt", "")) or folder.name
-    before = folder / "distilled.npz"
-    same = not before.is_file()
-    return Exhibit(
-        character, {prompt: motion}, None if same else load_motion(before, rig), f"{character.name}: “{prompt}”"
-    )
+    path = folder / "distilled.npz"
+    before = load_motion(path, rig) if path.is_file() else None
+    return Exhibit(character, {prompt: motion}, before, f"{character.name}: “{prompt}”")
 
 
 def _motion_file(path: Path) -> Exhibit:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from viser import ViserServer
 
-SPEEDS = {"¼×": 0.25, "½×": 0.5, "1×": 1.0, "2×": 2.0}
 IDLE_SECONDS = 0.02
 
 
@@ -21,16 +20,14 @@ class Player:
         self.server, self.draw, self.fps, self.frames = server, draw, fps, max(1, frames)
         self.lock = threading.RLock()
         """Held while the scene is drawn or what is drawn is exchanged."""
-        self.playing, self.position, self.speed, self.stale = playing, 0.0, 1.0, True
+        self.playing, self.position, self.stale = playing, 0.0, True
         self.closed = threading.Event()
         gui = server.gui
         self.button = gui.add_button("Play")
         self.timeline = gui.add_slider("Frame", min=0, max=max(1, frames - 1), step=1, initial_value=0)
-        self.speed_choice = gui.add_button_group("Speed", tuple(SPEEDS), hint="of playback")
-        self.speed_choice.value = "1×"
+        self.pace = gui.add_slider("Speed", min=0.1, max=2.0, step=0.1, initial_value=1.0, hint="1 is real time")
         self.button.on_click(lambda _: self.toggle())
         self.timeline.on_update(self._scrub)
-        self.speed_choice.on_click(lambda event: setattr(self, "speed", SPEEDS[event.target.value]))
         self.thread = threading.Thread(target=self._run, daemon=True)
         self._enable()
 
@@ -85,7 +82,7 @@ class Player:
         while not self.closed.is_set():
             now = time.monotonic()
             if self.playing and self.server.get_clients():
-                self.position = (self.position + (now - last) * self.fps * self.speed) % self.frames
+                self.position = (self.position + (now - last) * self.fps * self.pace.value) % self.frames
             last = now
             frame = self.frame
             if frame == shown and not self.stale:

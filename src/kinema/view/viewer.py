@@ -122,8 +122,8 @@ class Viewer:
         frames, fps = (len(motion), motion.fps) if motion is not None else (1, 24.0)
         self.player = Player(self.server, frames=frames, fps=fps, draw=self._draw, playing=playing)
         with gui.add_folder("Show"):
-            self.look = gui.add_button_group("Surface", ("mesh", "splats", "both"))
-            self.look.value = "mesh"
+            self.mesh = gui.add_checkbox("Mesh", True)
+            self.splats = gui.add_checkbox("Splats", False, hint="the Gaussians that the video prior sees")
             self.skeleton = gui.add_checkbox("Skeleton", False, disabled=self.rig is None)
             self.ground = gui.add_checkbox("Ground", True)
             self.follow = gui.add_checkbox("Follow", True, hint="hold the character, let the ground pass under it")
@@ -133,8 +133,8 @@ class Viewer:
                 hint="the motion as distilled, beside the one that can happen",
                 visible=self.exhibit.before is not None,
             )
-        self.look.on_click(lambda _: self._show())
-        self.skeleton.on_update(lambda _: self._show())
+        for choice in (self.mesh, self.splats, self.skeleton):
+            choice.on_update(lambda _: self._show())
         self.ground.on_update(lambda _: setattr(self.page.ground, "visible", self.ground.value))
         self.follow.on_update(lambda _: self.player.refresh())
         self.compare.on_update(lambda _: self._compare())
@@ -157,10 +157,9 @@ class Viewer:
 
     def _show(self) -> None:
         with self.player.lock, self.server.atomic():
-            surface = str(self.look.value)
             for actor in (self.actor, self.second):
                 if actor is not None:
-                    actor.show(mesh=surface != "splats", splats=surface != "mesh", skeleton=bool(self.skeleton.value))
+                    actor.show(mesh=self.mesh.value, splats=self.splats.value, skeleton=self.skeleton.value)
         self.player.refresh()
 
     def _take(self, name: str) -> None:
