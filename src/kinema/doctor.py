@@ -65,10 +65,8 @@ def doctor_lines(found: dict[str, Any]) -> list[str]:
         lines.append(f"  {name:22s} {state}")
     if found["nano"] is not None:
         parts = ", ".join(f"{name} {value:.0f} s" for name, value in found["nano"]["seconds"].items())
-        memory = f"{found['nano']['memory_gb']:.1f} GB of memory"
-        lines.append(
-            f"a job     kinema animate with nano: {memory}; as busy as this machine is now {parts}, then films"
-        )
+        lines.append(f"a job     kinema animate with nano: {found['nano']['memory_gb']:.1f} GB of memory;")
+        lines.append(f"          with this machine as busy as it is now {parts}, then films and files")
     lines.append("          kinema doctor --prior NAME estimates the memory of a job with a larger one")
     return lines
 

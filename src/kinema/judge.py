@@ -23,6 +23,7 @@ from kinema.prior.protocol import Shot
 from kinema.render.follow import View
 from kinema.render.show import Film, render_character
 from kinema.render.stage import Stage
+from kinema.report import UNITS
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 from kinema.sources import find_motion_of, read_config
@@ -122,24 +123,12 @@ def _at_the_priors_pace(clip: Motion, metrics: Metrics, frames: int) -> Motion:
 
 def verdict_lines(verdict: dict[str, Any]) -> list[str]:
     """For people."""
-    units = {
-        "period": "s",
-        "amplitude": "leg lengths",
-        "lift": "leg lengths",
-        "speed": "leg lengths/s",
-        "travel": "leg lengths",
-        "turn": "rad",
-        "floating": "leg lengths",
-        "slide": "of the body's speed",
-        "penetration": "of the height",
-        "penetration_worst": "of the height",
-    }
     lines = [f"{verdict['character']}: {verdict['frames']} frames at {verdict['fps']:g} per second"]
     for name, value in verdict["metrics"].items():
         if isinstance(value, tuple):
             value = " ".join(f"{v:.2f}" for v in value) or "-"
         text = f"{value:.4g}" if isinstance(value, float) else str(value)
-        lines.append(f"  {name:18s} {text} {units.get(name, '')}".rstrip())
+        lines.append(f"  {name:18s} {text} {UNITS.get(name, '')}".rstrip())
     if "text" in verdict:
         text = verdict["text"]
         lines.append(f"  {text['prompt']!r}: the prior errs {text['error']:.3f} times as much as without words;")
