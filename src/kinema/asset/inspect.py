@@ -27,7 +27,8 @@ def describe(character: Character) -> dict[str, Any]:
             "up": _axis(up),
             "facing": _axis(facing),
             "scale": float(frame.scale),
-            "ground": round(float(-frame.translation[1] / frame.scale), 6),
+            # Plus zero: there is no ground at -0.
+            "ground": round(float(-frame.translation[1] / frame.scale), 6) + 0.0,
         },
         "joints": [
             {"name": name, "parent": skeleton.names[parent] if parent >= 0 else None}
