@@ -29,7 +29,7 @@ from kinema.render.raycast import raycast
 from kinema.render.refine import orbit_views, psnr, refine, render_splats
 from kinema.render.scene import Scene, render_video
 from kinema.render.shadow import Shadow
-from kinema.rig.kinematics import Rig, forward_kinematics
+from kinema.rig.kinematics import Rig
 from kinema.skin import Skin, blend, skin_points
 from kinema.splat.pose import PosedSplats, pose_splats
 from kinema.splat.splats import Splats
@@ -87,7 +87,7 @@ def posed_psnr(
         motion = Motion.from_clip(rig, clip)
         for k in range(per_clip):
             frame = round((k + 0.5) / per_clip * (len(motion) - 1))
-            T = forward_kinematics(rig, motion.root_position[frame : frame + 1], motion.angles[frame : frame + 1])
+            T = motion[frame : frame + 1].pose(rig)
             truth_points = skin_points(blend(vertex_skin, rig, T), vertices)
             low, high = truth_points[0].amin(0), truth_points[0].amax(0)
             extent = (high - low).double().numpy()
