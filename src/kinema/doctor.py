@@ -1,5 +1,6 @@
 """`kinema doctor`: what is installed, what can run here, and what a job would cost."""
 
+import importlib
 import importlib.metadata
 import os
 import platform
@@ -18,6 +19,7 @@ EXTRAS = {
     "usd": ("usd-core",),
 }
 """Optional packages by the extra that installs them."""
+KERNELS = ("articulation", "field", "rasterizer", "scene")
 CORE = ("torch", "numpy", "scipy", "trimesh", "embreex", "viser", "tyro", "imageio-ffmpeg")
 
 
@@ -149,21 +151,18 @@ def _memory() -> dict[str, float]:
 
 
 def _kernels() -> dict[str, str]:
-    """The native modules that are built, with the vector widths that this CPU offers them."""
-    import importlib
-
+    """The native modules, with the vector widths that this CPU offers them."""
     result = {}
-    for path in sorted(Path(kinema.__file__).parent.glob("_*.so")):
-        name = path.name.split(".")[0]
+    for name in KERNELS:
         try:
-            module = importlib.import_module(f"kinema.{name}")
+            module = importlib.import_module(f"kinema._{name}")
+        except ModuleNotFoundError:
+            result[name] = "NOT BUILT: make native (a slow twin instead)"
         except ImportError as error:
-            result[name[1:]] = f"cannot be loaded ({error})"
-            continue
-        widths = getattr(module, "widths", None)
-        result[name[1:]] = f"vectors of {max(widths())} floats" if widths is not None else "built"
-    for name in ("_rasterizer", "_articulation"):
-        result.setdefault(name[1:], "NOT BUILT: make native (slow torch twin instead)")
+            result[name] = f"cannot be loaded ({error})"
+        else:
+            widths = getattr(module, "widths", None)
+            result[name] = f"vectors of {max(widths())} floats" if widths is not None else "built"
     return result
 
 

@@ -1,6 +1,7 @@
 """`kinema doctor` tells what is true of this machine."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,6 +18,8 @@ def test_examination_is_true_and_complete(capsys: pytest.CaptureFixture) -> None
     assert len(found["cuda"]) == torch.cuda.device_count()
     assert set(found["priors"]) == {"nano", *MODELS}
     assert found["priors"]["nano"] == "ready"
+    built = {path.name for path in (Path(__file__).parents[2] / "native").iterdir() if path.is_dir()}
+    assert set(found["kernels"]) == built
     assert "NOT BUILT" not in str(found["kernels"])
     assert "vectors of" in found["kernels"]["rasterizer"]
     assert 0 < found["memory_gb"]["free"] <= found["memory_gb"]["total"]
