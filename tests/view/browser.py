@@ -62,12 +62,13 @@ def picture(browser: Any) -> np.ndarray:
     from selenium.common.exceptions import TimeoutException
 
     # The first frames wait for shaders to be compiled in software; the driver gives a screenshot ten seconds.
-    for _ in range(4):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
         try:
             return np.asarray(Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB"))
         except TimeoutException:
             continue
-    raise AssertionError("the browser gives no picture")
+    raise AssertionError(f"the browser gives no picture within {PATIENCE:g} s")
 
 
 def scene(browser: Any) -> np.ndarray:
