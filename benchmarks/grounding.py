@@ -1,9 +1,10 @@
 """Bar of the tracker: motions that float 3 cm and slide (root 1.5 times too fast), before and after.
 
-    python benchmarks/grounding.py [--only NAME] [--out docs/physics.md]
+    python benchmarks/grounding.py [--only NAME[,NAME]] [--out docs/physics.md]
 
-With --out the table replaces what stands between the two `grounding` marks of that file. Procedural gaits need
-nothing; the hand-made clips are read from KINEMA_SHARED (or ../shared/data) where it exists.
+With --out the table replaces what stands between the two `grounding` marks of that file; with --only, the rows of these
+motions in it. Procedural gaits need nothing; the hand-made clips are read from KINEMA_SHARED (or ../shared/data) where
+it exists.
 """
 
 import argparse
@@ -44,27 +45,33 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    lines = [HEADER, "| --- |" + " ---: |" * 9]
     shared = Path(os.environ.get("KINEMA_SHARED", Path(__file__).parents[2] / "shared" / "data"))
-    passed = 0
     cases = [(name, gait, "") for name, gait in GAITS]
     cases += [(name, clip, "clip") for name, clip in find_clips(shared / "clips")]
-    cases = [c for c in cases if arguments.only in f"{c[0]} {c[1]}"]
+    rows: dict[str, str] = {}
     for name, motion_name, kind in cases:
+        title = f"{name} {label(motion_name)}{' (clip)' if kind else ''}"
+        rows[title] = ""
+        if not any(part in f"{name} {motion_name}" for part in arguments.only.split(",")):
+            continue
         character, rig, motion = clip_case(shared, name, motion_name) if kind else gait_case(name, motion_name)
-        line, good = measure(f"{name} {label(motion_name)}{' (clip)' if kind else ''}", character, rig, faulty(motion))
-        print(line, flush=True)
-        lines.append(line)
-        passed += good
-    machine = f"{processor()}, one core"
-    lines += ["", f"{passed} of {len(cases)} within every bar. {machine}."]
-    print(lines[-1])
+        rows[title] = measure(title, character, rig, faulty(motion))
+        print(rows[title], flush=True)
     if arguments.out:
-        before, rest = arguments.out.read_text(encoding="utf-8").split(MARK, 1)
-        text = MARK.join((before, "\n" + "\n".join(lines) + "\n", rest.split(MARK, 1)[1]))
-        partial = arguments.out.with_name(arguments.out.name + ".part")
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(arguments.out)
+        write_table(arguments.out, rows)
+
+
+def write_table(path: Path, rows: dict[str, str]) -> None:
+    """Rows that were not measured stay as they are in the file."""
+    before, old, after = path.read_text(encoding="utf-8").split(MARK)
+    kept = {line.split("|")[1].strip().removeprefix("✗ "): line for line in old.splitlines() if line.startswith("|")}
+    lines = [line for title, row in rows.items() if (line := row or kept.get(title, ""))]
+    passed = sum("✗" not in line for line in lines)
+    table = [HEADER, "| --- |" + " ---: |" * 9, *lines, ""]
+    table.append(f"{passed} of {len(lines)} within every bar. {processor()}, one core.")
+    partial = path.with_name(path.name + ".part")
+    partial.write_text(MARK.join((before, "\n" + "\n".join(table) + "\n", after)), encoding="utf-8")
+    partial.replace(path)
 
 
 def faulty(motion: Motion) -> Motion:
@@ -128,7 +135,7 @@ def clip_case(shared: Path, name: str, clip_name: str) -> tuple[Character, Rig, 
     return character, rig, travel(rig, bone_cuboids(character), find_limbs(character), motion)
 
 
-def measure(name: str, character: Character, rig: Rig, motion: Motion) -> tuple[str, bool]:
+def measure(name: str, character: Character, rig: Rig, motion: Motion) -> str:
     from kinema.physics.track import track
 
     begun = time.process_time()
@@ -155,7 +162,7 @@ def measure(name: str, character: Character, rig: Rig, motion: Motion) -> tuple[
         f"{b.power:.1f} → {a.power:.1f} W/kg",
         f"{seconds:.0f} s",
     )
-    return f"| {' | '.join(cells)} |", good
+    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ namespace KINEMA_ISA {
 template <class T>
 struct Body {
     int parent;
-    Mat<T> R;         // world from joint
+    Mat<T> R;         // world from joint; the joint frame of the kernel has the joint's rotation axes
     Vec<T> e1, e2, e3;  // rotation axes in the world
     Vec<T> x, r, c;   // head; head from the parent's head; centre of mass from the head
     Vec<T> w, v;      // angular velocity; velocity of the head
@@ -61,8 +61,94 @@ struct Bounce {
     }
 };
 
+// Of many angles at once: straight-line code that the compiler makes vectors of, the same on every machine.
+template <class T>
+void sines_and_cosines(const T* __restrict x, int n, T* __restrict sine, T* __restrict cosine) {
+    for (int i = 0; i < n; ++i) {
+        // x = k π/2 + r, |r| <= π/4; π/2 in parts with zeros at their ends, so that k times them is exact.
+        const T magic = sizeof(T) == 8 ? T(6755399441055744.0) : T(12582912.0);  // 1.5 · 2^52, 1.5 · 2^23
+        const T k = (x[i] * T(0.63661977236758134308) + magic) - magic;
+        T r;
+        if (sizeof(T) == 8)
+            r = ((x[i] - k * T(1.5707963267341256)) - k * T(6.077100506303966e-11)) - k * T(2.0222662487959506e-21);
+        else
+            r = ((x[i] - k * T(1.5703125)) - k * T(4.837512969970703e-4)) - k * T(7.549789948768648e-8);
+        const T z = r * r;
+        // Taylor: what is left out is below 5e-17.
+        const T s = r + r * z * (T(-1.0 / 6) + z * (T(1.0 / 120) + z * (T(-1.0 / 5040) + z * (T(1.0 / 362880) +
+                    z * (T(-1.0 / 39916800) + z * (T(1.0 / 6227020800) - z * T(1.0 / 1307674368000)))))));
+        const T c = 1 - z / 2 + z * z * (T(1.0 / 24) + z * (T(-1.0 / 720) + z * (T(1.0 / 40320) +
+                    z * (T(-1.0 / 3628800) + z * (T(1.0 / 479001600) +
+                    z * (T(-1.0 / 87178291200) + z * T(1.0 / 20922789888000)))))));
+        const T half = (k * T(0.5) + magic) - magic, odd = k - 2 * half;  // k = 2 half + odd, odd in {-1, 0, 1}
+        const T quarter = (half * T(0.5) + magic) - magic, turned = half - 2 * quarter;
+        const T sign = 1 - 2 * std::fabs(turned);  // cos of `half` half turns
+        sine[i] = sign * (odd == 0 ? s : odd * c);
+        cosine[i] = sign * (odd == 0 ? c : -odd * s);
+    }
+    for (int i = 0; i < n; ++i)
+        if (std::fabs(x[i]) > T(1e4)) sine[i] = std::sin(x[i]), cosine[i] = std::cos(x[i]);
+}
+
 template <class T>
 inline Vec<T> load(const T* p) { return {p[0], p[1], p[2]}; }
+// The terrain under a point: its distance along the normal, to first order, and the normal, with their derivatives.
+template <class T>
+struct Ground {
+    T distance;
+    Vec<T> n;
+    T gap, length;           // height over the ground; |(-Hx, 1, -Hz)|
+    T Hx, Hz, Hxx, Hxz, Hzz;  // derivatives of its height
+
+    Ground() {}
+    Ground(const ModelView<T>& m, Vec<T> at) {
+        T bx[12], bz[12];
+        const int row = weigh((at.x - m.terrain_x) / m.terrain_step, m.rows, bx);
+        const int column = weigh((at.z - m.terrain_z) / m.terrain_step, m.columns, bz);
+        T H = 0;
+        Hx = Hz = Hxx = Hxz = Hzz = 0;
+        for (int i = 0; i < 4; ++i) {
+            T value = 0, slope = 0, curve = 0;
+            for (int k = 0; k < 4; ++k) {
+                const T height = m.terrain[clamped(row + i, m.rows) * m.columns + clamped(column + k, m.columns)];
+                value += bz[k] * height, slope += bz[4 + k] * height, curve += bz[8 + k] * height;
+            }
+            H += bx[i] * value, Hx += bx[4 + i] * value, Hxx += bx[8 + i] * value;
+            Hz += bx[i] * slope, Hxz += bx[4 + i] * slope, Hzz += bx[i] * curve;
+        }
+        const T per = T(1) / m.terrain_step;
+        Hx *= per, Hz *= per, Hxx *= per * per, Hxz *= per * per, Hzz *= per * per;
+        gap = at.y - H;
+        length = std::sqrt(1 + Hx * Hx + Hz * Hz);
+        distance = gap / length;
+        n = {-Hx / length, 1 / length, -Hz / length};
+    }
+
+    // Adjoints of distance and normal to that of the point.
+    Vec<T> back(T d_distance, Vec<T> d_n) const {
+        const T Lx = (Hx * Hxx + Hz * Hxz) / length, Lz = (Hx * Hxz + Hz * Hzz) / length;
+        const T d_length = -(d_distance * distance + dot(d_n, n)) / length;
+        return {(-d_distance * Hx - d_n.x * Hxx - d_n.z * Hxz) / length + d_length * Lx, d_distance / length,
+                (-d_distance * Hz - d_n.x * Hxz - d_n.z * Hzz) / length + d_length * Lz};
+    }
+
+  private:
+    static int clamped(int i, int count) { return i < 0 ? 0 : i < count ? i : count - 1; }
+
+    // Cubic B-spline weights of four neighbours, then their first and second derivatives; where they begin.
+    // Off the grid its edge goes on.
+    static int weigh(T at, int count, T* w) {
+        const T inside = at < -2 ? T(-2) : at > count + 1 ? T(count + 1) : at;
+        const int low = int(std::floor(inside));
+        const T t = inside - low, u = 1 - t, six = T(1) / 6;
+        w[0] = six * u * u * u, w[1] = six * (3 * t * t * t - 6 * t * t + 4);
+        w[2] = six * (3 * u * u * u - 6 * u * u + 4), w[3] = six * t * t * t;
+        w[4] = -u * u / 2, w[5] = (3 * t * t - 4 * t) / 2, w[6] = -(3 * u * u - 4 * u) / 2, w[7] = t * t / 2;
+        w[8] = u, w[9] = 3 * t - 2, w[10] = 3 * u - 2, w[11] = t;
+        return low - 1;
+    }
+};
+
 template <class T>
 inline void store(T* p, Vec<T> v) { p[0] = v.x, p[1] = v.y, p[2] = v.z; }
 
@@ -76,16 +162,19 @@ struct Simulation {
     T* accel;     // [n]
     T* lambda;    // [n]
     T* control;   // [n]
+    T* sine;      // [3 J]
+    T* cosine;    // [3 J]
 
     int dofs() const { return 3 + 3 * m.joints; }
 
-    static int64_t bytes(int joints) { return sizeof(Body<T>) * joints + sizeof(T) * 5 * (3 + 3 * joints) + 64; }
+    static int64_t bytes(int joints) { return sizeof(Body<T>) * joints + sizeof(T) * 7 * (3 + 3 * joints) + 64; }
 
     Simulation(const ModelView<T>& model, T step, bool implicit, void* scratch)
         : m(model), dt(step), h(implicit ? step : T(0)), body(static_cast<Body<T>*>(scratch)) {
         T* rest = reinterpret_cast<T*>(body + m.joints);
         const int n = dofs();
         diagonal = rest, torque = rest + n, accel = rest + 2 * n, lambda = rest + 3 * n, control = rest + 4 * n;
+        sine = rest + 5 * n, cosine = rest + 6 * n;
     }
 
     // ---- forward: kinematics, wrenches and inertias at (q, v) with q̈ = 0 --------------------------------------
@@ -93,12 +182,11 @@ struct Simulation {
     void place(int j, const T* q, const T* v) {
         Body<T>& b = body[j];
         b.parent = m.parents[j];
-        const T* angle = q + 3 + 3 * j;
         const T* rate = v + 3 + 3 * j;
         const T* A = m.axes + 9 * j;
         const Mat<T> axes = {{A[0], A[3], A[6]}, {A[1], A[4], A[7]}, {A[2], A[5], A[8]}};
-        const T sa = std::sin(angle[0]), ca = std::cos(angle[0]), sb = std::sin(angle[1]), cb = std::cos(angle[1]),
-                sc = std::sin(angle[2]), cc = std::cos(angle[2]);
+        const T *s = sine + 3 * j, *c = cosine + 3 * j;
+        const T sa = s[0], ca = c[0], sb = s[1], cb = c[1], sc = s[2], cc = c[2];
         Mat<T> frame;  // world from the parent, times the axes
         Vec<T> wp = {0, 0, 0}, awp = {0, 0, 0};
         if (j == 0) {
@@ -123,14 +211,13 @@ struct Simulation {
         const Vec<T> z1 = ca * frame.z - sa * frame.y;
         b.e3 = sb * b.e1 + cb * z1;
         const Vec<T> x2 = cb * b.e1 - sb * z1;
-        const Mat<T> turned = {cc * x2 + sc * b.e2, cc * b.e2 - sc * x2, b.e3};
-        b.R = turned * transpose(axes);
+        b.R = {cc * x2 + sc * b.e2, cc * b.e2 - sc * x2, b.e3};
         const Vec<T> d1 = rate[0] * b.e1, d2 = rate[1] * b.e2, d3 = rate[2] * b.e3, d23 = d2 + d3;
         b.w = wp + d1 + d23;
         b.aw = awp + cross(wp, d1 + d23) + cross(d1, d23) + cross(d2, d3);
         b.c = b.R * load(m.com + 3 * j);
-        const T* s = m.inertia + 6 * j;
-        b.I = congruent(b.R, Sym<T>{s[0], s[1], s[2], s[3], s[4], s[5]});
+        const T* I = m.inertia + 6 * j;
+        b.I = congruent(b.R, Sym<T>{I[0], I[1], I[2], I[3], I[4], I[5]});
     }
 
     void load_body(int j) {
@@ -147,31 +234,47 @@ struct Simulation {
                  b.I.xy - mx * c.y, b.I.xz - mx * c.z, b.I.yz - my * c.z};
     }
 
-    // Calls touch(corner, ...) for every corner of body j that the ground pushes.
-    template <class Touch>
+    // Calls touch(corner, its velocity, depth, ground) for every corner of body j that the ground pushes.
+    template <bool ROUGH, class Touch>
     void for_contacts(int j, Touch touch) {
         Body<T>& b = body[j];
         b.near_ground = false;
         if (!(m.contact_stiffness > 0)) return;
         const T* ball = m.ball + 4 * j;
         const Vec<T> middle = b.R * load(ball);
-        const T spin = std::fabs(b.w.x) + std::fabs(b.w.y) + std::fabs(b.w.z);
-        if (b.x.y + middle.y + h * (b.v + cross(b.w, middle)).y > ball[3] * (1 + h * spin)) return;
-        const T* corner = m.corners + 24 * j;
-        const T Ryx = b.R.x.y, Ryy = b.R.y.y, Ryz = b.R.z.y;
-        for (int k = 0; k < 8; ++k, corner += 3) {
-            const T height = b.x.y + Ryx * corner[0] + Ryy * corner[1] + Ryz * corner[2];
-            const Vec<T> p = b.R * load(corner), vel = b.v + cross(b.w, p);
-            const T depth = -height - h * vel.y;
-            if (depth <= 0) continue;
+        const T spin = std::fabs(b.w.x) + std::fabs(b.w.y) + std::fabs(b.w.z), slack = ball[3] * (1 + h * spin);
+        // Over a slope the normal velocity has a level part.
+        const T drift = ROUGH ? h * (std::fabs(b.v.x) + std::fabs(b.v.z)) + m.terrain_top : T(0);
+        if (b.x.y + middle.y + h * (b.v + cross(b.w, middle)).y > slack + drift) return;
+        const T* at = m.corners + 24 * j;
+        T px[8], py[8], pz[8], vy[8], depth[8];
+        for (int k = 0; k < 8; ++k) {
+            const T x = at[k], y = at[8 + k], z = at[16 + k];
+            px[k] = b.R.x.x * x + b.R.y.x * y + b.R.z.x * z;
+            py[k] = b.R.x.y * x + b.R.y.y * y + b.R.z.y * z;
+            pz[k] = b.R.x.z * x + b.R.y.z * y + b.R.z.z * z;
+            vy[k] = b.v.y + b.w.z * px[k] - b.w.x * pz[k];
+            depth[k] = -(b.x.y + py[k]) - h * vy[k];
+        }
+        for (int k = 0; k < 8; ++k) {
+            Ground<T> ground;
+            const Vec<T> p = {px[k], py[k], pz[k]};
+            if (!ROUGH && depth[k] <= 0) continue;
+            const Vec<T> vel = {b.v.x + b.w.y * p.z - b.w.z * p.y, vy[k], b.v.z + b.w.x * p.y - b.w.y * p.x};
+            if (ROUGH) {
+                ground = Ground<T>(m, b.x + p);
+                depth[k] = -ground.distance - h * dot(vel, ground.n);
+                if (depth[k] <= 0) continue;
+            }
             b.near_ground = true;
-            touch(p, vel, depth);
+            touch(p, vel, depth[k], ground);
         }
     }
 
     void add_contacts(int j) {
+        if (m.terrain) return add_rough_contacts(j);
         Body<T>& b = body[j];
-        for_contacts(j, [&](Vec<T> p, Vec<T> vel, T depth) {
+        for_contacts<false>(j, [&](Vec<T> p, Vec<T> vel, T depth, const Ground<T>&) {
             const Ramp<T> push(depth, m.contact_ramp);
             const Bounce<T> bounce(vel.y, m.contact_damping);
             const T k = m.contact_stiffness, normal = k * push.value * bounce.value;
@@ -196,6 +299,39 @@ struct Simulation {
         });
     }
 
+    // The same with D = dt I + e n nᵀ, e = dn - dt: [p] D = dt [p] + e c nᵀ and [p] D [p]ᵀ = dt (p² I - p pᵀ) + e c cᵀ,
+    // c = p × n.
+    void add_rough_contacts(int j) {
+        Body<T>& b = body[j];
+        for_contacts<true>(j, [&](Vec<T> p, Vec<T> vel, T depth, const Ground<T>& ground) {
+            const Vec<T> n = ground.n;
+            const T vn = dot(vel, n);
+            const Vec<T> level = vel - vn * n;
+            const Ramp<T> push(depth, m.contact_ramp);
+            const Bounce<T> bounce(vn, m.contact_damping);
+            const T k = m.contact_stiffness, normal = k * push.value * bounce.value;
+            const T slide = m.friction * normal / std::sqrt(dot(level, level) + m.slip_speed * m.slip_speed);
+            const T dt_ = h * slide, dn = h * k * (h * push.slope * bounce.value - push.value * bounce.slope);
+            const T e = dn - dt_;
+            const Vec<T> acc = b.av + cross(b.aw, p) + cross(b.w, cross(b.w, p));
+            const Vec<T> f = slide * level + dt_ * acc + (e * dot(acc, n) - normal) * n;
+            b.fv += f;
+            b.fw += cross(p, f);
+            const Vec<T> c = cross(p, n), en = e * n, ec = e * c;
+            b.Ivv.xx += dt_ + en.x * n.x, b.Ivv.yy += dt_ + en.y * n.y, b.Ivv.zz += dt_ + en.z * n.z;
+            b.Ivv.xy += en.x * n.y, b.Ivv.xz += en.x * n.z, b.Ivv.yz += en.y * n.z;
+            b.Iwv.x += Vec<T>{0, dt_ * p.z, -dt_ * p.y} + n.x * ec;
+            b.Iwv.y += Vec<T>{-dt_ * p.z, 0, dt_ * p.x} + n.y * ec;
+            b.Iwv.z += Vec<T>{dt_ * p.y, -dt_ * p.x, 0} + n.z * ec;
+            b.Iww.xx += dt_ * (p.y * p.y + p.z * p.z) + ec.x * c.x;
+            b.Iww.yy += dt_ * (p.x * p.x + p.z * p.z) + ec.y * c.y;
+            b.Iww.zz += dt_ * (p.x * p.x + p.y * p.y) + ec.z * c.z;
+            b.Iww.xy += ec.x * c.y - dt_ * p.x * p.y;
+            b.Iww.xz += ec.x * c.z - dt_ * p.x * p.z;
+            b.Iww.yz += ec.y * c.z - dt_ * p.y * p.z;
+        });
+    }
+
     void add_joint_forces(const T* q, const T* v) {
         for (int i = 0; i < dofs(); ++i) {
             const T ke = m.stiffness[i], kd = m.damping[i];
@@ -213,6 +349,7 @@ struct Simulation {
     }
 
     void assemble(const T* q, const T* v) {
+        sines_and_cosines(q + 3, 3 * m.joints, sine, cosine);
         for (int j = 0; j < m.joints; ++j) {
             place(j, q, v);
             load_body(j);
@@ -377,8 +514,9 @@ struct Simulation {
     }
 
     void differentiate_contacts(int j) {
+        if (m.terrain) return differentiate_rough_contacts(j);
         Body<T>& b = body[j];
-        for_contacts(j, [&](Vec<T> p, Vec<T> vel, T depth) {
+        for_contacts<false>(j, [&](Vec<T> p, Vec<T> vel, T depth, const Ground<T>&) {
             const Ramp<T> push(depth, m.contact_ramp);
             const Bounce<T> bounce(vel.y, m.contact_damping);
             const T k = m.contact_stiffness, phi = push.value, g = bounce.value;
@@ -406,6 +544,45 @@ struct Simulation {
             b.glw += cross(p, d_l);
             Vec<T> gp = cross(d_vel, b.w) + cross(d_acc, b.aw) + cross(d_wp, b.w) + cross(d_l, b.lw);
             gp.y -= d_depth;
+            b.gr += cross(p, gp);
+        });
+    }
+
+    // The same for any normal n(x), which the place of the corner changes too.
+    void differentiate_rough_contacts(int j) {
+        Body<T>& b = body[j];
+        for_contacts<true>(j, [&](Vec<T> p, Vec<T> vel, T depth, const Ground<T>& ground) {
+            const Vec<T> n = ground.n, wp = cross(b.w, p);
+            const Vec<T> acc = b.av + cross(b.aw, p) + cross(b.w, wp), l = b.lv + cross(b.lw, p), late = vel + h * acc;
+            const T vn = dot(vel, n), an = dot(acc, n), ln = dot(l, n), late_n = vn + h * an;
+            const Vec<T> level = vel - vn * n, l_level = l - ln * n, late_level = late - late_n * n;
+            const Ramp<T> push(depth, m.contact_ramp);
+            const Bounce<T> bounce(vn, m.contact_damping);
+            const T k = m.contact_stiffness, phi = push.value, g = bounce.value;
+            const T s = T(1) / std::sqrt(dot(level, level) + m.slip_speed * m.slip_speed);
+            const T along = dot(late_level, l);
+            const T A = m.friction * s * along - ln, B = h * an * ln;
+            const T stiff = h * push.slope * g - phi * bounce.slope;
+            const T d_depth = k * (push.slope * g * A + B * (h * push.curve * g - push.slope * bounce.slope));
+            const T d_normal = k * (phi * bounce.slope * A + B * (h * push.slope * bounce.slope - phi * bounce.curve)) -
+                               h * d_depth;
+            const T mu = k * phi * g * m.friction * s, turn = mu * s * s * along;
+            const T d_an = k * h * ln * stiff, d_ln = k * (h * an * stiff - phi * g);
+            const Vec<T> d_vel = mu * l_level - turn * level + d_normal * n;
+            const Vec<T> d_acc = (mu * h) * l_level + d_an * n;
+            const Vec<T> d_l = mu * late_level + d_ln * n;
+            // vn, an and ln are all that knows n: also |level|² = vel² - vn² and along = late · l - late_n ln.
+            const Vec<T> d_n = (d_normal + turn * vn - mu * ln) * vel + (d_an - mu * h * ln) * acc +
+                               (d_ln - mu * late_n) * l;
+            const Vec<T> d_place = ground.back(-d_depth, d_n), d_wp = cross(d_acc, b.w);
+            b.gx += d_place;
+            b.gv += d_vel;
+            b.gav += d_acc;
+            b.glv += d_l;
+            b.gw += cross(p, d_vel) + cross(wp, d_acc) + cross(p, d_wp);
+            b.gaw += cross(p, d_acc);
+            b.glw += cross(p, d_l);
+            const Vec<T> gp = cross(d_vel, b.w) + cross(d_acc, b.aw) + cross(d_wp, b.w) + cross(d_l, b.lw) + d_place;
             b.gr += cross(p, gp);
         });
     }

@@ -2,16 +2,17 @@
 #pragma once
 #include <cstdint>
 
+// Joint frames have the joints' rotation axes.
 template <class T>
 struct ModelView {
     int joints;
     const int32_t* parents;   // [J]; -1 for joint 0, parents before children
-    const T* offsets;         // [J, 3] head relative to the parent's head at rest
-    const T* axes;            // [J, 3, 3] columns are the rotation axes
+    const T* offsets;         // [J, 3] head relative to the parent's head, in the parent's frame
+    const T* axes;            // [J, 3, 3] columns are the rotation axes, in the parent's frame
     const T* mass;            // [J]
     const T* com;             // [J, 3] centre of mass in the joint frame
     const T* inertia;         // [J, 6] about the centre of mass: xx yy zz xy xz yz
-    const T* corners;         // [J, 8, 3] in the joint frame
+    const T* corners;         // [J, 3, 8] in the joint frame
     const T* ball;            // [J, 4] centre and radius of a ball around the corners
     const T* stiffness;       // [3 + 3 J] of the PD control
     const T* damping;         // [3 + 3 J]
@@ -28,6 +29,11 @@ struct ModelView {
     T friction;
     T slip_speed;             // m/s at which friction is smoothed
     T most_speed;             // limit of every coordinate's speed in the implicit mode, rad/s or m/s
+    const T* terrain;         // [rows, columns] heights over x and z, control points of a cubic B-spline; null: y = 0
+    int rows, columns;
+    T terrain_x, terrain_z;   // of the first height
+    T terrain_step;           // m between heights
+    T terrain_top;            // the greatest of them
 };
 
 template <class T>

@@ -9,11 +9,12 @@ import pytest
 import torch
 from physics_bodies import chain, humanoid, model_of, quadruped, rest, skeleton
 
-from kinema.physics.model import Contact, Control, Model, State, make_model
+from kinema.physics.model import Contact, Control, HeightField, Model, State, make_model
 from kinema.physics.rollout import rollout
 from kinema.physics.twin import pseudo_inertia
 from kinema.rig.cuboids import Cuboids
 from kinema.rig.kinematics import Rig, forward_kinematics
+from kinema.transforms import matrix_to_euler
 
 
 def simulate(model: Model, q, v, *, dt: float, steps: int, save_every: int = 1, target=None):
@@ -128,6 +129,43 @@ def test_friction_cone_on_an_incline(slope: float) -> None:
         # a = g (sin α - µ cos α)
         a = g * (math.sin(alpha) - 0.5 * math.cos(alpha))
         assert float(speed[0, -1, 0] - speed[0, 500, 0]) == pytest.approx(a * 0.5, rel=0.02)
+
+
+@pytest.mark.parametrize("slope", [0.45, 0.8])
+def test_a_height_field_with_a_slope_is_flat_ground_under_leaning_gravity(slope: float) -> None:
+    rig, model = block()
+    alpha, g, dt, steps = math.atan(slope), 9.81, 1e-3, 400
+    q = rest(rig)
+    leaning = replace(model, gravity=(g * math.sin(alpha), -g * math.cos(alpha), 0.0))
+    expected, _ = simulate(leaning, q, torch.zeros_like(q), dt=dt, steps=steps)
+    # A cubic B-spline reproduces the plane y = -x tan α exactly; the slab starts turned by -α about z, on it.
+    x = torch.arange(-10, 21, dtype=torch.float64)[:, None].expand(-1, 31)
+    field = HeightField(-slope * 0.5 * x, (-5.0, -5.0), 0.5)
+    tilted = replace(model, contact=replace(model.contact, field=field))
+    R = torch.tensor([[math.cos(alpha), math.sin(alpha), 0], [-math.sin(alpha), math.cos(alpha), 0], [0, 0, 1]])
+    R = R.double()
+    axes = rig.axes[0]
+    # q are the angles of R about the joint's axes: R = A Rx(a) Ry(b) Rz(c) Aᵀ
+    start = torch.cat((R @ q[0, :3], matrix_to_euler(axes.T @ R @ axes)))[None]
+    path, _ = simulate(tilted, start, torch.zeros_like(start), dt=dt, steps=steps)
+    torch.testing.assert_close(path[0, :, :3] @ R, expected[0, :, :3], atol=1e-7, rtol=0)
+
+
+def test_a_slab_comes_to_rest_in_a_bowl() -> None:
+    rig, model = block()
+    at = torch.linspace(-1, 1, 41, dtype=torch.float64)
+    bowl = HeightField(0.5 * (at[:, None] ** 2 + at[None] ** 2), (-1.0, -1.0), 0.05)
+    model = replace(model, contact=replace(model.contact, field=bowl))
+    q = rest(rig)
+    q[0, 0] += 0.25
+    q[0, 1] += 0.3
+    path, speed = simulate(model, q, torch.zeros_like(q), dt=1e-3, steps=4000, save_every=1000)
+    middle = forward_kinematics(rig, path[0, -1, :3], path[0, -1, 3:].unflatten(0, (-1, 3)))[0]
+    centre = middle[:, :3] @ model.com[0] + middle[:, 3]
+    # y = (x² + z²) / 2 is as steep as |(x, z)|, and friction of 0.5 holds nothing where that is more than 0.5.
+    assert float(speed[0, -1].abs().max()) < 5e-3
+    assert float(centre[[0, 2]].norm()) < 0.5
+    assert 0.0 < float(centre[1]) < 0.3
 
 
 def test_resting_contact_does_not_drift() -> None:

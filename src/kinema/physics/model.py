@@ -16,8 +16,29 @@ GRAVITY = 9.81
 
 
 @dataclass(frozen=True)
+class HeightField:
+    """Uneven ground: heights over x and z are the control points of a cubic B-spline, whose edge goes on outside.
+
+    The spline is twice differentiable, reproduces planes, and stays between the heights around it.
+    """
+
+    heights: Float[Tensor, "rows columns"]
+    """Rows along x, columns along z [m]."""
+    origin: tuple[float, float]
+    """x and z of the first height [m]."""
+    spacing: float
+    """Between neighbouring heights [m]."""
+
+    def __post_init__(self) -> None:
+        if self.heights.ndim != 2 or not self.heights.numel() or not bool(torch.isfinite(self.heights).all()):
+            raise KinemaError(f"physics: a height field of {tuple(self.heights.shape)} needs finite rows and columns")
+        if not 0 < self.spacing < float("inf"):
+            raise KinemaError(f"physics: a height field cannot step by {self.spacing} m")
+
+
+@dataclass(frozen=True)
 class Contact:
-    """A flat ground at y = 0 that pushes the corners of the cuboids."""
+    """Ground at y = 0, or a height field, that pushes the corners of the cuboids."""
 
     stiffness: float
     """Of one corner [N/m]; 0 leaves the ground out."""
@@ -29,6 +50,8 @@ class Contact:
     friction: float = 0.9
     slip_speed: float = 0.02
     """Speed below which friction turns into viscous drag [m/s]."""
+    field: HeightField | None = None
+    """None: flat."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +153,7 @@ def make_model(
     density: float = 1000.0,
     gains: Gains | None = None,
     friction: float = 0.9,
+    field: HeightField | None = None,
     limits: Float[Tensor, "joints 3 2"] | None = None,
     dtype: torch.dtype = torch.float64,
 ) -> Model:
@@ -137,6 +161,7 @@ def make_model(
 
     Args:
         density: Of the flesh [kg/m³].
+        field: Uneven ground; None for y = 0.
         limits: Least and greatest angle of each joint [rad]; the root's are ignored.
     """
     gains = gains or Gains()
@@ -187,18 +212,19 @@ def make_model(
         upper,
         stop,
         0.03 * stop,
-        Contact(total * GRAVITY / (4 * gains.sink), friction=friction),
+        Contact(total * GRAVITY / (4 * gains.sink), friction=friction, field=field),
     )
     return model.to(dtype)
 
 
 def contact_corners(rig: Rig, cuboids: Cuboids) -> Float[Tensor, "joints 8 3"]:
-    """The points that can touch the ground, in the joint frame [m]: box corners, cut where the body is not.
+    """The points that can touch the ground, in the joint frame [m]: box corners, drawn in to where the body is.
 
-    Boxes follow their bones. The corners of a slanting foot reach below its sole, so they end at the ground of the rest
-    pose; the box of a thick shin reaches past its ankle, so it ends where its only child begins.
+    Boxes follow their bones. Those of tapering limbs have corners far outside, so where a mesh is known its point
+    farthest towards the corner is taken. The corners of a slanting foot reach below its sole, so they end at the ground
+    of the rest pose; the box of a thick shin reaches past its ankle, so it ends where its only child begins.
     """
-    corners = torch.from_numpy(cuboids.corners).double()
+    corners = torch.from_numpy(cuboids.corners if cuboids.surface is None else cuboids.surface).double()
     along = torch.from_numpy(cuboids.axes).double()[:, :, 2]
     offsets = rig.offsets.double()
     for j in range(len(rig.parents)):

@@ -108,5 +108,8 @@ def _native(model: Model, dtype: torch.dtype):
         model.stop_ramp, *model.gravity, ground.stiffness, ground.damping, ground.ramp, ground.friction,
         ground.slip_speed, model.most_speed,
     )  # fmt: skip
+    if ground.field is not None:
+        tensors += (ground.field.heights,)
+        scalars += (*ground.field.origin, ground.field.spacing)
     parents = torch.tensor(model.parents, dtype=torch.int32)
     return kinds[dtype].make(parents, [x.detach().to(dtype).contiguous() for x in tensors], list(scalars))

@@ -13,7 +13,7 @@ from kinema.motion import Motion
 from kinema.physics.feet import Foot, corner_paths, find_feet, find_stance, foot_paths, phases
 from kinema.physics.legs import reach
 from kinema.physics.measure import rotation_angles
-from kinema.physics.model import contact_corners
+from kinema.physics.model import GRAVITY, contact_corners
 from kinema.rig.cuboids import Cuboids
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
@@ -22,6 +22,8 @@ CLEARANCE = 0.05
 """Least height of a foot in mid-swing [leg lengths]: one that shuffles along would slide."""
 EFFORT = 8.0
 """Mean change of a leg's joints beyond which a foot does not stay on the ground [deg]."""
+FALL = 1e3
+"""Weight of what falls faster than gravity makes it, against 1 for the height of a stance foot [frames⁴]."""
 Stance = Bool[np.ndarray, "frames feet"]
 
 
@@ -118,7 +120,7 @@ def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:
     stance = plan_stance(rig, cuboids, limbs, motion)
     if not stance.any():
         return motion
-    return _carry_root(rig, cuboids, feet, motion, stance, np.ones(stance.shape))
+    return _carry_root(rig, cuboids, feet, motion, stance, np.ones(stance.shape), fall=0.0)
 
 
 def _above_ground(rig: Rig, cuboids: Cuboids, motion: Motion) -> Motion:
@@ -135,19 +137,21 @@ def _carry_root(
     motion: Motion,
     stance: Stance,
     weight: Float[np.ndarray, "frames feet"],
+    fall: float = FALL,
 ) -> Motion:
     """Move the root's path so that the stance feet, carried along, stand still on the ground as well as they can.
 
     Least squares over the root's shift r(t) and each stance's foothold c: |c - slip(t) - r(t)|², and |r̈|² so that the
-    shift is smooth and goes on evenly while nothing touches. Heights alike, with footholds at 0.
+    shift is smooth and goes on evenly while nothing touches. Heights alike, with footholds at 0, as far as the ground,
+    which pushes and never pulls, can do it.
     """
     heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, motion))
     runs = [(k, slice(a, b)) for k, a, b in _runs(stance)]
     slips = [_slip(velocities[at.start : at.stop - 1, k], motion.fps)[:, [0, 2]] for k, at in runs]
     spans = [(at, weight[at, k]) for k, at in runs]
-    level = _smooth_fit(len(motion), spans, slips, 0.06 * motion.fps, free=True)
-    up = _smooth_fit(len(motion), spans, [heights[at, k, None] for k, at in runs], 0.1 * motion.fps, free=False)
-    shift = np.stack((level[:, 0], up[:, 0], level[:, 1]), -1)
+    level = np.linalg.solve(*_smooth_fit(len(motion), spans, slips, 0.06 * motion.fps, free=True))
+    up = _raise(rig, cuboids, motion, spans, [heights[at, k, None] for k, at in runs], fall)
+    shift = np.stack((level[: len(motion), 0], up, level[: len(motion), 1]), -1)
     return Motion(motion.root_position + torch.from_numpy(shift), motion.angles, motion.fps)
 
 
@@ -158,8 +162,8 @@ def _smooth_fit(
     sigma: float,
     *,
     free: bool,
-) -> Float[np.ndarray, "frames k"]:
-    """The smooth r that minimises Σ w |c - value(t) - r(t)|² + sigma⁴ |r̈|²; each piece has its c, 0 if not free.
+) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, "n k"]]:
+    """Normal equations of min Σ w |c - value(t) - r(t)|² + sigma⁴ |r̈|²; each piece has its c, 0 if not free.
 
     Args:
         spans: Frames and weights of each piece.
@@ -181,7 +185,42 @@ def _smooth_fit(
     # Which of all equal solutions: the shift that is nearest to none, so a start that is right stays.
     normal[:frames, :frames] += 1e-9 * np.eye(frames)
     normal[0, 0] += 1.0 if free else 0.0
-    return np.linalg.solve(normal, right)[:frames]
+    return normal, right
+
+
+def _raise(
+    rig: Rig,
+    cuboids: Cuboids,
+    motion: Motion,
+    spans: list[tuple[slice, Float[np.ndarray, "_"]]],
+    heights: list[Float[np.ndarray, "_ 1"]],
+    fall: float,
+) -> Float[np.ndarray, "frames"]:
+    """The shift of the root's height that brings stance feet to the ground and that gravity allows.
+
+    The ground pushes and never pulls: where the height y of the centre of mass would fall faster than gravity makes it,
+    fall |ÿ + g|² is added (Newton on which frames these are).
+    """
+    frames, rate = len(motion), motion.fps
+    normal, right = _smooth_fit(frames, spans, heights, 0.1 * rate, free=False)
+    bend = np.diff(np.eye(frames), n=2, axis=0)
+    least = -bend @ _mass_height(rig, cuboids, motion) - GRAVITY / rate**2
+    falls = np.zeros(len(bend), dtype=bool)
+    result = np.zeros(frames)
+    for _ in range(20):
+        rows = bend[falls]
+        result = np.linalg.solve(normal + fall * rows.T @ rows, right[:, 0] + fall * rows.T @ least[falls])
+        before, falls = falls, bend @ result < least
+        if (falls == before).all():
+            break
+    return result
+
+
+def _mass_height(rig: Rig, cuboids: Cuboids, motion: Motion) -> Float[np.ndarray, "frames"]:
+    """Of the centre of mass [m]."""
+    T = motion.pose(rig).numpy()
+    mass = np.maximum(cuboids.volumes, 1e-4 * cuboids.volumes.sum())
+    return (np.einsum("fjk,jk->fj", T[:, :, 1, :3], cuboids.centers) + T[:, :, 1, 3]) @ (mass / mass.sum())
 
 
 def _runs(stance: Stance) -> list[tuple[int, int, int]]:

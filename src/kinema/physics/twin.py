@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import jacfwd, jvp
 
-from kinema.physics.model import Control, Model, State
+from kinema.physics.model import Control, HeightField, Model, State
 from kinema.physics.rollout import check
 from kinema.rig.kinematics import Rig, forward_kinematics
 
@@ -83,23 +83,52 @@ def acceleration(
         value, slope = _ramp(over, model.stop_ramp)
         tau = tau - sign * model.stop_stiffness * value - model.stop_damping * slope * v
         M = M + torch.diag(dt * slope * (dt * model.stop_stiffness + model.stop_damping))
-    # Ground: force f - dt D (acceleration of the corner), with a diagonal D
+    # Ground: force f - dt D (acceleration of the corner), D = slide (I - n nᵀ) + stiff n nᵀ
     if model.contact.stiffness > 0:
         ground = model.contact
         x, Jx = points(q).flatten(0, 1), jacfwd(points)(q).flatten(0, 1)
         xd, x_bias = rate(points)(q).flatten(0, 1), jvp(rate(points), (q,), (v,))[1].flatten(0, 1)
-        push, push_slope = _ramp(-x[:, 1] - dt * xd[:, 1], ground.ramp)
-        s = 1 - ground.damping * xd[:, 1]
+        distance, n = distance_and_normal(ground.field, x)
+        nn = n[:, :, None] * n[:, None, :]
+        away = (xd * n).sum(-1)
+        level = xd - away[:, None] * n
+        push, push_slope = _ramp(-distance - dt * away, ground.ramp)
+        s = 1 - ground.damping * away
         root = (s.square() + 0.01).sqrt()
         bounce, bounce_slope = (s + root) / 2, -ground.damping / 2 * (1 + s / root)
         normal = ground.stiffness * push * bounce
-        slide = ground.friction * normal / (xd[:, 0] ** 2 + xd[:, 2] ** 2 + ground.slip_speed**2).sqrt()
-        f = torch.stack((-slide * xd[:, 0], normal, -slide * xd[:, 2]), -1)
+        slide = ground.friction * normal / (level.square().sum(-1) + ground.slip_speed**2).sqrt()
+        f = normal[:, None] * n - slide[:, None] * level
         stiff = ground.stiffness * (dt * push_slope * bounce - push * bounce_slope)
-        D = torch.stack((slide, stiff, slide), -1)
-        tau = tau + torch.einsum("pcm,pc->m", Jx, f - dt * D * x_bias)
-        M = M + dt * torch.einsum("pcm,pc,pcn->mn", Jx, D, Jx)
+        D = slide[:, None, None] * (torch.eye(3).to(nn) - nn) + stiff[:, None, None] * nn
+        tau = tau + torch.einsum("pcm,pc->m", Jx, f - dt * (D @ x_bias[..., None]).squeeze(-1))
+        M = M + dt * torch.einsum("pcm,pcd,pdn->mn", Jx, D, Jx)
     return torch.linalg.solve(M, tau)
+
+
+def distance_and_normal(
+    field: HeightField | None, x: Float[Tensor, "points 3"]
+) -> tuple[Float[Tensor, "points"], Float[Tensor, "points 3"]]:
+    """How far points are above the ground, along its normal to first order, and the normal."""
+    if field is None:
+        return x[:, 1], torch.eye(3).to(x)[1].expand_as(x)
+    grid = field.heights.to(x)
+    spans = []
+    for axis, start, count in ((0, field.origin[0], grid.shape[0]), (2, field.origin[1], grid.shape[1])):
+        at = ((x[:, axis] - start) / field.spacing).clamp(-2, count + 1)
+        low = at.detach().floor()
+        t = at - low
+        u = 1 - t
+        middle = ((3 * w**3 - 6 * w**2 + 4) / 6 for w in (t, u))
+        slopes = (-u * u / 2, (3 * t * t - 4 * t) / 2, (4 * u - 3 * u * u) / 2, t * t / 2)
+        index = (low.long()[:, None] + torch.arange(-1, 3)).clamp(0, count - 1)
+        spans.append((index, torch.stack((u**3 / 6, *middle, t**3 / 6), -1), torch.stack(slopes, -1) / field.spacing))
+    (rows, wx, dx), (columns, wz, dz) = spans
+    near = grid[rows[:, :, None], columns[:, None, :]]
+    height, hx, hz = (torch.einsum("pr,prc,pc->p", a, near, b) for a, b in ((wx, wz), (dx, wz), (wx, dz)))
+    up = torch.stack((-hx, torch.ones_like(hx), -hz), -1)
+    length = up.norm(dim=-1)
+    return (x[:, 1] - height) / length, up / length[:, None]
 
 
 def transforms_at(model: Model, q: Float[Tensor, "dofs"]) -> Float[Tensor, "joints 3 4"]:

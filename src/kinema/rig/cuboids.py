@@ -1,6 +1,6 @@
 """Bones as boxes: what touches the ground and what has mass, measured from the mesh and its weights."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -24,6 +24,8 @@ class Cuboids:
     """Along the columns of `axes` [m], always positive."""
     volumes: Float[np.ndarray, "joints"]
     """Of the part of the mesh that the joint carries [m³]; 0 for a joint that carries nothing."""
+    surface: Float[np.ndarray, "joints 8 3"] | None = None
+    """For each corner the point of the mesh that stands for it, in the joint's frame [m]; None: the corner itself."""
 
     @property
     def corners(self) -> Float[np.ndarray, "joints 8 3"]:
@@ -47,7 +49,9 @@ def bone_cuboids(character: Character, *, trim: float = 0.01, columns: int = 48)
     points, area, weights = _surface_samples(mesh, character.weights)
     # A point belongs to every joint whose share is at least half of its greatest one.
     owned = (weights >= 0.5 * weights.max(axis=1, keepdims=True)) & (weights > 0)
+    strongest = weights.argmax(axis=1)
     centers, half_sizes = np.zeros((len(axes), 3)), np.zeros((len(axes), 3))
+    surface = np.full((len(axes), 8, 3), np.nan)
     for j in range(len(axes)):
         bone = skeleton.tails[j] - skeleton.heads[j]
         mine = np.flatnonzero(owned[:, j])
@@ -58,17 +62,22 @@ def bone_cuboids(character: Character, *, trim: float = 0.01, columns: int = 48)
             along = float(bone @ axes[j][:, 2])
             low[2], high[2] = min(0.0, along), max(0.0, along)
         else:
-            if abs(float(points[mine, 1].min())) < 0.02 * size:
+            stands = abs(float(points[mine, 1].min())) < 0.02 * size
+            if stands:
                 axes[j] = _level(axes[j])
             local = (points[mine] - skeleton.heads[j]) @ axes[j]
             low, high = _extent(local, area[mine] * weights[mine, j], trim)
+            up = int(np.abs(axes[j][1]).argmax())
+            down = -(up + 1) * int(np.sign(axes[j][1, up])) if stands else 0
+            surface[j] = _farthest(local[strongest[mine] == j], low, high, down) @ axes[j].T
         centers[j] = axes[j] @ ((low + high) / 2)
         half_sizes[j] = np.maximum((high - low) / 2, 1e-3 * size)
     volumes = _volumes(mesh, points, weights, columns)
     # An open sheet encloses nothing; its joint still moves something: take the ellipsoid inside its box.
     boxes = 8 * half_sizes.prod(axis=1)
     hollow = (volumes < 0.02 * boxes) & (owned.sum(axis=0) >= 3)
-    return Cuboids(centers, axes, half_sizes, np.where(hollow, np.pi / 6 * boxes, volumes))
+    result = Cuboids(centers, axes, half_sizes, np.where(hollow, np.pi / 6 * boxes, volumes))
+    return replace(result, surface=np.where(np.isnan(surface), result.corners, surface))
 
 
 def _box_axes(skeleton: Skeleton) -> Float[np.ndarray, "joints 3 3"]:
@@ -109,6 +118,33 @@ def _extent(
         last = np.searchsorted(below, (1 - trim) * below[-1])
         low[axis], high[axis] = points[order[first], axis], points[order[min(last, len(order) - 1)], axis]
     return low, high
+
+
+def _farthest(
+    points: Float[np.ndarray, "points 3"], low: Float[np.ndarray, "3"], high: Float[np.ndarray, "3"], down: int
+) -> Float[np.ndarray, "8 3"]:
+    """The point of a body farthest towards each corner of its box; NaN without any.
+
+    Limbs taper: the corners of a box around a shank lie a hand's breadth outside of it. A body that stands does so on
+    the lowest tenth of its height, all of which counts as its sole.
+
+    Args:
+        down: Axis and sign that point down where the body stands: -3 ... -1, 1 ... 3; 0 where it does not.
+    """
+    half = np.maximum((high - low) / 2, 1e-12)
+    unit = (points - (low + high) / 2) / half
+    unit = unit[(np.abs(unit) <= 1.001).all(axis=1)]
+    if len(unit) == 0:
+        return np.full((8, 3), np.nan)
+    result = unit[(unit @ CORNER_SIGNS.T).argmax(axis=0)]
+    if down:
+        axis, sign = abs(down) - 1, float(np.sign(down))
+        bottom = float((sign * unit[:, axis]).max())
+        sole = unit[sign * unit[:, axis] >= bottom - 0.2]
+        for k in np.flatnonzero(CORNER_SIGNS[:, axis] == sign):
+            result[k] = sole[(sole @ CORNER_SIGNS[k]).argmax()]
+            result[k, axis] = sign * bottom
+    return (low + high) / 2 + half * result
 
 
 def _surface_samples(
