@@ -4,6 +4,7 @@ python benchmarks/distill.py creatures [--out runs/distill]   10 built-in creatu
 python benchmarks/distill.py rigs                             4 rigs from files x {walk, run} x 2 seeds (needs --shared)
 python benchmarks/distill.py ablations                        what each part of the loss is there for
 python benchmarks/distill.py stages                           time of each part of a step
+python benchmarks/distill.py harmonics                        how much a true gait slides that is cut to some harmonics
 
 Each run leaves a JSON file, its motion and a strip of pictures, and is not repeated when they are there.
 """
@@ -25,15 +26,18 @@ from kinema.asset.character import Character
 from kinema.distill.config import Animate, resolve
 from kinema.distill.field import FieldDistiller, deform
 from kinema.distill.loop import Distiller
+from kinema.distill.parameters import Basis
 from kinema.distill.sds import sds
 from kinema.distill.take import prepare, random_take, shoot
 from kinema.evaluate.metrics import measure
+from kinema.gait.make import make_motion
 from kinema.motion import Motion, load_motion, save_motion
 from kinema.physics.track import Tracking, track
 from kinema.pipeline import find_character, make_body, read_tempo
 from kinema.prior.nano.prior import NanoPrior
 from kinema.render.show import Film, render_character
 from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import find_limbs
 
 CREATURES = ("fox", "wolf", "horse", "cat", "cow", "bear", "human", "robot", "ostrich", "raptor")
 RIGS = ("khronos_fox", "husky", "velociraptor", "kaykit_knight")
@@ -298,9 +302,29 @@ def run(weights: Path | None = None) -> Iterator[tuple[str, float]]:
     yield "step_ms", sum(best.values())
 
 
+def harmonics() -> None:
+    """Procedural gaits, whose feet stand still, projected to the first harmonics of their cycle."""
+    frames, fps = 97, 24.0
+    for asset in ("fox", "horse", "human", "ostrich"):
+        character = find_character(asset)
+        assert character.skeleton is not None
+        rig, limbs = Rig.from_skeleton(character.skeleton), find_limbs(character)
+        motion, label = make_motion(rig, limbs, "walk", frames=frames, fps=fps)
+        seconds = torch.arange(frames) / fps
+        found = [f"all {measure(character, motion, rig=rig, limbs=limbs).slide:.1%}"]
+        for count in (3, 4, 6, 8):
+            table = Basis("fourier", frames, label.period, 1 + 2 * count).table(seconds).double()
+            moving = torch.cat((table, seconds[:, None].double()), -1)
+            angles = table @ torch.linalg.lstsq(table, motion.angles.flatten(1).double()).solution
+            root = moving @ torch.linalg.lstsq(moving, motion.root_position.double()).solution
+            cut = Motion(root.float(), angles.float().view_as(motion.angles), fps)
+            found.append(f"{count} {measure(character, cut, rig=rig, limbs=limbs).slide:.1%}")
+        print(f"slide of a {asset}'s walk by harmonics: {', '.join(found)}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("creatures", "rigs", "ablations", "stages"))
+    parser.add_argument("what", choices=("creatures", "rigs", "ablations", "stages", "harmonics"))
     parser.add_argument("--out", type=Path, default=Path("runs/distill"))
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--seeds", type=int, default=2)
@@ -311,6 +335,8 @@ def main() -> None:
     if options.what == "stages":
         for name, value in run(options.weights):
             print(f"distill.{name} {value:.3g}")
+    elif options.what == "harmonics":
+        harmonics()
     elif options.what == "ablations":
         ablate(options)
     elif options.what == "creatures":

@@ -253,3 +253,49 @@ def test_tempo_from_words_and_given_values(body: Body) -> None:
     assert given.period / given.fps == pytest.approx(1.2)
     with pytest.raises(KinemaError, match="speed"):
         choose_tempo("walk", "", body.limbs, speed=float("nan"))
+
+
+@pytest.mark.parametrize("time", ["fourier", "dct", "free"])
+def test_arms_begin_as_they_hang(prior: NanoPrior, time: str) -> None:
+    """A body at rest has its arms spread; paper mode leaves them there."""
+    human = make_body(replace(FOX, asset="human"), find_character("human"))[0]
+    tempo = choose_tempo("walk", "", human.limbs)
+    heads = human.stage.rig.heads
+    config = replace(FOX, asset="human", time=time)
+    for preset, low in (("default", True), ("paper", False)):
+        run = Distiller(replace(config, preset=preset), prior, human, tempo, checkpoint=None)
+        pose = run.motion().pose(human.stage.rig)[:, :, :, 3]
+        for arm in human.limbs.arms:
+            upper, *_, hand = arm.joints
+            spread = ((pose[:, hand] - pose[:, upper])[:, 0] * arm.side).max()
+            at_rest = float((heads[hand] - heads[upper])[0] * arm.side)
+            assert (spread < 0.6 * at_rest) == low, (preset, spread, at_rest)
+
+
+def test_a_bob_is_no_climb() -> None:
+    at = torch.arange(16.0)
+    flat, rising = torch.zeros(16, 3), torch.zeros(16, 3)
+    flat[:, 1] = 0.1 * torch.cos(2 * torch.pi * at / 8)
+    rising[:, 1] = 0.05 * at
+    assert losses.climbing(flat, 1.0) < 1e-10
+    assert abs(float(losses.climbing(rising, 0.5)) - 0.8**2) < 1e-5
+
+
+def test_the_root_goes_as_fast_as_the_feet(body: Body, prior: NanoPrior) -> None:
+    """A true walk on a root that is told to go 1.4 times as fast."""
+    tempo = choose_tempo("walk", "", body.limbs)
+    seconds, speed = tempo.period / tempo.fps, tempo.speed_legs * tempo.fps
+    run = Distiller(FOX, prior, body, replace(tempo, speed=1.4 * tempo.speed), checkpoint=None)
+    rig = body.stage.rig
+    walk, _ = make_motion(rig, body.limbs, "walk", frames=90, fps=10 * tempo.fps, period=seconds, speed=speed)
+    table = run.coefficients.basis.table(torch.arange(90.0) / 10)
+    angles = torch.linalg.lstsq(table, walk.angles.flatten(1)).solution / run.coefficients.angle_scale
+    height = torch.linalg.lstsq(table, walk.root_position[:, 1:2] - rig.heads[0, 1]).solution
+    with torch.no_grad():
+        run.coefficients.angles.copy_(angles)
+        run.coefficients.root[:, 1:2] = height / run.coefficients.root_scale[1]
+    run._match_speed()
+    assert run.coefficients.drift[2].item() == pytest.approx(1 / 1.4 - 1, abs=0.03)
+    kept = Distiller(replace(FOX, speed=1.0), prior, body, tempo, checkpoint=None)
+    kept._match_speed()
+    assert kept.coefficients.drift.abs().max().item() == 0

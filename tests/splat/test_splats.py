@@ -4,14 +4,16 @@ import torch
 from torch.testing import assert_close
 
 from kinema.asset.character import Character, Mesh, Skeleton
+from kinema.asset.creatures import creature
 from kinema.errors import KinemaError
 from kinema.rig.kinematics import Rig, forward_kinematics
+from kinema.rig.limbs import find_limbs
 from kinema.skin import Skin, blend, skin_points
 from kinema.splat.cover import INSET, SPREAD
 from kinema.splat.pose import native_scene, pose_splats, pose_splats_torch
 from kinema.splat.splats import Splats
 from kinema.splat.surface import nearest_surface, sample_surface, surface_colors
-from kinema.splat.transfer import canonical_colors, splat_character, transfer_weights
+from kinema.splat.transfer import canonical_colors, canonical_look, splat_character, transfer_weights
 
 
 def square_mesh(**look) -> Mesh:
@@ -217,3 +219,14 @@ def test_canonical_colors_tell_left_from_right_and_front_from_back():
     feet = torch.tensor([[1.0, -1, 1], [-1, -1, 1], [1, -1, -1], [-1, -1, -1]])
     assert_close(canonical_colors(mesh, feet), torch.tensor([[1.0, 0, 1], [0, 0, 1], [1, 0, 0], [0, 0, 0]]))
     assert_close(canonical_colors(mesh, torch.zeros(1, 3)), torch.full((1, 3), 0.5), atol=0.01, rtol=0)
+
+
+def test_legs_of_any_body_differ_in_red():
+    """Also between the stretched arms of a person, or of a knight with sword and shield."""
+    for words in ("fox", "human", "ostrich"):
+        character = creature(words)
+        assert character.skeleton is not None
+        legs = find_limbs(character).legs
+        knees = torch.tensor(np.array([character.skeleton.heads[leg.joints[1]] for leg in legs])).float()
+        red = canonical_look(character, knees)[:, 0]
+        assert all((value > 0.8) if leg.side > 0 else (value < 0.2) for leg, value in zip(legs, red)), (words, red)

@@ -25,10 +25,12 @@ from kinema.distill.tempo import Tempo, default_frames
 from kinema.errors import KinemaError
 from kinema.evaluate.classify import relative_errors
 from kinema.files import replacing
+from kinema.gait.make import make_motion
 from kinema.motion import Motion, smoothness
 from kinema.prior.protocol import Shot, VideoPrior, sample
 from kinema.render.stage import Stage
 from kinema.rig.limbs import Limbs
+from kinema.transforms import apply
 
 HARMONICS = 6
 """Of a gait cycle. A foot that stands moves back at constant speed, which takes six: a true walk that is cut to four
@@ -38,6 +40,10 @@ BETWEEN = 2
 STILL = 0.02
 """Mean angular travel per frame below which a motion counts as none [rad]."""
 MOST_BAD_STEPS = 20
+DRIFT = (-0.6, 0.5)
+"""How much slower or faster than told the root may go, as a share of the speed."""
+CLIMB = FLOAT = 0.1
+"""Weights of a root that rises or sinks for good, and of the lowest foot's height, relative to that of the ground."""
 SCORED = (0.5, 0.8)
 """Noise levels at which a sampled video is scored."""
 TOKEN = 96
@@ -101,6 +107,8 @@ class Distiller:
         self.clip_frames = max(2, round((config.frames - 1) / config.fps * tempo.fps) + 1)
         velocity = torch.tensor([0.0, 0.0, tempo.speed])
         self.coefficients = Coefficients(body.stage.rig, body.limbs, self._basis(), velocity=velocity)
+        if config.preset != "paper":
+            self._lower_arms()
         self.parameters: torch.nn.Module = self.coefficients
         """What is optimised and saved."""
         self.learning_rate = config.learning_rate
@@ -114,6 +122,25 @@ class Distiller:
         refine = 0 if config.engine == "fit" else config.iterations or (200 if fit else 350)
         self.schedule = (fit, refine)
         self._targets: list[tuple[Take, Shot, Tensor]] | None = None
+
+    def _lower_arms(self) -> None:
+        """Rigs come with their arms stretched out, and nobody moves like that: begin with arms as they hang.
+
+        Or half-way down, where a hand or what it holds would come to the ground.
+        """
+        limbs, rig = self.body.limbs, self.body.stage.rig
+        joints = [joint for arm in limbs.arms for joint in arm.joints]
+        if not joints:
+            return
+        stand, _ = make_motion(rig, limbs, "stand", frames=2, fps=1.0)
+        probes = torch.from_numpy(limbs.probes[joints]).to(rig.heads)
+        for share in (1.0, 0.75, 0.5, 0.25):
+            angles = torch.zeros(len(rig.parents), 3)
+            angles[joints] = share * stand.angles.mean(0)[joints]
+            pose = Motion(rig.heads[:1], angles[None], 1.0).pose(rig)[0, joints]
+            if apply(pose, probes)[..., 1].min() > 0.15 * limbs.leg_length:
+                self.coefficients.start_at(angles, joints)
+                return
 
     def _basis(self) -> Basis:
         kind = self.config.time
@@ -152,9 +179,26 @@ class Distiller:
                 saved = time.monotonic()
         if self.checkpoint is not None:
             self.save(self.checkpoint)
+        self._match_speed()
         if self.bad_steps:
             self.notes.append(f"{self.bad_steps} steps were skipped: their gradients were not finite")
         return Outcome(self.motion(), self.history, self.notes)
+
+    def _match_speed(self) -> None:
+        """The root goes as fast as standing feet go back, at once, where the slip's gradient only creeps.
+
+        Strides that came out short then make a slower walk and not one that slides. A speed that was asked for stays.
+        """
+        config, limbs = self.config, self.body.limbs
+        told = float(self.coefficients.velocity.norm())
+        if config.preset == "paper" or config.speed is not None or not (limbs.legs and self.tempo.period and told):
+            return
+        with torch.no_grad():
+            at = torch.arange(0, self.tempo.period, 1 / (2 * BETWEEN))
+            pose = self.coefficients.motion(at, fps=self.tempo.fps).pose(self.body.stage.rig)
+            ahead = losses.standing_speed(losses.sole_points(pose, limbs), limbs.leg_length) * 2 * BETWEEN / told
+            drift = self.coefficients.drift
+            drift[2] = (drift[2] - ahead).clamp(*DRIFT)
 
     def _obey(self, control: Control) -> bool:
         """Take what a person has changed, and note it: such a run is not repeated by its seed."""
@@ -226,6 +270,7 @@ class Distiller:
         total = config.smooth * smoothness(motion)
         if config.preset == "paper":
             return total + config.ground * losses.ground(T_world_joint, self.body.corners)
+        total = total + CLIMB * config.ground * losses.climbing(motion.root_position, size)
         if self.body.limbs.legs:
             per_frame = 1 if self.coefficients.basis.kind == "free" else BETWEEN
             if per_frame > 1:
@@ -234,7 +279,7 @@ class Distiller:
             soles = losses.sole_points(T_world_joint, self.body.limbs)
             total = total + config.ground * losses.sole_penetration(soles, size)
             total = total + config.slip * losses.foot_slip(soles, size, per_frame=per_frame)
-            total = total + 0.1 * config.ground * losses.floating(soles, size)
+            total = total + FLOAT * config.ground * losses.floating(soles, size)
         if config.limits:
             total = total + config.limits * losses.beyond_limits(motion.angles, self.body.limits)
         return total

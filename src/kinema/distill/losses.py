@@ -47,9 +47,27 @@ def foot_slip(
     return (low * travel.square().sum(-1)).sum() / low.sum().clamp(min=1.0)
 
 
+def standing_speed(points: Float[Tensor, "times points 3"], size: float, *, near: float = 0.04) -> float:
+    """Forward travel of standing feet from one time to the next [m]: each is taken to stand where it is lowest.
+
+    The median, weighted by how low a foot is: the fast ends of a swing are low as well.
+    """
+    height = (points[1:, :, 1] + points[:-1, :, 1]) / (2 * size)
+    low = torch.sigmoid((near - height + height.amin(0)) / (0.3 * near))
+    travel, order = points[..., 2].diff(dim=0).flatten().sort()
+    weight = low.flatten()[order].cumsum(0)
+    return float(travel[int((weight < weight[-1] / 2).sum())])
+
+
 def floating(points: Float[Tensor, "frames points 3"], size: float) -> Float[Tensor, ""]:
     """Squared height of the lowest foot, averaged over the clip: someone has to stand most of the time."""
     return (points[..., 1].amin(-1) / size).clamp(min=0).square().mean()
+
+
+def climbing(root_position: Float[Tensor, "frames 3"], size: float) -> Float[Tensor, ""]:
+    """Squared height that the root gains from the first to the second half of a window, in units of `size`."""
+    first, second = root_position[:, 1].tensor_split(2)
+    return ((second.mean() - first.mean()) / size).square()
 
 
 def beyond_limits(angles: Float[Tensor, "frames joints 3"], limits: Float[Tensor, "joints 3 2"]) -> Float[Tensor, ""]:

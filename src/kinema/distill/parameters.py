@@ -63,6 +63,15 @@ class Coefficients(nn.Module):
         self.register_buffer("root_scale", root_scale)
         self.register_buffer("velocity", velocity.clone())
 
+    def start_at(self, angles: Float[Tensor, "joints 3"], joints: list[int]) -> None:
+        """Hold these joints at constant angles to begin with."""
+        value = torch.zeros_like(self.angle_scale).view(-1, 3)
+        value[joints] = angles[joints]
+        with torch.no_grad():
+            # The first function of the cyclic basis and of the cosines is the constant; `free` has none.
+            rows = slice(None) if self.basis.kind == "free" else slice(0, 1)
+            self.angles[rows] += value.flatten() / self.angle_scale
+
     def base_path(self, at: Float[Tensor, "times"]) -> Float[Tensor, "times 3"]:
         """Where the root would be if it slid at constant velocity [m]."""
         return self.rig.heads[0] + at[:, None] * self.velocity

@@ -7,12 +7,15 @@ from torch import Tensor
 
 from kinema.asset.character import Character, Mesh
 from kinema.errors import KinemaError
+from kinema.rig.limbs import find_limbs
 from kinema.skin import Skin
 from kinema.splat.splats import Splats
 from kinema.splat.surface import SurfacePoints, face_areas_normals, nearest_surface
 
 CANONICAL_GAIN = 1.4
 """How far the canonical colours are stretched: 1 maps the bulk of the body to [0, 1], more saturates its ends."""
+LEG_CONTRAST = 0.42
+"""How far the red of a leg is from the middle's."""
 
 
 def transfer_weights(
@@ -57,11 +60,19 @@ def splat_character(character: Character, count: int = 10_000, *, rng: np.random
     return splats, transfer_weights(character, places)
 
 
-def canonical_colors(mesh: Mesh, points: Float[Tensor, "points 3"]) -> Float[Tensor, "points 3"]:
+def canonical_colors(
+    mesh: Mesh, points: Float[Tensor, "points 3"], legs: Float[np.ndarray, "joints 3"] | None = None
+) -> Float[Tensor, "points 3"]:
     """Where on the body a rest-pose point is, as a colour: red right to left, green upwards, blue back to front.
 
     Left and right limbs, exchangeable in natural colours, differ: a quadruped's feet are magenta and blue in front,
     red and black behind, on any animal.
+
+    Args:
+        mesh: At rest.
+        points: What to colour [m].
+        legs: Knees and feet. Red then tells left legs from right ones however wide the body is: between the stretched
+            arms of a figure they would look alike.
     """
     area, _ = face_areas_normals(mesh.vertices, mesh.faces)
     middles = mesh.vertices[mesh.faces].mean(1)
@@ -71,7 +82,17 @@ def canonical_colors(mesh: Mesh, points: Float[Tensor, "points 3"]) -> Float[Ten
         order = np.argsort(middles[:, axis])
         share = np.cumsum(area[order]) / area.sum()
         low[axis], high[axis] = np.interp([0.02, 0.98], share, middles[order, axis])
-    extent = np.maximum(high - low, 1e-9)
-    middle = torch.from_numpy((low + high) / 2).to(points)
-    gain = torch.from_numpy(CANONICAL_GAIN / extent).to(points)
-    return (0.5 + (points - middle) * gain).clamp(0, 1)
+    middle, gain = (low + high) / 2, CANONICAL_GAIN / np.maximum(high - low, 1e-9)
+    if legs is not None and len(legs) > 1:
+        middle[0] = legs[:, 0].mean()
+        gain[0] = LEG_CONTRAST / max(float(np.abs(legs[:, 0] - middle[0]).mean()), 1e-3 * float(high[1] - low[1]))
+    return (0.5 + (points - torch.from_numpy(middle).to(points)) * torch.from_numpy(gain).to(points)).clamp(0, 1)
+
+
+def canonical_look(character: Character, points: Float[Tensor, "points 3"]) -> Float[Tensor, "points 3"]:
+    """`canonical_colors` with the legs of a rigged character."""
+    legs = None
+    if character.skeleton is not None and character.weights is not None:
+        joints = [joint for leg in find_limbs(character).legs for joint in leg.joints[1:]]
+        legs = np.asarray(character.skeleton.heads)[joints]
+    return canonical_colors(character.mesh, points, legs)

@@ -86,6 +86,21 @@ def vary(proportions: Proportions, rng: np.random.Generator, *, amount: float) -
     return replace(p, neck=neck, head=head, tail=tail, front=front)
 
 
+def as_figure(p: Vertebrate, rng: np.random.Generator) -> Vertebrate:
+    """The short legs and large head of toys and game figures, some with their arms stretched out to be rigged."""
+    legs, head = float(rng.uniform(0.45, 1.0)), float(rng.uniform(1.0, 2.2))
+    front = p.front
+    if isinstance(front, Arms) and rng.random() < 0.5:
+        front = replace(front, spread=float(rng.uniform(65, 92)))
+    return replace(
+        p,
+        leg=max(legs * p.leg, 1.2 * p.belly),
+        thigh=p.thigh * max(legs, 0.7),
+        head=replace(p.head, radius=head * p.head.radius),
+        front=front,
+    )
+
+
 def _off_the_ground(p: Vertebrate, tail: Tail) -> Tail:
     """Shorter where it would end below the ground."""
     angles = [tail.angle + tail.curl * k / max(1, tail.bones - 1) for k in range(tail.bones)]

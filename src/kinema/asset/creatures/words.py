@@ -10,7 +10,7 @@ from kinema.asset.character import Character
 from kinema.asset.creatures.generate import Detail, generate
 from kinema.asset.creatures.proportions import Arms, Arthropod, Coat, Family, Number, Proportions, Rgb, Vertebrate
 from kinema.asset.creatures.table import ALSO, SPECIES
-from kinema.asset.creatures.variation import mix, random_coat, shade_coat, vary
+from kinema.asset.creatures.variation import as_figure, mix, random_coat, shade_coat, vary
 from kinema.errors import KinemaError
 
 
@@ -88,6 +88,8 @@ def random_creature(
     if related:
         row = mix(row, related[int(rng.integers(len(related)))], rng.uniform(0, 0.6), rng)
     row = vary(row, rng, amount=amount)
+    if isinstance(row, Vertebrate) and row.family == "biped" and row.pitch > 70 and rng.random() < 0.5:
+        row = as_figure(row, rng)
     row = replace(row, coat=random_coat(row.coat, rng))
     return generate(f"random {name}", row, seed=int(rng.integers(2**31)), detail=detail)
 
