@@ -73,6 +73,34 @@ def test_the_box_of_a_foot_stands_flat_on_the_ground() -> None:
     assert np.linalg.det(cuboids.axes[0]) == pytest.approx(1)
 
 
+def test_what_can_touch_lies_on_the_mesh_and_not_at_the_corners_of_its_box() -> None:
+    # A shank that tapers from 0.1 to 0.01 m over 0.5 m, slanting, and its foot, which stands on y = 0.
+    import trimesh
+
+    cone = trimesh.creation.cone(radius=0.1, height=0.5, sections=48).subdivide()
+    shank = np.asarray(cone.vertices) @ np.array([[1.0, 0, 0], [0, 0.6, -0.8], [0, -0.8, -0.6]]).T + [0.0, 0.9, 0.0]
+    foot = trimesh.creation.icosphere(subdivisions=3, radius=0.05)
+    sole = np.asarray(foot.vertices) + [0.0, 0.05, 0.5]
+    vertices = np.concatenate((shank, sole))
+    faces = np.concatenate((np.asarray(cone.faces), np.asarray(foot.faces) + len(shank)))
+    weights = np.zeros((len(vertices), 2))
+    weights[: len(shank), 0] = weights[len(shank) :, 1] = 1
+    heads = np.array([[0.0, 0.9, 0.0], [0.0, 0.08, 0.5]])
+    tails = np.array([[0.0, 0.5, -0.3], [0.0, 0.0, 0.5]])
+    skeleton = Skeleton(("shank", "foot"), (-1, 0), heads, tails)
+    cuboids = bone_cuboids(Character("leg", Mesh(vertices, faces, np.ones_like(vertices)), skeleton, weights))
+    assert cuboids.surface is not None
+    on_mesh, corners = cuboids.surface[0] + heads[0], cuboids.corners[0] + heads[0]
+    distance = np.abs(trimesh.proximity.signed_distance(trimesh.Trimesh(shank, np.asarray(cone.faces)), on_mesh))
+    assert distance.max() < 2e-3
+    assert np.linalg.norm(on_mesh - corners, axis=1).max() > 0.05
+    # A round foot stands on its lowest tenth: four points at its bottom, closer together than its corners.
+    bottom = np.sort(cuboids.surface[1, :, 1] + heads[1, 1])[:4]
+    np.testing.assert_allclose(bottom, 0.0, atol=2e-3)
+    low = cuboids.surface[1][np.argsort(cuboids.surface[1, :, 1])[:4]]
+    assert np.ptp(low[:, 0]) < 0.07
+
+
 def test_an_open_mesh_keeps_most_of_its_volume_and_a_sheet_has_some() -> None:
     assert bone_cuboids(box_with_two_bones(drop_faces=8)).volumes.sum() == pytest.approx(0.16, rel=0.2)
     bar = box_with_two_bones()
