@@ -26,7 +26,7 @@ from kinema.render.stage import Stage
 from kinema.report import UNITS
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
-from kinema.sources import find_motion_of, read_config
+from kinema.sources import find_motion_of, find_path, read_config
 
 VIEWS_DEG = (-90.0, -45.0, 45.0, 90.0)
 OTHERS = ("walking", "trotting", "running", "hopping", "standing still")
@@ -56,8 +56,9 @@ def judge(
     if prompt is not None and not prompt.strip():
         raise KinemaError("the prompt is empty: say what the clip should show, such as 'a fox is trotting'")
     character, rig, clip = find_motion_of(words, motion, **reading)
-    if prompt is None and len(words) < 4096 and Path(words).is_dir():
-        prompt = read_config(Path(words))["config"].get("prompt")
+    folder = find_path(words)
+    if prompt is None and folder is not None and folder.is_dir():
+        prompt = read_config(folder)["config"].get("prompt")
     metrics = measure(character, clip, rig=rig)
     verdict: dict[str, Any] = {"character": character.name, "frames": len(clip), "fps": clip.fps}
     verdict["metrics"] = metrics.as_dict()

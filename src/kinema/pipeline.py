@@ -36,7 +36,7 @@ from kinema.rig.cuboids import bone_cuboids
 from kinema.rig.hinges import hinges
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
-from kinema.sources import CONFIG, find_character, load_result, read_config, rigged
+from kinema.sources import CONFIG, find_character, find_path, load_result, read_config, rigged
 
 __all__ = [
     "Animation",
@@ -206,8 +206,9 @@ def _checked(config: Animate) -> Animate:
             raise KinemaError(f"--{name} {getattr(config, name)}: must be at least {least}")
     if not 1 <= config.fps <= 240:
         raise KinemaError(f"--fps {config.fps}: must be between 1 and 240")
-    if len(config.asset) < 4096 and Path(config.asset).is_file():
-        config = replace(config, asset=str(Path(config.asset).resolve()))
+    file = find_path(config.asset)
+    if file is not None:
+        config = replace(config, asset=str(file.resolve()))
     return replace(config, prompt=prompt)
 
 
@@ -241,14 +242,10 @@ def _resumed(folder: Path) -> Animate:
 def _hashes(config: Animate) -> dict[str, str]:
     """SHA-256 of the files that decide the result."""
     name, _, folder = config.prior.partition("=")
-    files = {"character": Path(config.asset), "prior": Path(folder) if folder else WEIGHTS}
-    if name != "nano":
-        del files["prior"]
-    return {
-        key: hashlib.sha256(path.read_bytes()).hexdigest()
-        for key, path in files.items()
-        if len(str(path)) < 4096 and path.is_file()
-    }
+    files = {"character": find_path(config.asset)}
+    if name == "nano":
+        files["prior"] = find_path(folder or str(WEIGHTS))
+    return {key: hashlib.sha256(path.read_bytes()).hexdigest() for key, path in files.items() if path is not None}
 
 
 def _distill(

@@ -18,15 +18,27 @@ from kinema.rig.kinematics import Rig
 
 CONFIG = "config.json"
 """What a run was started with; its presence makes a folder the folder of a run."""
+LONGEST_NAME = 1000
+"""Of what may be meant as a file."""
+
+
+def find_path(words: str) -> Path | None:
+    """The file or folder of that name, if there is one; a sentence too long for a name is none."""
+    try:
+        return Path(words) if words.strip() and Path(words).exists() else None
+    except (OSError, ValueError):
+        return None
 
 
 def find_character(words: str, **reading: Any) -> Character:
     """A file if there is one of that name (`reading` as `load` takes it), else a built-in creature."""
     if not words.strip():
         raise KinemaError("no character: give a file or the words of a built-in creature, such as 'a red fox'")
-    # A sentence of 10,000 characters is no file name, and asking for it would be an error of the system.
-    if len(words) < 4096 and (Path(words).exists() or re.search(r"\.\w{2,5}$", words) or "/" in words):
-        return load(Path(words), **reading)
+    path = find_path(words)
+    if path is not None:
+        return load(path, **reading)
+    if len(words) < LONGEST_NAME and (re.search(r"\.\w{2,5}$", words) or "/" in words):
+        raise KinemaError(f"{words}: no such file")
     return creature(words)
 
 
@@ -97,10 +109,11 @@ def load_result(folder: Path) -> tuple[Character, Rig, Motion]:
 
 def find_motion_of(words: str, motion: str | None, **reading: Any) -> tuple[Character, Rig, Motion]:
     """A finished run, or a character with one of its clips or a motion file."""
-    if len(words) < 4096 and Path(words).is_dir() and motion is None:
-        return load_result(Path(words))
-    if len(words) < 4096 and Path(words).is_dir():
-        words = read_config(Path(words))["config"]["asset"]
+    folder = find_path(words)
+    if folder is not None and folder.is_dir():
+        if motion is None:
+            return load_result(folder)
+        words = read_config(folder)["config"]["asset"]
     character = rigged(find_character(words, **reading))
     return character, *find_motion(character, motion)
 

@@ -99,6 +99,8 @@ def test_assets_that_are_none(command: str, tmp_path: Path, capsys: pytest.Captu
         "": "",
         "a zorblax": "",
         "zorblax " * 1250: "",
+        "zorblax " * 40: "",
+        "zorblax" * 40 + ".glb": "zorblaxzorblax",
         "no/such/fox": "no",
         "fox.docx": "fox.docx",
     }
@@ -194,8 +196,8 @@ def test_priors_and_devices(tmp_path: Path, capsys: pytest.CaptureFixture, monke
 def test_values_and_folders_that_make_no_sense(tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     job = ["animate", "fox", "a fox is walking"]
-    for option in ("--frames", "--views", "--splats", "--fps"):
-        assert option in fails([*job, option, "0"], tmp_path, capsys)
+    for option, value in (("--frames", "-1"), ("--views", "0"), ("--splats", "0"), ("--fps", "0")):
+        assert option in fails([*job, option, value], tmp_path, capsys)
     assert "--speed" in fails([*job, "--speed", "nan"], tmp_path, capsys)
     assert "--count" in fails(["splat", "fox", "-o", "x.ply", "--count", "0"], tmp_path, capsys)
     assert "0x480" in fails(["render", "fox", "-o", "x.png", "--width", "0"], tmp_path, capsys)

@@ -6,21 +6,21 @@ from typing import Any
 from kinema.errors import KinemaError
 from kinema.motion import load_motion
 from kinema.rig.kinematics import Rig
-from kinema.sources import CONFIG, find_character, find_motion_of, load_result, read_config, rigged
+from kinema.sources import CONFIG, find_character, find_motion_of, find_path, load_result, read_config, rigged
 from kinema.view.viewer import Exhibit, exhibit_character
 
 
 def find_exhibit(words: str, motion: str | None = None, **reading: Any) -> Exhibit:
     """The folder of a run, a motion in it, a character file with its clips, or the words of a creature."""
-    path = Path(words) if words.strip() and len(words) < 4096 else None
-    if path is not None and motion is None and path.is_dir():
+    if motion is not None:
+        character, _, chosen = find_motion_of(words, motion, **reading)
+        return Exhibit(character, {Path(motion).stem: chosen}, title=character.name)
+    path = find_path(words)
+    if path is not None and path.is_dir():
         return _result(path)
-    if path is not None and motion is None and path.suffix.lower() == ".npz" and path.is_file():
+    if path is not None and path.suffix.lower() == ".npz":
         return _motion_file(path)
-    if motion is None:
-        return exhibit_character(find_character(words, **reading))
-    character, _, chosen = find_motion_of(words, motion, **reading)
-    return Exhibit(character, {Path(motion).stem: chosen}, title=character.name)
+    return exhibit_character(find_character(words, **reading))
 
 
 def _result(folder: Path) -> Exhibit:
