@@ -137,7 +137,10 @@ def _rig(command: Rig, options: Kinema) -> None:
     check_output(command.out)
     character = load(command.file, **asdict(command.reading))
     skeleton = character.skeleton
-    rigged = rig_character(character, skeleton) if skeleton else auto_rig(character, command.body)
+    if skeleton is not None:
+        rigged = rig_character(character, skeleton, visibility=command.visibility)
+    else:
+        rigged = auto_rig(character, command.body, visibility=command.visibility)
     write(command.out, rigged)
     joints = rigged.skeleton.names if rigged.skeleton else ()
     _say(options, f"{command.out}: {len(joints)} joints", file=command.out, joints=joints)
@@ -186,7 +189,14 @@ def _render(command: Render, options: Kinema) -> None:
         transparent=command.transparent,
         look=command.look,
     )
-    render_character(character, motion, command.out, film=film)
+    splats = None
+    if command.splats is not None:
+        from kinema.splat.ply import read_ply
+        from kinema.splat.transfer import transfer_weights
+
+        cloud = read_ply(command.splats)
+        splats = cloud, None if motion is None else transfer_weights(character, cloud.centers)
+    render_character(character, motion, command.out, film=film, splats=splats)
     _say(options, str(command.out), file=command.out)
 
 

@@ -96,6 +96,8 @@ class Rig:
     """GLB, FBX, USD ..."""
     body: Annotated[Literal["biped", "quadruped"] | None, _named("BODY")] = None
     """biped or quadruped: the plan of joints for a mesh without any; found if not given."""
+    visibility: Literal["field", "rays"] = "field"
+    """How bone heat sees which bones a vertex lies open to: in Pinocchio's distance field, or by rays."""
     reading: Read = Reading()
     """How the file is read."""
 
@@ -128,6 +130,8 @@ class Render:
     """.mp4, .gif, .png for a contact sheet, or a folder for PNG frames."""
     motion: Annotated[str | None, _named("MOTION")] = None
     """A .npz or .bvh of the same joints, or the name of one of the file's clips; by default a turn at rest."""
+    splats: Annotated[Path | None, _named("FILE")] = None
+    """A captured or refined cloud (.ply) in the character's place at rest; its mesh then only moves the cloud."""
     width: int = 640
     """Of the picture [px]."""
     height: int = 480

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kinema.asset.character import Character, Mesh, Skeleton
-from kinema.rig.bone_heat import rig_character
+from kinema.rig.bone_heat import Visibility, rig_character
 from kinema.rig.medial import Balls, pack_balls
 from kinema.rig.templates import BodyFrame, Plan, Template, template
 
@@ -24,9 +24,9 @@ FLOOR = 0.035
 """Least spread of places and bones: the built-in creatures vary less than those of others."""
 
 
-def auto_rig(character: Character, plan: Plan | None = None) -> Character:
-    """Give an unrigged character (facing +Z, standing on y = 0) a skeleton and weights."""
-    return rig_character(character, embed_skeleton(character.mesh, plan))
+def auto_rig(character: Character, plan: Plan | None = None, *, visibility: Visibility = "field") -> Character:
+    """Give an unrigged character (facing +Z, standing on y = 0) a skeleton and weights (`bone_heat` sees as told)."""
+    return rig_character(character, embed_skeleton(character.mesh, plan), visibility=visibility)
 
 
 def embed_skeleton(mesh: Mesh, plan: Plan | None = None, *, of: Template | None = None) -> Skeleton:
