@@ -162,17 +162,33 @@ void paint_backward(const PaintArguments &p, int64_t frame) {
             }
         }
         if (!g_shadow) continue;
+        // Neighbours mostly fall into one cell: their sums stay in registers until the cell changes.
+        int32_t cell = -1;
+        float sum = 0, sum_x = 0, sum_z = 0, sum_xz = 0;
+        const auto flush = [&] {
+            if (cell < 0) return;
+            float *s = g_shadow + cell;
+            s[0] += (sum - sum_x) - (sum_z - sum_xz);
+            s[1] += sum_x - sum_xz;
+            s[cells] += sum_z - sum_xz;
+            s[cells + 1] += sum_xz;
+        };
         for (int64_t i = row.first; i < row.last; ++i) {
             if (!row.inside[i]) continue;
             const float g = light[i] * (1 - alpha[i]);
             const int32_t jx = int32_t(row.ix[i]), jz = int32_t(row.iz[i]);
-            const float tx = row.ix[i] - jx, tz = row.iz[i] - jz;
-            float *s = g_shadow + jz * cells + jx;
-            s[0] += g * (1 - tx) * (1 - tz);
-            s[1] += g * tx * (1 - tz);
-            s[cells] += g * (1 - tx) * tz;
-            s[cells + 1] += g * tx * tz;
+            const float tx = row.ix[i] - jx, tz = row.iz[i] - jz, gx = g * tx;
+            if (const int32_t here = jz * int32_t(cells) + jx; here != cell) {
+                flush();
+                cell = here;
+                sum = sum_x = sum_z = sum_xz = 0;
+            }
+            sum += g;
+            sum_x += gx;
+            sum_z += g * tz;
+            sum_xz += gx * tz;
         }
+        flush();
     }
 }
 

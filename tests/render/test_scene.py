@@ -7,6 +7,7 @@ from kinema.camera import Cameras
 from kinema.errors import KinemaError
 from kinema.render.follow import View, ViewRange, box_path, follow, framing_distance, turntable
 from kinema.render.ground import Ground, cast_ground, checker
+from kinema.render.rasterize import rasterize
 from kinema.render.scene import Scene, backdrop, composite, composite_torch, render_video
 from kinema.render.shadow import Shadow, look_up, shadow_map, shadow_map_torch
 from kinema.splat.pose import PosedSplats, native_scene
@@ -195,6 +196,32 @@ def test_native_compositing_is_its_twin(size, with_shadow):
         results.append((video.detach(), *grads))
     for native, twin in zip(*results, strict=True):
         assert (native - twin).abs().max() < 2e-4 * twin.abs().max()
+
+
+@pytest.mark.skipif(native_scene() is None, reason="native/scene was not built")
+@pytest.mark.parametrize("detach", [False, True])
+def test_gradients_of_image_and_shadow_add_up(detach):
+    posed = blob(frames=3, dtype=torch.float32)
+    path = torch.tensor([[0.0, 0.4, 0.0], [0.1, 0.4, 0.1], [0.2, 0.4, 0.2]])
+    cameras = follow(path, View(elevation_deg=20.0), size=1.0, width=40, height=32)
+    g = torch.Generator().manual_seed(0)
+    colors, weight = torch.rand(20, 3, generator=g), torch.randn(3, 3, 32, 40, generator=g)
+    scene = Scene(ground=Ground(height=-1.0), shadow=Shadow(strength=0.8, most=7, detach=detach))
+    centers = posed.centers.clone().requires_grad_()
+    cloud = PosedSplats(centers, posed.covariances)
+    video = render_video(cloud, torch.full((20,), 0.8), colors, cameras, scene=scene)
+    found = [torch.autograd.grad((video * weight).sum(), centers, retain_graph=True)[0] for _ in range(2)]
+    # The same by parts: every third of the 20 casts the shadow, and autograd adds.
+    image = rasterize(centers, posed.covariances, torch.full((20,), 0.8), colors, cameras)
+    shadows = shadow_map(cloud, torch.full((20,), 0.8), scene.shadow, height=-1.0)
+    parts = composite(image.features, image.alpha, cameras, scene=scene, shadows=shadows)
+    torch.testing.assert_close(video, parts, atol=0, rtol=0)
+    expected = torch.autograd.grad((parts * weight).sum(), centers, retain_graph=True)[0]
+    for grad in found:
+        torch.testing.assert_close(grad, expected)
+    if not detach:
+        alone = torch.autograd.grad((shadows.factor**2).sum(), centers)[0]
+        assert alone[:, ::3].abs().max() > 1e-4
 
 
 def test_painting_does_not_depend_on_threads():

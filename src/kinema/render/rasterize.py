@@ -53,8 +53,7 @@ def rasterize(
         backend: `auto` takes gsplat for CUDA tensors, native for float32 on the CPU, and the torch twin otherwise.
     """
     _check(centers, covariances, opacities, features, cameras)
-    if backend == "auto":
-        backend = _choose(centers)
+    backend = chosen_backend(centers, backend)
     if backend == "native":
         from kinema.render._native import rasterize_native
 
@@ -74,7 +73,10 @@ def rasterize(
     return Image(*rasterize_torch(centers, covariances, opacities, features, cameras))
 
 
-def _choose(centers: Tensor) -> Backend:
+def chosen_backend(centers: Tensor, backend: Backend = "auto") -> Backend:
+    """What `auto` means for these operands."""
+    if backend != "auto":
+        return backend
     if centers.is_cuda:
         return "gsplat"
     if centers.dtype != torch.float32 or centers.device.type != "cpu":

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from kinema.render._native import new_output
 from kinema.splat.pose import PosedSplats, native_scene
 
 CELLS = 64
@@ -57,16 +58,20 @@ def shadow_map(
     shadow: Shadow,
     *,
     height: float = 0.0,
+    stand_for: int = 1,
 ) -> ShadowMap:
-    """Differentiable with respect to the centres: where a Gaussian is and how high. Its thickness is a constant."""
+    """Differentiable with respect to the centres: where a Gaussian is and how high. Its thickness is a constant.
+
+    `stand_for` is how many Gaussians each of `posed` stands for, if they were picked (`pick_casters`).
+    """
     operands = (posed.centers, posed.covariances, opacities)
     native = native_scene() is not None and all(x.dtype == torch.float32 and x.device.type == "cpu" for x in operands)
     if not native:
-        return shadow_map_torch(posed, opacities, shadow, height=height)
-    step = _step(posed, shadow)
+        return shadow_map_torch(posed, opacities, shadow, height=height, stand_for=stand_for)
+    step = shadow_step(posed, shadow)
     origin, cell = _grid(bounding_boxes(posed.centers, step=step))
     kappa = SHARPNESS * shadow.falloff
-    gain = 2 * torch.pi * LAYERS * step / cell**2
+    gain = 2 * torch.pi * LAYERS * step * stand_for / cell**2
     options = (step, cell, gain, kappa, height, shadow.strength, TINY)
     centers = posed.centers.detach() if shadow.detach else posed.centers
     factor = _Cast.apply(
@@ -81,9 +86,10 @@ def shadow_map_torch(
     shadow: Shadow,
     *,
     height: float = 0.0,
+    stand_for: int = 1,
 ) -> ShadowMap:
     """The same, written down."""
-    step = _step(posed, shadow)
+    step = shadow_step(posed, shadow)
     centers = posed.centers[:, ::step]
     if shadow.detach:
         centers = centers.detach()
@@ -92,7 +98,7 @@ def shadow_map_torch(
         flat = posed.covariances[:, ::step]
         area = 2 * torch.pi * (flat[..., 0, 0] * flat[..., 2, 2] - flat[..., 0, 2] ** 2).clamp(min=0).sqrt()
         above = (centers[..., 1] > height).to(area)
-        weight = area * above * opacities[..., ::step] * (LAYERS * step / cell**2)
+        weight = area * above * opacities[..., ::step] * (LAYERS * step * stand_for / cell**2)
     kappa = SHARPNESS * shadow.falloff
     y = (centers[..., 1] - height).clamp(min=0)
     deposit = torch.stack((weight.expand_as(y), weight * (-kappa * y).clamp(min=-50).exp()), 1)
@@ -110,6 +116,32 @@ def shadow_map_torch(
     return ShadowMap(1 - shadow.strength * (1 - torch.exp(-s0)) * nearness, origin, cell)
 
 
+def pick_casters(posed: PosedSplats, shadow: Shadow, *, step: int) -> tuple[PosedSplats, PosedSplats]:
+    """All Gaussians, for the native rasterizer, and every `step`-th of them, to cast the shadow.
+
+    Where both are differentiated, the few gradients are added to the many in place, instead of making an array of
+    zeros as large as all centres for them. That array belongs to us alone only if the native rasterizer made it.
+    """
+    covariances = posed.covariances.detach()[:, ::step].contiguous()
+    if shadow.detach:
+        return posed, PosedSplats(posed.centers.detach()[:, ::step].contiguous(), covariances)
+    centers, few = _Pick.apply(posed.centers, step)  # pyright: ignore[reportGeneralTypeIssues]
+    return PosedSplats(centers, posed.covariances), PosedSplats(few, covariances)
+
+
+class _Pick(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, centers: Tensor, step: int) -> tuple[Tensor, Tensor]:
+        ctx.step = step
+        return centers.view_as(centers), centers[:, ::step].contiguous()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        everything, few = grads
+        everything[:, :: ctx.step] += few
+        return everything, None
+
+
 def bounding_boxes(centers: Float[Tensor, "frames n 3"], *, step: int = 1) -> Float[Tensor, "frames 2 3"]:
     """Smallest and largest coordinates of every `step`-th point, per frame; no gradient passes."""
     centers = centers.detach()
@@ -121,7 +153,8 @@ def bounding_boxes(centers: Float[Tensor, "frames n 3"], *, step: int = 1) -> Fl
     return boxes
 
 
-def _step(posed: PosedSplats, shadow: Shadow) -> int:
+def shadow_step(posed: PosedSplats, shadow: Shadow) -> int:
+    """Every so-manieth Gaussian casts the shadow."""
     return max(1, -(-posed.centers.shape[1] // shadow.most))
 
 
@@ -148,7 +181,7 @@ class _Cast(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
         *operands, mass = ctx.saved_tensors
-        grad_centers = torch.empty_like(operands[0])
+        grad_centers = new_output(*operands[0].shape)
         # The kernel works in place, on copies so that a second backward pass sees the same.
         native_scene().shadow_backward(
             *operands, mass.clone(), *ctx.options, grads[0].clone(), grad_centers, torch.get_num_threads()
