@@ -172,12 +172,12 @@ def _splat(command: Splat, options: Kinema) -> None:
 def _render(command: Render, options: Kinema) -> None:
     from kinema.files import check_output
     from kinema.render.show import Film, render_character
-    from kinema.sources import find_character, find_motion_of
+    from kinema.sources import find_character, find_motion_of, find_path
 
     if command.out.suffix:
         check_output(command.out)
-    motion = None
-    if command.motion is None and not (len(command.file) < 4096 and Path(command.file).is_dir()):
+    motion, path = None, find_path(command.file)
+    if command.motion is None and not (path is not None and path.is_dir()):
         character = find_character(command.file, **asdict(command.reading))
     else:
         character, _, motion = find_motion_of(command.file, command.motion, **asdict(command.reading))
