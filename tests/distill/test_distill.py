@@ -299,3 +299,10 @@ def test_the_root_goes_as_fast_as_the_feet(body: Body, prior: NanoPrior) -> None
     kept = Distiller(replace(FOX, speed=1.0), prior, body, tempo, checkpoint=None)
     kept._match_speed()
     assert kept.coefficients.drift.abs().max().item() == 0
+
+
+def test_without_ground_there_are_as_many_frames(prior: NanoPrior) -> None:
+    config = replace(FOX, render_ground=False, views=1, fit_iterations=1, iterations=1)
+    bare = make_body(config, find_character("fox"))[0]
+    run = Distiller(config, prior, bare, choose_tempo("walk", "", bare.limbs), checkpoint=None)
+    assert len(run.run().history) == 2

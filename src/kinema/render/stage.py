@@ -85,4 +85,5 @@ class Stage:
         standing = self.splats.opacities * (still.centers[0, :, 1] >= 0)
         image = rasterize(still.centers, still.covariances, standing, self.colors, at_rest)
         ground = backdrop(self.cameras(base_path, view, width=width, height=height, zoom=zoom), self.scene)
-        return image.features + (1 - image.alpha)[:, None] * ground
+        # A bare sky is one picture for all frames.
+        return (image.features + (1 - image.alpha)[:, None] * ground).expand(len(base_path), -1, -1, -1)
