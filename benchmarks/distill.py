@@ -103,15 +103,16 @@ def strip(character: Character, motion: Motion, path: Path, *, period: float, ya
 
 
 def sheet(runs: list[Run], folder: Path, path: Path) -> None:
-    """The strips of runs, one below the other, in JPEG at half size."""
-    strips = [Image.open(folder / f"{run.name}.png").convert("RGB") for run in runs]
-    whole = Image.new("RGB", (max(s.width for s in strips), sum(s.height for s in strips)))
-    top = 0
-    for part in strips:
-        whole.paste(part, (0, top))
-        top += part.height
-    whole.resize((whole.width // 2, whole.height // 2), Image.Resampling.LANCZOS).save(path, quality=85)
-    print(f"{path}: {', '.join(run.name for run in runs)}")
+    """The strips of runs at half size: a row per character, a column per prompt."""
+    columns = list(dict.fromkeys(run.wanted for run in runs))
+    rows = list(dict.fromkeys(run.asset for run in runs))
+    strips = {run: Image.open(folder / f"{run.name}.png").convert("RGB").reduce(2) for run in runs}
+    width, height, gap = max(s.width for s in strips.values()), max(s.height for s in strips.values()), 6
+    whole = Image.new("RGB", (len(columns) * (width + gap) - gap, len(rows) * height))
+    for run, part in strips.items():
+        whole.paste(part, (columns.index(run.wanted) * (width + gap), rows.index(run.asset) * height))
+    whole.save(path, quality=85)
+    print(f"{path}: {', '.join(Path(asset).stem for asset in rows)}; {', '.join(columns)}")
 
 
 def beside_artist(asset: str, folder: Path, path: Path) -> None:
@@ -163,7 +164,7 @@ def summary(results: list[dict]) -> str:
 
     def worst(stage: str, key: str, runs: list[dict]) -> str:
         values = np.array([r[stage][key] for r in runs])
-        return f"median {np.median(values):.1%}, worst {values.max():.1%}"
+        return f"median {np.median(values):.1%}, worst {values.max():.1%}" if len(values) else "nothing moves"
 
     return "\n".join(
         (

@@ -44,8 +44,8 @@ TWELVE = (
 class Score:
     """Right answers, and which wrong ones."""
 
-    def __init__(self, name: str) -> None:
-        self.name, self.pairs, self.walk_or_stand = name, Counter(), Counter()
+    def __init__(self, name: str, draws: int) -> None:
+        self.name, self.draws, self.pairs, self.walk_or_stand = name, draws, Counter(), Counter()
 
     def judge(self, prior: NanoPrior, actor: Actor, motion: Motion, label: Label, rng: np.random.Generator) -> None:
         """Film it once and ask which prompt denoises it best; on two legs nobody trots."""
@@ -53,7 +53,7 @@ class Score:
         video, reference, (yaw, elevation) = actor.film(motion, label, rng)
         shot = Shot(reference, float(np.rad2deg(yaw)), float(np.rad2deg(elevation)))
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-        errors = prompt_errors(prior, video, shot, [PROMPTS[n] for n in names], generator=generator, draws=2)
+        errors = prompt_errors(prior, video, shot, [PROMPTS[n] for n in names], generator=generator, draws=self.draws)
         guess, truth = names[int(errors.argmin())], SAME.get(label.name, label.name)
         self.pairs[truth, guess] += 1
         if truth in ("walk", "stand"):
@@ -74,9 +74,9 @@ def gaits(actor: Actor) -> tuple[str, ...]:
     return ("walk", "trot", "gallop", "hop", "stand") if four else ("walk", "run", "hop", "stand")
 
 
-def score_creatures(prior: NanoPrior, count: int) -> None:
+def score_creatures(prior: NanoPrior, count: int, draws: int) -> None:
     """Creatures that no training shard can hold: their seed starts differently."""
-    score = Score("held_out_creatures")
+    score = Score("held_out_creatures", draws)
     for index in range(count):
         rng = np.random.default_rng((987_654_321, 0, index))
         actor = Actor.random(rng)
@@ -85,9 +85,9 @@ def score_creatures(prior: NanoPrior, count: int) -> None:
     score.show()
 
 
-def score_rigs(prior: NanoPrior, shared: Path, takes: int) -> None:
+def score_rigs(prior: NanoPrior, shared: Path, takes: int, draws: int) -> None:
     """Rigs that were left out of every training: with our gaits, and with their artists' own clips."""
-    ours, artists = Score("held_out_rigs"), Score("held_out_artist_clips")
+    ours, artists = Score("held_out_rigs", draws), Score("held_out_artist_clips", draws)
     for number, rig in enumerate(HELD_OUT):
         character = load_clips_npz(shared / "clips" / f"{rig}.npz")
         rng = np.random.default_rng((987_654_321, 1, number))
@@ -209,6 +209,7 @@ def main() -> None:
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--creatures", type=int, default=50)
     parser.add_argument("--takes", type=int, default=4)
+    parser.add_argument("--draws", type=int, default=2, help="of noise, at each of four levels")
     parser.add_argument("--shared", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
     parser.add_argument("--samples", type=Path)
     parser.add_argument("--log", type=Path, help="a training's log.jsonl, to plot its losses beside the samples")
@@ -224,10 +225,10 @@ def main() -> None:
         if options.log:
             draw_losses(options.log, options.samples / "nano_losses.png")
     if (options.shared / "clips").is_dir():
-        score_rigs(prior, options.shared, options.takes)
+        score_rigs(prior, options.shared, options.takes, options.draws)
     else:
         print(f"held-out rigs: skipped, {options.shared}/clips is not there")
-    score_creatures(prior, options.creatures)
+    score_creatures(prior, options.creatures, options.draws)
 
 
 if __name__ == "__main__":

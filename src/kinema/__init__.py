@@ -5,9 +5,14 @@
 Names are looked up when they are used, so that `import kinema` itself costs nothing.
 """
 
+import os
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+# Some virtual machines advertise AMX tiles and kill the process that uses them (bfloat16 in oneDNN). We gain nothing
+# from tiles: what runs on a CPU is float32.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 if TYPE_CHECKING:
     from kinema.asset.character import Character
