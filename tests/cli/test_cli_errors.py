@@ -145,7 +145,7 @@ def test_ctrl_c(command: str, tmp_path: Path, capsys: pytest.CaptureFixture, mon
 
 def test_render_to_a_folder_that_cannot_be_made(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / "file").write_text("in the way")
-    for out in (tmp_path / "file", tmp_path / "nowhere" / "frames", Path("/proc/frames")):
+    for out in (tmp_path / "file", tmp_path / "file" / "frames", Path("/proc/frames")):
         small = ["--width", "16", "--height", "12"]
         assert str(out) in fails(["render", "fox", "-o", str(out), *small], tmp_path, capsys)
 

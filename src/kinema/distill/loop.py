@@ -40,7 +40,7 @@ BETWEEN = 2
 STILL = 0.02
 """Mean angular travel per frame below which a motion counts as none [rad]."""
 MOST_BAD_STEPS = 20
-DRIFT = (-0.8, 0.5)
+DRIFT = (-0.6, 0.5)
 """How much slower or faster than told the root may go, as a share of the speed."""
 CLIMB = FLOAT = 0.1
 """Weights of a root that rises or sinks for good, and of the lowest foot's height, relative to that of the ground."""

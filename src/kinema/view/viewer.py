@@ -285,8 +285,8 @@ def serve(exhibit: Exhibit, address: Address, *, announce: Callable[[str], None]
     except BaseException:
         page.close()
         raise
-    announce(page.url)
     try:
+        announce(page.url)
         while True:
             time.sleep(3600)
     except KeyboardInterrupt:
