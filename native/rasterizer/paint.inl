@@ -184,8 +184,8 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
       for (int p = 0; p < 4; ++p) store(spread[c][p], all[p]);
     }
     const uint32_t* at = region.list + region.start[k];
-    // Per Gaussian its alpha and T, in aligned places.
-    float* kept = (float*)((uintptr_t(reserve(scratch, (2 * n + 1) * W)) + 63) / 64 * 64);
+    // Per Gaussian its alpha and T, in places aligned to 64 bytes, for which there must be 64 more.
+    float* kept = (float*)((uintptr_t(reserve(scratch, 2 * size_t(n) * W + 16)) + 63) / 64 * 64);
     for (uint32_t i = 0; i < n; i += G) {
       const Record* r[G];
       for (int j = 0; j < G; ++j) {

