@@ -2,8 +2,8 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
-# torch's OpenMP workers spin while our own threads work; passive waiting gives the cores back.
-export OMP_WAIT_POLICY := passive
+# How long torch's OpenMP workers spin before they sleep; see src/kinema/__init__.py.
+export GOMP_SPINCOUNT := 10000
 # PyPI's torch for Linux brings 5 GB of CUDA along, which a machine without an NVIDIA card has no use for.
 TORCH_CPU ?= https://download.pytorch.org/whl/cpu
 

@@ -45,28 +45,38 @@ class Score:
     """Right answers, and which wrong ones."""
 
     def __init__(self, name: str, draws: int) -> None:
-        self.name, self.draws, self.pairs, self.walk_or_stand = name, draws, Counter(), Counter()
+        self.name, self.draws = name, draws
+        self.pairs = {"told": Counter(), "untold": Counter()}
+        self.walk_or_stand = {"told": Counter(), "untold": Counter()}
 
     def judge(self, prior: NanoPrior, actor: Actor, motion: Motion, label: Label, rng: np.random.Generator) -> None:
-        """Film it once and ask which prompt denoises it best; on two legs nobody trots."""
+        """Film it once and ask which prompt denoises it best; on two legs nobody trots.
+
+        Asked twice: told the clip's phase, period and speed, the same under every prompt, as the distiller tells them;
+        and untold, when the model has to see the phase for itself.
+        """
         names = [n for n in PROMPTS if n != "trot" or len(actor.limbs.legs) == 4]
         video, reference, (yaw, elevation) = actor.film(motion, label, rng)
-        shot = Shot(reference, float(np.rad2deg(yaw)), float(np.rad2deg(elevation)))
-        generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-        errors = prompt_errors(prior, video, shot, [PROMPTS[n] for n in names], generator=generator, draws=self.draws)
-        guess, truth = names[int(errors.argmin())], SAME.get(label.name, label.name)
-        self.pairs[truth, guess] += 1
-        if truth in ("walk", "stand"):
-            walks = bool(errors[names.index("walk")] < errors[names.index("stand")])
-            self.walk_or_stand[walks == (truth == "walk")] += 1
+        camera = float(np.rad2deg(yaw)), float(np.rad2deg(elevation))
+        seed = int(rng.integers(2**62))
+        truth = SAME.get(label.name, label.name)
+        for way, told in (("told", conditions(label)), ("untold", ())):
+            shot, generator = Shot(reference, *camera, *told), torch.Generator().manual_seed(seed)
+            texts = [PROMPTS[n] for n in names]
+            errors = prompt_errors(prior, video, shot, texts, generator=generator, draws=self.draws)
+            self.pairs[way][truth, names[int(errors.argmin())]] += 1
+            if truth in ("walk", "stand"):
+                walks = bool(errors[names.index("walk")] < errors[names.index("stand")])
+                self.walk_or_stand[way][walks == (truth == "walk")] += 1
 
     def show(self) -> None:
-        total, right = self.pairs.total(), sum(n for (truth, guess), n in self.pairs.items() if truth == guess)
-        print(f"nano.{self.name}.accuracy {right / max(total, 1):.3f} ({right}/{total})")
-        both = self.walk_or_stand
-        print(f"nano.{self.name}.walk_vs_stand {both[True] / max(both.total(), 1):.3f} ({both[True]}/{both.total()})")
-        wrong = ", ".join(f"{t} taken for {g} {n}" for (t, g), n in sorted(self.pairs.items()) if t != g)
-        print(f"  wrong: {wrong or 'none'}", flush=True)
+        for way, pairs in self.pairs.items():
+            total, right = pairs.total(), sum(n for (truth, guess), n in pairs.items() if truth == guess)
+            name, both = f"nano.{self.name}.{way}", self.walk_or_stand[way]
+            print(f"{name}.accuracy {right / max(total, 1):.3f} ({right}/{total})")
+            print(f"{name}.walk_vs_stand {both[True] / max(both.total(), 1):.3f} ({both[True]}/{both.total()})")
+            wrong = ", ".join(f"{t} taken for {g} {n}" for (t, g), n in sorted(pairs.items()) if t != g)
+            print(f"  wrong: {wrong or 'none'}", flush=True)
 
 
 def gaits(actor: Actor) -> tuple[str, ...]:

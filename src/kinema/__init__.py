@@ -13,6 +13,11 @@ __version__ = "0.1.0"
 # Some virtual machines advertise AMX tiles and kill the process that uses them (bfloat16 in oneDNN). We gain nothing
 # from tiles: what runs on a CPU is float32.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+# torch's workers spin for milliseconds while they wait, and take the cores from our own threads; put to sleep at once
+# (OMP_WAIT_POLICY=passive) they wake so late that a second thread gains nothing. A few microseconds of spinning bridge
+# the gap between two operations and no more.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 if TYPE_CHECKING:
     from kinema.asset.character import Character

@@ -3,7 +3,6 @@
 Nothing heavy is imported here, so `kinema --help` answers at once.
 """
 
-import os
 import signal
 import sys
 import threading
@@ -38,8 +37,6 @@ LONGEST_LINE = 600
 def main(arguments: list[str] | None = None) -> None:
     """Parse, run, and turn every failure into one line and an exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    # torch's workers would spin while they wait, and take the cores from our own threads and from everybody else.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     if arguments == ["--version"]:
         from kinema import __version__
 
