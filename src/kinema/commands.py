@@ -3,42 +3,44 @@
 Light, so that `kinema --help` and shell completion answer at once.
 """
 
+import re
+import shutil
+import sys
+from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated, Literal
 
 import tyro
 
 from kinema.distill.config import Animate
+from kinema.options import Flag, named
 from kinema.prior.nano.config import TrainPrior
 from kinema.view.server import Address
 
-Asset = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ASSET")]
-Flag = tyro.conf.FlagCreatePairsOff[bool]
+Asset = Annotated[tyro.conf.Positional[str], named("ASSET")]
 Axis = Literal["+x", "-x", "+y", "-y", "+z", "-z"]
 
 
-def _named(metavar: str, *aliases: str):
-    return tyro.conf.arg(metavar=metavar, aliases=aliases or None)
-
-
-OutFile = Annotated[Path, _named("FILE", "-o")]
-OutFolder = Annotated[Path, _named("FOLDER", "-o")]
+OutFile = Annotated[Path, named("FILE", "-o")]
+OutFolder = Annotated[Path, named("FOLDER", "-o")]
 
 
 @dataclass(frozen=True)
 class Reading:
     """How a character file is read; what is not given is found."""
 
-    skeleton: Annotated[Path | None, _named("FILE")] = None
+    skeleton: Annotated[Path | None, named("FILE")] = None
     """Joints for a mesh without a rig: GLB, BVH, BLEND, or JSON with name, parent, head and tail of each."""
-    up: Annotated[Axis | None, _named("AXIS")] = None
+    up: Annotated[Axis | None, named("AXIS")] = None
     """Up axis of the file: +x -x +y -y +z -z."""
-    facing: Annotated[Axis | None, _named("AXIS")] = None
+    facing: Annotated[Axis | None, named("AXIS")] = None
     """The file's axis that the character looks along."""
-    scale: Annotated[float | None, _named("METRES")] = None
+    scale: Annotated[float | None, named("METRES")] = None
     """Metres per unit of the file."""
-    ground: Annotated[float | None, _named("HEIGHT")] = None
+    ground: Annotated[float | None, named("HEIGHT")] = None
     """Height of the ground along the file's up axis, in the file's units."""
 
 
@@ -71,18 +73,18 @@ class Inspect:
     file: Asset
     """A character file or the words of a built-in creature."""
     reading: Read = Reading()
-    """How the file is read."""
+    """How the file is read; what is not given is found."""
 
 
 @dataclass(frozen=True)
 class Creature:
     """Make a built-in creature: kinema creature "a red fox" -o fox.glb"""
 
-    words: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="WORDS")] = ""
+    words: Annotated[tyro.conf.Positional[str], named("WORDS")] = ""
     """Species with adjectives; nothing lists the species."""
-    out: Annotated[Path | None, _named("FILE", "-o")] = None
+    out: Annotated[Path | None, named("FILE", "-o")] = None
     """GLB, BVH, USD, FBX ...; by default WORDS.glb."""
-    seed: Annotated[int | None, _named("INT")] = None
+    seed: Annotated[int | None, named("INT")] = None
     """Random variation of proportions and colours; by default none."""
 
 
@@ -90,16 +92,16 @@ class Creature:
 class Rig:
     """Give a mesh a skeleton and skin weights (bone heat)."""
 
-    file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="MESH")]
+    file: Annotated[tyro.conf.Positional[Path], named("MESH")]
     """OBJ, PLY, STL, OFF, GLB ..."""
     out: OutFile
     """GLB, FBX, USD ..."""
-    body: Annotated[Literal["biped", "quadruped"] | None, _named("BODY")] = None
+    body: Annotated[Literal["biped", "quadruped"] | None, named("BODY")] = None
     """biped or quadruped: the plan of joints for a mesh without any; found if not given."""
     visibility: Literal["field", "rays"] = "field"
     """How bone heat sees which bones a vertex lies open to: in Pinocchio's distance field, or by rays."""
     reading: Read = Reading()
-    """How the file is read."""
+    """How the file is read; what is not given is found."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class Splat:
     seed: int = 0
     """Of the sampling of the surface."""
     reading: Read = Reading()
-    """How the file is read."""
+    """How the file is read; what is not given is found."""
 
 
 @dataclass(frozen=True)
@@ -128,9 +130,9 @@ class Render:
     """A character file, the words of a built-in creature, or the folder of a finished run."""
     out: OutFile
     """.mp4, .gif, .png for a contact sheet, or a folder for PNG frames."""
-    motion: Annotated[str | None, _named("MOTION")] = None
+    motion: Annotated[str | None, named("MOTION")] = None
     """A .npz or .bvh of the same joints, or the name of one of the file's clips; by default a turn at rest."""
-    splats: Annotated[Path | None, _named("FILE")] = None
+    splats: Annotated[Path | None, named("FILE")] = None
     """A captured or refined cloud (.ply) in the character's place at rest; its mesh then only moves the cloud."""
     width: int = 640
     """Of the picture [px]."""
@@ -145,7 +147,7 @@ class Render:
     look: Literal["color", "canonical"] = "color"
     """The asset's colours, or the canonical look that the embedded prior sees."""
     reading: Read = Reading()
-    """How the file is read."""
+    """How the file is read; what is not given is found."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ class Track:
     """A character file, the words of a built-in creature, or the folder of a finished run."""
     out: OutFile
     """GLB, BVH, NPZ ..., or .xml for MJCF with the trajectory beside it."""
-    motion: Annotated[str | None, _named("MOTION")] = None
+    motion: Annotated[str | None, named("MOTION")] = None
     """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default the first clip."""
     iterations: int = 200
     """Steps of the search for the controls."""
@@ -165,27 +167,27 @@ class Track:
     simulator: Flag = False
     """With a USD file: rigid bodies, joints and ground of the physics schema instead of a skinned character."""
     reading: Read = Reading()
-    """How the file is read."""
+    """How the file is read; what is not given is found."""
 
 
 @dataclass(frozen=True)
 class Convert:
     """Convert a character with its clips from one format to another."""
 
-    source: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="SOURCE")]
+    source: Annotated[tyro.conf.Positional[Path], named("SOURCE")]
     """GLB, glTF, BVH, OBJ, PLY, STL, OFF; FBX, BLEND and USD through Blender."""
-    target: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="TARGET")]
+    target: Annotated[tyro.conf.Positional[Path], named("TARGET")]
     """GLB, glTF, BVH, USD, NPZ, JSON, XML (MJCF); FBX and BLEND through Blender."""
-    clip: Annotated[str | None, _named("NAME")] = None
+    clip: Annotated[str | None, named("NAME")] = None
     """Name of the clip to write; by default all that the format can hold."""
-    fps: Annotated[float | None, _named("FLOAT")] = None
+    fps: Annotated[float | None, named("FLOAT")] = None
     """Frames per second of the result; by default the clip's."""
     in_place: Flag = False
     """Leave the root's travel out."""
     loop: Flag = False
     """Close the loop: the last frame meets the first."""
     reading: Read = Reading()
-    """How the file is read."""
+    """How the file is read; what is not given is found."""
 
 
 @dataclass(frozen=True)
@@ -194,12 +196,12 @@ class View:
 
     file: Asset
     """The folder of a finished run, a character file, a motion in a run's folder, or the words of a creature."""
-    motion: Annotated[str | None, _named("MOTION")] = None
+    motion: Annotated[str | None, named("MOTION")] = None
     """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default all clips."""
     listen: Listen = HERE
     """Where the page is found."""
     reading: Read = Reading()
-    """How the file is read."""
+    """How the file is read; what is not given is found."""
 
 
 @dataclass(frozen=True)
@@ -208,29 +210,29 @@ class Eval:
 
     file: Asset
     """The folder of a finished run, a character file with a clip, or the words of a built-in creature with --motion."""
-    motion: Annotated[str | None, _named("MOTION")] = None
+    motion: Annotated[str | None, named("MOTION")] = None
     """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default the first clip."""
-    prompt: Annotated[str | None, _named("PROMPT")] = None
+    prompt: Annotated[str | None, named("PROMPT")] = None
     """A sentence to score the clip with, by the embedded prior; by default that of the run."""
     score: bool = True
     """Ask the prior; off: measure only."""
-    videophy: Annotated[Path | None, _named("FOLDER")] = None
+    videophy: Annotated[Path | None, named("FOLDER")] = None
     """A clone of VideoPhy (github.com/Hritikbansal/videophy): its judge scores the film as well; needs CUDA."""
-    videophy_weights: Annotated[Path | None, _named("FOLDER")] = None
+    videophy_weights: Annotated[Path | None, named("FOLDER")] = None
     """The folder of its weights videophysics/videocon_physics; by default videocon_physics in the clone."""
-    videophy_python: Annotated[Path | None, _named("FILE")] = None
+    videophy_python: Annotated[Path | None, named("FILE")] = None
     """The Python that has VideoPhy's requirements; by default this one."""
     reading: Read = Reading()
-    """How the file is read."""
+    """How the file is read; what is not given is found."""
 
 
 @dataclass(frozen=True)
 class Doctor:
     """Tell what is installed, what can run here, and how much memory and time a job would take."""
 
-    prior: Annotated[str | None, _named("NAME")] = None
+    prior: Annotated[str | None, named("NAME")] = None
     """Estimate the memory of a job with this video model, for cards of 8, 12, 24 and 40 GB."""
-    video_size: Annotated[tuple[int, int, int] | None, _named("FRAMES HEIGHT WIDTH")] = None
+    video_size: Annotated[tuple[int, int, int] | None, named("FRAMES HEIGHT WIDTH")] = None
     """Size of that job's videos; by default 49 frames at the size that the model was trained with."""
 
 
@@ -238,7 +240,7 @@ class Doctor:
 class Completion:
     """Print a shell's completion script: eval "$(kinema completion bash)" """
 
-    shell: Annotated[tyro.conf.Positional[Literal["bash", "zsh", "fish"]], tyro.conf.arg(metavar="{bash,zsh,fish}")]
+    shell: Annotated[tyro.conf.Positional[Literal["bash", "zsh", "fish"]], named("{bash,zsh,fish}")]
     """Which shell."""
 
 
@@ -279,5 +281,32 @@ class Kinema:
     """Print the result as one line of JSON, for machines."""
 
 
-def parse(arguments: list[str] | None) -> Kinema:
+def parse(arguments: list[str]) -> Kinema:
+    if not {"-h", "--help"} & set(arguments):
+        return _parse(arguments)
+    shown = TextIOWrapper(BytesIO(), encoding=sys.stdout.encoding)
+    shown.isatty = sys.stdout.isatty  # so that colours stay
+    try:
+        with redirect_stdout(shown):
+            return _parse(arguments)
+    finally:
+        shown.seek(0)
+        print(_folded(shown.read(), shutil.get_terminal_size().columns), end="")
+
+
+def _parse(arguments: list[str]) -> Kinema:
     return tyro.cli(Kinema, args=arguments, prog="kinema", config=(tyro.conf.CascadeSubcommandArgs,))
+
+
+def _folded(shown: str, width: int) -> str:
+    """Help as tyro made it, but lines outside its boxes are folded too, and boxes have no empty ones."""
+    lines = []
+    for line in shown.splitlines():
+        if not re.search("[╭│╰]", line):
+            # The commands stand in a box of their own.
+            line = re.sub(r"\{animate,.*\}", "COMMAND ...", line)
+            line = fill(line, width, subsequent_indent="  " * ("usage:" in line))
+        elif not re.search("[^│ ]", re.sub(r"\x1b\[[\d;]*m", "", line)):
+            continue
+        lines.append(line)
+    return "\n".join(lines) + "\n"

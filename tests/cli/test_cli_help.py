@@ -39,6 +39,8 @@ def test_every_option_has_a_text(cls: type) -> None:
     texts = documented(cls)
     assert set(texts) == {field.name for field in dataclasses.fields(cls)}
     assert [name for name, text in texts.items() if len(text.strip()) < 4] == []
+    # tyro keeps the line breaks of the source, wherever the terminal would break.
+    assert [name for name, text in texts.items() if "\n" in text] == []
 
 
 def names_of_commands() -> dict[str, type]:
@@ -79,6 +81,19 @@ def test_help_shows_every_option(name: str, capsys: pytest.CaptureFixture) -> No
     for common in ("--quiet", "--verbose", "--json", "-q", "-v"):
         assert common in shown
     assert "{None}" not in shown
+
+
+@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("name", ["", *names_of_commands()])
+def test_help_fits_the_terminal(
+    name: str, width: int, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    with pytest.raises(SystemExit):
+        main([*name.split(), "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert [line for line in lines if "(default: None)" in line or (not line.strip("│ ") and "│" in line)] == []
 
 
 def test_overview_tells_the_exit_codes(capsys: pytest.CaptureFixture) -> None:

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 import tyro
 
+from kinema.options import Flag, named
+
 Positional = tyro.conf.Positional
-Flag = tyro.conf.FlagCreatePairsOff[bool]
 Engine = Literal["auto", "fit", "sds"]
 Preset = Literal["default", "fast", "paper"]
 
@@ -16,35 +17,31 @@ Preset = Literal["default", "fast", "paper"]
 class Animate:
     """Animate a character from a sentence: the main job."""
 
-    asset: Annotated[Positional[str], tyro.conf.arg(metavar="ASSET")] = ""
+    asset: Annotated[Positional[str], named("ASSET")] = ""
     """A character file (GLB, glTF, FBX, ...) or the words of a built-in creature ("a red fox")."""
-    prompt: Annotated[Positional[str], tyro.conf.arg(metavar="PROMPT")] = ""
+    prompt: Annotated[Positional[str], named("PROMPT")] = ""
     """What it does: "a fox is trotting"."""
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = None
+    out: Annotated[Path | None, named("FOLDER", "-o")] = None
     """Folder for the result; by default runs/<asset>-<prompt>."""
-    resume: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    resume: Annotated[Path | None, named("FOLDER")] = None
     """Go on with an interrupted run in this folder, to the same result as an uninterrupted one."""
     preset: Preset = "default"
-    """`fast` takes a third of the iterations. `paper` sets what AKD states: engine sds, free per-frame angles, 10,000
-    iterations, guidance 100, smooth 2e5 and ground 1e7 for a summed SDS loss, t from U[0.02, t_end] with t_end falling
-    0.98 to 0.5 over the first half, no contact, limit or drift terms. Left open by the paper and kept at our values:
-    the learning rate, w(t) = 1, camera ranges (TC4D's), the root's initial speed."""
+    """`fast` takes a third of the iterations; `paper` sets what AKD states (docs/cli.md lists it)."""
     engine: Engine = "auto"
     """`fit` samples videos and fits the joints to them; `sds` is the paper's; `auto` fits, then refines by sds."""
     prior: str = "nano"
-    """nano (embedded), or a video model through diffusers: cogvideox-5b, wan2.1-1.3b, ltx-video, modelscope ...
-    (`kinema doctor` lists them); also a checkpoint of one in a local folder as NAME=FOLDER."""
+    """nano (embedded), a video model that `kinema doctor` lists, or a checkpoint of one in a folder: NAME=FOLDER."""
     device: str = "cpu"
     """Where the prior runs: cpu, cuda, cuda:1 ..."""
-    quantize: Annotated[Literal["int8", "nf4"] | None, tyro.conf.arg(metavar="{int8,nf4}")] = None
+    quantize: Annotated[Literal["int8", "nf4"] | None, named("{int8,nf4}")] = None
     """Keep the linear layers of a video model in 8 or 4 bits."""
     offload: Flag = False
     """Keep a video model's weights in host memory; they visit the device block by block."""
     tiling: Flag = False
     """Encode a video model's frames in overlapping tiles: less memory, nearly the same latents."""
-    tiny_encoder: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    tiny_encoder: Annotated[Path | None, named("FILE")] = None
     """TAEHV-style weights (.safetensors) that encode in place of a video model's own encoder."""
-    video_size: Annotated[tuple[int, int, int] | None, tyro.conf.arg(metavar="FRAMES HEIGHT WIDTH")] = None
+    video_size: Annotated[tuple[int, int, int] | None, named("FRAMES HEIGHT WIDTH")] = None
     """Size of the videos that a video model sees; by default what it was trained with."""
     frames: int = 0
     """Length of the clip; 0: two seconds, or two cycles of a gait where they take longer (at most 120 frames)."""
@@ -58,13 +55,13 @@ class Animate:
     """Leave the travel out of the exported files."""
     loop: Flag = False
     """Cut the clip to whole gait cycles so that its end meets its beginning."""
-    speed: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
+    speed: Annotated[float | None, named("FLOAT")] = None
     """Travel [m/s]; by default from the leg length and the words."""
-    period: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
+    period: Annotated[float | None, named("FLOAT")] = None
     """Duration of a gait cycle [s]; by default from the leg length and the words."""
     views: int = 12
     """Videos to fit: half as many more are sampled, and those kept that the prior finds most like the prompt."""
-    iterations: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    iterations: Annotated[int | None, named("INT")] = None
     """Of sds; by default 200 after a fit, 350 alone."""
     fit_iterations: int = 160
     """Steps of the fit to the sampled videos."""
@@ -73,8 +70,7 @@ class Animate:
     time: Literal["auto", "fourier", "dct", "free"] = "auto"
     """How the motion is spelled in time; `auto`: whole cycles for gaits, cosines for actions."""
     parameters: Literal["skeleton", "field"] = "skeleton"
-    """`field`: a network moves every point of space, as in TC4D; the baseline to compare with. Its vertices go to
-    field.npz, the other files show what the skeleton can follow of it."""
+    """`field`: a network moves every point of space (TC4D's baseline, vertices in field.npz); `skeleton`: joints."""
     learning_rate: float = 0.03
     """Of the angles' coefficients [rad]; the refinement starts at half of it."""
     smooth: float = 0.02

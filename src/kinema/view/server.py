@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import parse_qs, urlsplit
 
-import tyro
-
 from kinema.errors import KinemaError
+from kinema.options import named
 
 if TYPE_CHECKING:
     from viser import ViserServer
@@ -37,7 +36,7 @@ class Address:
     """Address to listen on; any but this machine's own needs a token."""
     port: int = 8080
     """0: any that is free."""
-    token: Annotated[str | None, tyro.conf.arg(metavar="TOKEN")] = None
+    token: Annotated[str | None, named("TOKEN")] = None
     """Secret that the browser must show; by default made and printed if --host is not this machine."""
 
 

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import tyro
+from kinema.options import named
 
 
 @dataclass(frozen=True)
 class TrainPrior:
     """Train the embedded video prior."""
 
-    out: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = Path("runs/nano")
+    out: Annotated[Path, named("FOLDER", "-o")] = Path("runs/nano")
     """Folder for data, checkpoints, log and the finished weights; an existing one is resumed."""
     minutes: float = 10.0
     """Time to train in all, over every resumption; the learning rate falls to zero towards its end."""
@@ -23,7 +23,7 @@ class TrainPrior:
     """How often a clip may be seen, on average, before a new shard is waited for."""
     ahead: int = 1
     """Shards to wait for before the first step."""
-    shared: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    shared: Annotated[Path | None, named("FOLDER")] = None
     """Folder with third-party rigs and motions (`clips/`, `motion/`) to learn from as well."""
     batch: int = 32
     """Clips per step and rank."""
@@ -49,5 +49,5 @@ class TrainPrior:
     """How often to save, which is what a killed run loses at most."""
     seed: int = 0
     """Of clips, batches and noise."""
-    start_from: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    start_from: Annotated[Path | None, named("FILE")] = None
     """Weights or a checkpoint of the same sizes to start a new run from, keeping their codec."""
