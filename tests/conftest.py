@@ -1,8 +1,14 @@
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
+
+if TYPE_CHECKING:
+    from kinema.asset.character import Character
+    from kinema.motion import Motion
+    from kinema.rig.kinematics import Rig
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -22,3 +28,27 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip(f"third-party data is not at {path}")
     return path
+
+
+# Kinema is imported inside: this file is read before jaxtyping's import hook, which checks the shapes, is in place.
+@pytest.fixture(scope="session")
+def fox() -> "Character":
+    from kinema.asset.creatures import creature
+
+    return creature("fox")
+
+
+@pytest.fixture(scope="session")
+def rig(fox: "Character") -> "Rig":
+    from kinema.rig.kinematics import Rig
+
+    assert fox.skeleton is not None
+    return Rig.from_skeleton(fox.skeleton)
+
+
+@pytest.fixture(scope="session")
+def walk(fox: "Character", rig: "Rig") -> "Motion":
+    from kinema.gait.make import make_motion
+    from kinema.rig.limbs import find_limbs
+
+    return make_motion(rig, find_limbs(fox), "walk", frames=24, fps=24.0)[0]

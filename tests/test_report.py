@@ -8,30 +8,12 @@ import numpy as np
 import pytest
 
 from kinema.asset.character import Character
-from kinema.asset.creatures import creature
 from kinema.evaluate.metrics import measure
-from kinema.gait.make import make_motion
 from kinema.motion import Motion
 from kinema.report import chart, html_report
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 from kinema.view.contacts import Contacts, runs
-
-
-@pytest.fixture(scope="module")
-def fox() -> Character:
-    return creature("fox")
-
-
-@pytest.fixture(scope="module")
-def rig(fox: Character) -> Rig:
-    assert fox.skeleton is not None
-    return Rig.from_skeleton(fox.skeleton)
-
-
-@pytest.fixture(scope="module")
-def walk(fox: Character, rig: Rig) -> Motion:
-    return make_motion(rig, find_limbs(fox), "walk", frames=24, fps=24.0)[0]
 
 
 def report_of(fox: Character, rig: Rig, motion: Motion, **more: Any) -> dict[str, Any]:

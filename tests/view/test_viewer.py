@@ -14,10 +14,8 @@ import msgspec
 import zstandard
 
 from kinema.asset.character import Character, Mesh
-from kinema.asset.creatures import creature
 from kinema.errors import KinemaError
 from kinema.export.write import write
-from kinema.gait.make import make_motion
 from kinema.motion import Motion, save_motion
 from kinema.pipeline import Animation
 from kinema.rig.kinematics import Rig, forward_kinematics
@@ -31,22 +29,6 @@ from kinema.view.palette import pieces_of
 from kinema.view.posing import joint_angles
 from kinema.view.server import Address
 from kinema.view.viewer import Exhibit, Viewer
-
-
-@pytest.fixture(scope="module")
-def fox() -> Character:
-    return creature("fox")
-
-
-@pytest.fixture(scope="module")
-def rig(fox: Character) -> Rig:
-    assert fox.skeleton is not None
-    return Rig.from_skeleton(fox.skeleton)
-
-
-@pytest.fixture(scope="module")
-def walk(fox: Character, rig: Rig) -> Motion:
-    return make_motion(rig, find_limbs(fox), "walk", frames=24, fps=24.0)[0]
 
 
 def test_pieces_are_the_mesh(fox: Character) -> None:
