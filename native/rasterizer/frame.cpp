@@ -9,32 +9,39 @@ namespace {
 constexpr size_t past_cache_bytes = size_t(4) << 20;
 constexpr uint32_t few_frames = 8;
 constexpr int few_frames_blocks_x = 32, few_frames_blocks_y = 64;
+// Points are projected in pieces of so many before they are dealt out to regions: their records are still in the cache.
+constexpr uint32_t piece = 512;
 
-// Stable radix sort of (key << 32 | value) by key, least digit first. Order must be exact: depth ties keep their index.
-uint64_t* sort(uint64_t* a, uint64_t* b, uint32_t n, uint32_t lowest, uint32_t highest) {
-  int bits = 0;
-  for (uint32_t range = highest - lowest; range; range >>= 1) ++bits;
-  const int passes = n < 256 ? (bits + 7) / 8 : (bits + 11) / 12;
-  if (!passes) return a;
-  const int digit = (bits + passes - 1) / passes;
-  const uint32_t buckets = 1u << digit, mask = buckets - 1;
-  std::vector<uint32_t> counts(size_t(passes) << digit);
-  for (uint32_t i = 0; i < n; ++i) {
-    const uint32_t key = uint32_t(a[i] >> 32) - lowest;
-    for (int p = 0; p < passes; ++p) ++counts[(size_t(p) << digit) + (key >> (p * digit) & mask)];
+// The order of the depths by a stable radix sort of (depth << 32 | index), least digit first. It must be exact: equal
+// depths keep their order.
+const uint32_t* sort(Workspace& ws, const uint32_t* depths, uint32_t n) {
+  uint64_t *a = ws.keys.need(n), *b = ws.keys_other.need(n);
+  uint32_t lowest = ~0u, highest = 0, bits = 0;
+  for (uint32_t i = 0; i < n; ++i) lowest = std::min(lowest, depths[i]), highest = std::max(highest, depths[i]);
+  for (uint32_t i = 0; i < n; ++i) a[i] = uint64_t(depths[i] - lowest) << 32 | i;  // positive floats order as their bits
+  for (uint32_t range = n ? highest - lowest : 0; range; range >>= 1) ++bits;
+  const uint32_t passes = n < 256 ? (bits + 7) / 8 : (bits + 11) / 12;
+  const uint32_t digit = passes ? (bits + passes - 1) / passes : 0, buckets = 1u << digit, mask = buckets - 1;
+  uint32_t* counts = ws.counts.need(size_t(passes) << digit);
+  std::memset(counts, 0, sizeof(uint32_t) * (size_t(passes) << digit));
+  for (uint32_t p = 0; p < passes; ++p) {
+    uint32_t* at = counts + (size_t(p) << digit);
+    for (uint32_t i = 0; i < n; ++i) ++at[a[i] >> (32 + p * digit) & mask];
   }
-  for (int p = 0; p < passes; ++p) {
-    uint32_t* at = counts.data() + (size_t(p) << digit);
+  for (uint32_t p = 0; p < passes; ++p) {
+    uint32_t* at = counts + (size_t(p) << digit);
     uint32_t sum = 0;
     for (uint32_t k = 0; k < buckets; ++k) {
       const uint32_t count = at[k];
       at[k] = sum;
       sum += count;
     }
-    for (uint32_t i = 0; i < n; ++i) b[at[(uint32_t(a[i] >> 32) - lowest) >> (p * digit) & mask]++] = a[i];
+    for (uint32_t i = 0; i < n; ++i) b[at[a[i] >> (32 + p * digit) & mask]++] = a[i];
     std::swap(a, b);
   }
-  return a;
+  uint32_t* order = ws.order.need(n);
+  for (uint32_t i = 0; i < n; ++i) order[i] = uint32_t(a[i]);
+  return order;
 }
 
 // Channels of a pass: 0, 1, 2 and the depth; then four at a time.
@@ -71,14 +78,13 @@ P planes_of_pass(const Inputs& in, uint32_t frame, int pass, F* features, F* alp
 size_t bytes(const FrameData& frame) {
   size_t sum = frame.ids.bytes();
   for (const RegionData& r : frame.regions)
-    sum += r.records.bytes() + r.order.bytes() + r.start.bytes() + 4 * r.list.size + r.footprints.bytes() + r.moments.bytes() +
+    sum += r.records.bytes() + r.depths.bytes() + r.start.bytes() + 4 * r.list.size + r.footprints.bytes() + r.moments.bytes() +
            r.more_moments.bytes();
   return sum;
 }
 
 bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame) {
   const Kernel& kernel = *in.kernel;
-  const size_t room = size_t(in.points) + kernel.width;
   // A frame is one region if it can be. The regions of few frames do not depend on the number of threads, so sums have
   // one order for any.
   const bool few = in.frames < few_frames;
@@ -87,76 +93,74 @@ bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame
   const int nx = (in.width + width - 1) / width, ny = (in.height + height - 1) / height;
   const bool single = nx * ny == 1;
   frame.regions.resize(size_t(nx) * ny);
-  Record* projected = (single ? frame.regions[0].records : ws.projected).need(room);
-  uint32_t* depths = ws.depths.need(room);
-  int bad = 0;
-  const Visible visible{projected, frame.ids.need(room), depths,
-                        (single ? frame.regions[0].footprints : ws.footprints).need(room)};
-  const uint32_t n = frame.visible = kernel.project(in.cameras[f], in.points_of(f), visible, &bad);
-  if (bad) return false;
-  uint64_t* keys = ws.keys.need(n);
-  uint32_t lowest = ~0u, highest = 0;
-  for (uint32_t i = 0; i < n; ++i) {
-    lowest = std::min(lowest, depths[i]), highest = std::max(highest, depths[i]);
-    keys[i] = uint64_t(depths[i]) << 32 | i;  // positive floats order as their bits
-  }
-  keys = sort(keys, ws.keys_other.need(n), n, lowest, n ? highest : lowest);
-
-  std::vector<uint32_t> counts(frame.regions.size());
-  std::vector<uint16_t> column(size_t(nx) * blocks_x), row(size_t(ny) * blocks_y);  // of regions, by block
-  if (single) {
-    counts[0] = n;
-  } else {
-    for (size_t i = 0; i < column.size(); ++i) column[i] = uint16_t(i / blocks_x);
-    for (size_t i = 0; i < row.size(); ++i) row[i] = uint16_t(i / blocks_y);
-    for (uint32_t i = 0; i < n; ++i) {
-      const Record& r = projected[i];
-      for (int y = row[r.by0]; y <= row[r.by1]; ++y)
-        for (int x = column[r.bx0]; x <= column[r.bx1]; ++x) ++counts[y * nx + x];
-    }
-  }
   for (int k = 0; k < nx * ny; ++k) {
-    RegionData& data = frame.regions[k];
-    Region& region = data.region;
+    Region& region = frame.regions[k].region;
     region.x0 = k % nx * width, region.y0 = k / nx * height;
     region.x1 = std::min(region.x0 + width, in.width), region.y1 = std::min(region.y0 + height, in.height);
-    region.count = counts[k];
+    region.count = 0;
     region.blocks_x = (region.x1 - region.x0 + kernel.block_w - 1) / kernel.block_w;
     region.blocks_y = (region.y1 - region.y0 + kernel.block_h - 1) / kernel.block_h;
-    Record* records = single ? projected : data.records.need(counts[k] + 1);
-    const Record nothing = {0, 0, 0, 0, 0, -100.0f, {0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0};
-    records[counts[k]] = nothing;
-    region.records = records;
-    region.order = nullptr;
-    region.footprints = single ? visible.footprints : data.footprints.need(counts[k] + kernel.width);
   }
+  int bad = 0;
+  const size_t room = size_t(in.points) + kernel.width;
+  uint32_t* ids = frame.ids.need(room);
   if (single) {
-    uint32_t* order = frame.regions[0].order.need(n);
-    for (uint32_t i = 0; i < n; ++i) order[i] = uint32_t(keys[i]);
-    frame.regions[0].region.order = order;
+    RegionData& data = frame.regions[0];
+    const Visible visible{0, data.records.need(room), ids, data.depths.need(room),
+                          data.footprints.grow(kernel, room, 0)};
+    data.region.count = kernel.project(in.cameras[f], in.points_of(f), 0, in.points, visible, &bad);
+    data.region.footprints = visible.footprints;
+    frame.visible = data.region.count;
   } else {
-    std::fill(counts.begin(), counts.end(), 0);
-    for (uint32_t i = 0; i < n; ++i) {
-      const uint32_t at = uint32_t(keys[i]);
-      const Record& r = projected[at];
-      if (i + 16 < n) __builtin_prefetch(projected + uint32_t(keys[i + 16]));
+    const size_t piece_room = piece + kernel.width;
+    Visible visible{0, ws.projected.need(piece_room), ids, ws.depths.need(piece_room),
+                    ws.footprints.grow(kernel, piece_room, 0)};
+    std::vector<uint16_t> column(size_t(nx) * blocks_x), row(size_t(ny) * blocks_y);  // of regions, by block
+    for (size_t i = 0; i < column.size(); ++i) column[i] = uint16_t(i / blocks_x);
+    for (size_t i = 0; i < row.size(); ++i) row[i] = uint16_t(i / blocks_y);
+    const auto for_regions = [&](const Record& r, const auto& body) {
       for (int y = row[r.by0]; y <= row[r.by1]; ++y)
-        for (int x = column[r.bx0]; x <= column[r.bx1]; ++x) {
-          RegionData& data = frame.regions[y * nx + x];
-          const uint32_t to = counts[y * nx + x]++;
-          data.records.data()[to] = r;
-          data.region.footprints.top[to] = visible.footprints.top[at];
-          data.region.footprints.bottom[to] = visible.footprints.bottom[at];
-          data.region.footprints.corners[to] = visible.footprints.corners[at];
-        }
+        for (int x = column[r.bx0]; x <= column[r.bx1]; ++x) body(y * nx + x);
+    };
+    std::vector<uint32_t> more(frame.regions.size());
+    for (uint32_t begin = 0; begin < in.points; begin += piece) {
+      const uint32_t end = std::min(begin + piece, in.points);
+      const uint32_t n = kernel.project(in.cameras[f], in.points_of(f), begin, end, visible, &bad);
+      visible.first += n, visible.ids += n;
+      std::fill(more.begin(), more.end(), 0);
+      for (uint32_t i = 0; i < n; ++i) for_regions(visible.records[i], [&](int k) { ++more[k]; });
+      for (size_t k = 0; k < more.size(); ++k) {
+        RegionData& data = frame.regions[k];
+        const size_t used = data.region.count, need = used + more[k] + kernel.width;
+        data.records.grow(need, used), data.depths.grow(need, used);
+        data.region.footprints = data.footprints.grow(kernel, need, used);
+      }
+      for (uint32_t i = 0; i < n; ++i)
+        for_regions(visible.records[i], [&](int k) {
+          RegionData& data = frame.regions[k];
+          const uint32_t to = data.region.count++;
+          data.records.data()[to] = visible.records[i];
+          data.depths.data()[to] = visible.depths[i];
+          for (int j = 0; j < kernel.footprint_words; ++j)
+            data.region.footprints.rows[j][to] = visible.footprints.rows[j][i];
+          data.region.footprints.corners[to] = visible.footprints.corners[i];
+        });
     }
+    frame.visible = visible.first;
   }
-  return true;
+  for (RegionData& data : frame.regions) {
+    const Record nothing = {0, 0, 0, 0, 0, -100.0f, {0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0};
+    Record* records = data.records.grow(data.region.count + 1, data.region.count);
+    records[data.region.count] = nothing;
+    data.region.records = records;
+  }
+  return !bad;
 }
 
 void draw_region(const Inputs& in, uint32_t f, Workspace& ws, const FrameData& frame, RegionData& data,
                  const Image& image, bool keep) {
   Region& region = data.region;
+  region.order = sort(ws, data.depths.data(), region.count);
   const bool listed = keep || in.passes() > 1;
   if (listed) region.start = data.start.need(region.blocks() + 1);
   const auto planes = [&](int pass) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
@@ -31,6 +32,16 @@ class Buffer {
     }
     return data_;
   }
+  // Keeps the first `used`.
+  T* grow(size_t n, size_t used) {
+    if (n > size_ || !data_) {
+      Buffer larger;
+      larger.need(used ? n + n / 2 : n);
+      if (used) std::memcpy(static_cast<void*>(larger.data_), data_, used * sizeof(T));
+      *this = std::move(larger);
+    }
+    return data_;
+  }
   T* data() const { return data_; }
   size_t bytes() const { return size_ * sizeof(T); }
 
@@ -51,9 +62,18 @@ struct OwnedScratch : Scratch {
 };
 
 struct FootprintBuffers {
-  Buffer<uint32_t> top, bottom, corners;
-  Footprints need(size_t n) { return {top.need(n), bottom.need(n), corners.need(n)}; }
-  size_t bytes() const { return top.bytes() + bottom.bytes() + corners.bytes(); }
+  Buffer<uint32_t> rows[footprint_words], corners;
+  Footprints grow(const Kernel& kernel, size_t n, size_t used) {
+    Footprints r{};
+    for (int k = 0; k < kernel.footprint_words; ++k) r.rows[k] = rows[k].grow(n, used);
+    r.corners = corners.grow(n, used);
+    return r;
+  }
+  size_t bytes() const {
+    size_t sum = corners.bytes();
+    for (const auto& each : rows) sum += each.bytes();
+    return sum;
+  }
 };
 
 struct Inputs {
@@ -78,14 +98,16 @@ struct Inputs {
 // Scratch memory of one thread, kept between calls.
 struct Workspace {
   Buffer<Record> projected;
-  Buffer<uint32_t> depths, order;
+  Buffer<uint32_t> depths, order, counts;
   FootprintBuffers footprints;
   Buffer<uint64_t> keys, keys_other;
   Buffer<Moments> moments, by_index;
   DrawScratch draw{};
   ~Workspace() {
-    for (Scratch* s : {&draw.where, &draw.record, &draw.strip_where, &draw.strip_record, &draw.rows,
-                       &draw.row_lists, &draw.list})
+    for (Scratch& s : draw.footprint) std::free(s.data);
+    for (Scratch& s : draw.strip_blocks) std::free(s.data);
+    for (Scratch* s : {&draw.corner, &draw.record, &draw.strip_row, &draw.strip_record, &draw.rows, &draw.row_lists,
+                       &draw.list})
       std::free(s->data);
   }
 };
@@ -93,7 +115,7 @@ struct Workspace {
 struct RegionData {
   Region region{};
   Buffer<Record> records;
-  Buffer<uint32_t> order, start;
+  Buffer<uint32_t> depths, start;  // depths: bits of z
   FootprintBuffers footprints;
   OwnedScratch list;
   Buffer<Moments> moments;
@@ -119,7 +141,7 @@ struct OperandGradient {
   double* cameras;                                      // 16 per frame, may be null
 };
 
-// Projects and sorts a frame and deals its Gaussians out to regions; false if an input is not finite.
+// Projects a frame and deals its Gaussians out to regions; false if an input is not finite.
 bool prepare_frame(const Inputs&, uint32_t frame, Workspace&, FrameData&);
 void draw_region(const Inputs&, uint32_t frame, Workspace&, const FrameData&, RegionData&, const Image&, bool keep);
 void differentiate_region(const Inputs&, uint32_t frame, Workspace&, const FrameData&, RegionData&,

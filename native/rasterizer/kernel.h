@@ -16,7 +16,7 @@ struct alignas(64) Record {
   float feature[4];                 // three channels and the depth, or a group of four channels
   uint16_t bx0, bx1, by0, by1;      // blocks of the image that the box around all alpha >= 1/255 touches
   uint32_t index;                   // among the visible Gaussians of the frame
-  float slope_yx, slope_xy;         // the ellipse's rightmost point is at dy = slope_yx dx, its top at dx = slope_xy dy
+  float inverse_a, right_y;         // 1 / a; dy of the rightmost point of the ellipse alpha = 1/255
   float z;
 };
 
@@ -39,15 +39,17 @@ constexpr float alpha_max = 0.999f, transmittance_min = 1e-4f;
 constexpr float log2_alpha_min = -7.9943534368588578f;  // log2(1/255)
 constexpr double half_log2_e = 0.72134752044448170368, root_half_log2_e = 0.84932180028801904272;
 
-// Which of the 8x8 blocks from (bx0, by0) on a Gaussian touches; no bit at all if it is larger. In four squares of 4x4,
-// bit 4 * row + column of each: top left | top right << 16, bottom left | bottom right << 16.
+// Which blocks from (bx0, by0) on a Gaussian touches, eight columns and `rows_max` rows; no bit at all if it is larger.
+// Bit 8 * row + column for every four rows.
+constexpr int footprint_words = 4;
 struct Footprints {
-  uint32_t *top, *bottom;
+  uint32_t* rows[footprint_words];
   uint32_t* corners;  // bx0 | by0 << 16
 };
 
 // Of the visible Gaussians, each with room for `width` more than there are points.
 struct Visible {
+  uint32_t first;  // index of the first record
   Record* records;
   uint32_t* ids;     // of the points
   uint32_t* depths;  // bits of z, which order as positive floats do
@@ -67,7 +69,7 @@ struct Region {
   uint32_t blocks_x, blocks_y;
   uint32_t count;
   const Record* records;  // and one more after the last, which contributes nothing
-  const uint32_t* order;  // records front to back; null if they lie so
+  const uint32_t* order;  // records front to back
   Footprints footprints;  // of the records
   // For every block of pixels the records that matter to it, front to back: list[start[k]..start[k + 1]], a multiple of
   // `group`, filled up with the record that contributes nothing.
@@ -83,7 +85,9 @@ struct Scratch {
   size_t size;
 };
 struct DrawScratch {
-  Scratch where, record, strip_where, strip_record, rows, row_lists, list;  // the last for the backward pass
+  Scratch footprint[footprint_words], corner, record, strip_blocks[footprint_words / 2], strip_row, strip_record, rows,
+      row_lists;
+  Scratch list;  // for the backward pass
 };
 
 // Planes of one frame: up to four channels (null where there is none), and alpha.
@@ -113,9 +117,10 @@ struct PointsGradient {
 struct Kernel {
   int width;
   int block_w, block_h;
-  // Finds the visible Gaussians, in the order of the points, and returns their number. Sets *bad if an input is not
-  // finite.
-  uint32_t (*project)(const Camera&, const Points&, const Visible& out, int* bad);
+  int footprint_words;  // that are used
+  // Finds the visible among the points begin..end, in their order, and returns their number. Sets *bad if an input is
+  // not finite.
+  uint32_t (*project)(const Camera&, const Points&, uint32_t begin, uint32_t end, const Visible& out, int* bad);
   // Paints features and alpha. If `list` is not null, fills in region.start and the lists.
   void (*draw)(const Region&, const Planes& out, DrawScratch* scratch, Scratch* list);
   // Paints further channels.

@@ -19,6 +19,8 @@ namespace {
 #include "simd.inl"
 
 constexpr int BW = W >= 8 ? 4 : 2, BH = W / BW;
+// Flat blocks: more rows of them, or too many Gaussians would not fit.
+constexpr int bands = BH == 2 ? 2 : 1, rows_max = 8 * bands;
 
 INLINE vf lane_x() {
   vf r;
@@ -45,6 +47,6 @@ INLINE vf lane_y() {
 }  // namespace
 
 extern const Kernel KINEMA_KERNEL;
-const Kernel KINEMA_KERNEL = {W, BW, BH, project, draw, redraw, raster_backward, project_backward};
+const Kernel KINEMA_KERNEL = {W, BW, BH, 2 * bands, project, draw, redraw, raster_backward, project_backward};
 
 }  // namespace kinema

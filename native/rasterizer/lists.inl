@@ -11,125 +11,168 @@ INLINE uint32_t* reserve(Scratch* s, size_t n) {
   return s->data;
 }
 
-// A square of 4x4 blocks that a Gaussian touches: blocks | (x + 8) << 16 | (y + 8) << 24, relative to the region. What
-// lies outside of the region is never asked for.
-INLINE uint32_t piece(uint32_t blocks, int x, int y) { return blocks | uint32_t(x + 8) << 16 | uint32_t(y + 8) << 24; }
-
-// The pieces of the region's Gaussians, front to back.
-size_t cut_pieces(const Region& region, DrawScratch* scratch) {
+// The footprints of the region's Gaussians, front to back. What is larger than one is cut into several.
+size_t line_up(const Region& region, DrawScratch* scratch) {
   const int rx = region.x0 / BW, ry = region.y0 / BH, bound_x = region.blocks_x, bound_y = region.blocks_y;
-  const uint32_t *top = region.footprints.top, *bottom = region.footprints.bottom, *corners = region.footprints.corners;
+  const Footprints& from = region.footprints;
   size_t n = 0, room = 0;
-  uint32_t *where = nullptr, *record = nullptr;
+  uint32_t *rows[2 * bands], *corner = nullptr, *record = nullptr;
   const auto need = [&](size_t more) __attribute__((always_inline)) {
     if (__builtin_expect(n + more <= room, 1)) return;
     room = n + more + region.count;
-    where = reserve(&scratch->where, room);
-    record = reserve(&scratch->record, room);
+    for (int j = 0; j < 2 * bands; ++j) rows[j] = reserve(&scratch->footprint[j], room);
+    corner = reserve(&scratch->corner, room), record = reserve(&scratch->record, room);
   };
-  // Without branches: what touches nothing is overwritten by the next.
-  const auto append_piece = [&](uint32_t mine, uint32_t blocks, int x, int y) __attribute__((always_inline)) {
-    where[n] = piece(blocks, x, y);
-    record[n] = mine;
-    n += blocks != 0;
-  };
-  const auto append_record = [&](uint32_t i) __attribute__((always_inline)) {
-    const int x = int(corners[i] & 0xffff) - rx, y = int(corners[i] >> 16) - ry;
-    need(5 * W);
-    if (__builtin_expect((top[i] | bottom[i]) != 0, 1)) {
-      append_piece(i, top[i] & 0xffff, x, y);
-      append_piece(i, top[i] >> 16, x + 4, y);
-      append_piece(i, bottom[i] & 0xffff, x, y + 4);
-      append_piece(i, bottom[i] >> 16, x + 4, y + 4);
-      return;
-    }
+  const auto cut = [&](uint32_t i) {
     const Record& r = region.records[i];
     const int bx0 = clip(r.bx0 - rx, 0, bound_x - 1), bx1 = clip(r.bx1 - rx, 0, bound_x - 1);
     const int by0 = clip(r.by0 - ry, 0, bound_y - 1), by1 = clip(r.by1 - ry, 0, bound_y - 1);
-    need(size_t((bx1 - bx0) / 4 + 1) * ((by1 - by0) / 4 + 1) + W);
-    for (int y = by0; y <= by1; y += 4)
-      for (int x = bx0; x <= bx1; x += 4)
-        append_piece(i, touched_blocks(r, (rx + x) * BW + 0.5f - r.mean_x, (ry + y) * BH + 0.5f - r.mean_y), x, y);
-  };
-  uint32_t k = 0;
-  // Most footprints are one piece: a vector of them at once if all are.
-  for (; k + W <= region.count; k += W) {
-    vi at, above, below, corner;
-    if (region.order) {
-      at = load_i(region.order + k);
-      above = gather_i(top, at), below = gather_i(bottom, at), corner = gather_i(corners, at);
-    } else {
-      at = lane_index() + int(k);
-      above = load_i(top + k), below = load_i(bottom + k), corner = load_i(corners + k);
+    need(size_t((bx1 - bx0) / 8 + 1) * ((by1 - by0) / rows_max + 1) + 2 * W);
+    const vf limit = splat(r.log2_opacity - log2_alpha_min + 1e-4f), right_y = splat(r.right_y);
+    const vf inverse_a = splat(r.inverse_a), b = splat(r.b), c = splat(r.c);
+    const float more = slack + slack_of_width * (r.bx1 - r.bx0 + 1) * BW;
+    for (int y = by0; y <= by1; y += rows_max) {
+      constexpr int parts = rows_max > W ? rows_max / W : 1;
+      vf first[parts], past[parts];  // column of blocks, a lane per row
+      for (int part = 0; part < parts; ++part) {
+        const vf row = __builtin_convertvector(lane_index(), vf) + float(part * W);
+        const vf dy = (row + float(ry + y)) * float(BH) + (0.5f - r.mean_y);
+        cut_row(inverse_a, b, c, limit, right_y, dy, dy + float(BH - 1), &first[part], &past[part]);
+        first[part] = (first[part] + (r.mean_x - more + 0.5f)) * (1.0f / BW);
+        past[part] = (past[part] + (r.mean_x + more + (BW - 0.5f))) * (1.0f / BW);
+        past[part] = keep(ge(splat(float(by1 - y)), row), past[part]);
+      }
+      for (int x = bx0; x <= bx1; x += 8) {
+        uint32_t row[parts * W], any = 0;
+        for (int part = 0; part < parts; ++part)
+          store_i(row + part * W, columns_between(first[part] - float(rx + x), past[part] - float(rx + x)));
+        for (int j = 0; j < 2 * bands; ++j)
+          any |= rows[j][n] = row[4 * j] | row[4 * j + 1] << 8 | row[4 * j + 2] << 16 | row[4 * j + 3] << 24;
+        corner[n] = (x + rx) | (y + ry) << 16;
+        record[n] = i;
+        n += any != 0;
+      }
     }
-    const vi more = (above & int(0xffff0000)) | below;
-    if (bits(any_bit(more, more)) || bits(any_bit(above, above)) != (1ull << W) - 1) {
-      for (uint32_t j = k; j < k + W; ++j) append_record(region.order ? region.order[j] : j);
+  };
+  const auto line_up_one = [&](uint32_t i) {
+    need(2 * W);
+    uint32_t any = 0;
+    for (int j = 0; j < 2 * bands; ++j) any |= rows[j][n] = from.rows[j][i];
+    corner[n] = from.corners[i], record[n] = i;
+    if (any)
+      ++n;
+    else
+      cut(i);
+  };
+  need(2 * W);
+  uint32_t k = 0;
+  for (; k + W <= region.count; k += W) {
+    const vi at = load_i(region.order + k);
+    vi words[2 * bands], any = {};
+    for (int j = 0; j < 2 * bands; ++j) any |= words[j] = gather_i(from.rows[j], at);
+    if (__builtin_expect(bits(any_bit(any, any)) != (1ull << W) - 1, 0)) {
+      for (uint32_t j = k; j < k + W; ++j) line_up_one(region.order[j]);
       continue;
     }
     need(2 * W);
-    const vi x = (corner & 0xffff) - (rx - 8), y = (vi)((vu)corner >> 16) - (ry - 8);
-    store_i(where + n, above | (x & 255) << 16 | y << 24);
+    for (int j = 0; j < 2 * bands; ++j) store_i(rows[j] + n, words[j]);
+    store_i(corner + n, gather_i(from.corners, at));
     store_i(record + n, at);
     n += W;
   }
-  for (; k < region.count; ++k) append_record(region.order ? region.order[k] : k);
+  for (; k < region.count; ++k) line_up_one(region.order[k]);
   need(W);
-  for (int l = 0; l < W; ++l) where[n + l] = 0;
+  for (int l = 0; l < W; ++l) {
+    for (int j = 0; j < 2 * bands; ++j) rows[j][n + l] = 0;
+    corner[n + l] = record[n + l] = 0;
+  }
   return n;
 }
 
-// The pieces that touch a strip, with the bits of their blocks moved to the strip's columns: blocks | by << 24.
-INLINE size_t filter_strip(DrawScratch* scratch, size_t pieces, int first_column) {
-  uint32_t* to_where = reserve(&scratch->strip_where, pieces + 2 * W);
-  uint32_t* to_record = reserve(&scratch->strip_record, pieces + 2 * W);
-  const uint32_t *from_where = scratch->where.data, *from_record = scratch->record.data;
+// Rows of blocks are counted from -rows_max: so far a footprint may reach out of the region, above and below.
+constexpr uint32_t rows_outside = 2 * rows_max;
+
+// What touches a strip, with the bits of its blocks moved to the strip's columns. For every eight rows, bit 8 * row +
+// column for the upper four, 4 more for the lower four.
+INLINE size_t filter_strip(const Region& region, DrawScratch* scratch, size_t count, uint32_t first_column) {
+  uint32_t *to_blocks[bands], *to_row = reserve(&scratch->strip_row, count + 2 * W);
+  for (int j = 0; j < bands; ++j) to_blocks[j] = reserve(&scratch->strip_blocks[j], count + 2 * W);
+  uint32_t* to_record = reserve(&scratch->strip_record, count + 2 * W);
+  const uint32_t *rows[2 * bands], *corner = scratch->corner.data, *record = scratch->record.data;
+  for (int j = 0; j < 2 * bands; ++j) rows[j] = scratch->footprint[j].data;
+  const int column = region.x0 / BW + int(first_column), row = region.y0 / BH - rows_max;
   size_t n = 0;
   if (W == 4) {  // without variable shifts one by one is faster
-    for (size_t i = 0; i < pieces; ++i) {
-      const uint32_t where = from_where[i], blocks = where & 0xffff;
-      const int right = int(where >> 16 & 255) - 8 - first_column;
-      const uint32_t moved = right >= 4 || right <= -4 ? 0
-                             : right >= 0             ? (blocks << right) & ((0xfu << right & 15) * 0x1111)
-                                                      : (blocks >> -right) & ((0xfu >> -right) * 0x1111);
-      to_where[n] = moved | (where & 0xff000000u);
-      to_record[n] = from_record[i];
-      n += moved != 0;
+    for (size_t i = 0; i < count; ++i) {
+      const int right = int(corner[i] & 0xffff) - column;
+      if (right >= 4 || right <= -8) continue;
+      const uint32_t kept = (right >= 0 ? 15u << right & 15 : 255u >> -right & 15) * 0x01010101u;
+      const auto moved = [&](uint32_t x) { return (right >= 0 ? x << right : x >> -right) & kept; };
+      uint32_t any = 0;
+      for (int j = 0; j < bands; ++j) any |= to_blocks[j][n] = moved(rows[2 * j][i]) | moved(rows[2 * j + 1][i]) << 4;
+      to_row[n] = (corner[i] >> 16) - row;
+      to_record[n] = record[i];
+      n += any != 0;
     }
     return n;
   }
-  for (size_t i = 0; i < pieces; i += W) {
-    const vi where = load_i(from_where + i), blocks = where & 0xffff;
-    const vi right = (shift_right(where, splat_i(16)) & 255) - (first_column + 8);
-    // Bits that leave a row of four must not enter the next one. A shift by a negative number gives 0.
-    const vi kept = shift_left(splat_i(15), right) & 15, kept_left = shift_right(splat_i(15), -right);
-    const vi to_right = shift_left(blocks, right) & (kept | kept << 4 | kept << 8 | kept << 12);
-    const vi to_left = shift_right(blocks, -right) & (kept_left | kept_left << 4 | kept_left << 8 | kept_left << 12);
-    const vi moved = to_right | to_left;
-    const mask hit = any_bit(moved, moved);
-    append(to_where + n, hit, moved | (where & int(0xff000000)));
-    append(to_record + n, hit, load_i(from_record + i));
+  for (size_t i = 0; i < count; i += W) {
+    const vi corners = load_i(corner + i), right = (corners & 0xffff) - column, left = -right;
+    // Bits that leave their row must not enter the next one. A shift by a negative number gives 0.
+    vi kept = (shift_left(splat_i(15), right) | shift_right(splat_i(255), left)) & 15;
+    kept |= kept << 8;
+    kept |= kept << 16;
+    const auto moved = [&](const uint32_t* from) __attribute__((always_inline)) {
+      const vi x = load_i(from + i);
+      return (shift_left(x, right) | shift_right(x, left)) & kept;
+    };
+    vi blocks[bands], any = {};
+    for (int j = 0; j < bands; ++j) any |= blocks[j] = moved(rows[2 * j]) | moved(rows[2 * j + 1]) << 4;
+    const mask hit = any_bit(any, any);
+    for (int j = 0; j < bands; ++j) append(to_blocks[j] + n, hit, blocks[j]);
+    append(to_row + n, hit, (vi)((vu)corners >> 16) - row);
+    append(to_record + n, hit, load_i(record + i));
     n += __builtin_popcount(bits(hit));
   }
-  for (int l = 0; l < W; ++l) to_where[n + l] = 0;
   return n;
 }
 
-// Deals these out to the rows of blocks that they touch: record << 4 | columns, `room` apart; rows are counted from -8.
-constexpr uint32_t rows_outside = 16;
-INLINE void scatter_rows(const DrawScratch& scratch, size_t count, uint32_t rows, uint32_t* to, size_t room,
-                         uint32_t* ends) {
-  const uint32_t *where = scratch.strip_where.data, *record = scratch.strip_record.data;
-  for (uint32_t row = 0; row < rows + rows_outside; ++row) ends[row] = row * room;
+// Deals these out to the rows of blocks that they touch, as record << 4 | columns. Row k lies at to[begins[k]..ends[k]],
+// with W zeros after it.
+INLINE const uint32_t* scatter_rows(DrawScratch* scratch, size_t count, uint32_t rows, uint32_t* begins,
+                                    uint32_t* ends) {
+  const uint32_t *first = scratch->strip_row.data, *record = scratch->strip_record.data;
+  // A row has at most as many as begin in the rows_max rows from it upwards. Packed so closely, what is written stays in
+  // the first-level cache.
+  for (uint32_t k = 0; k < rows; ++k) ends[k] = 0;
+  for (size_t i = 0; i < count; ++i) ++ends[first[i]];
+  uint32_t at = 0, window = 0;
+  for (uint32_t k = 0; k < rows; ++k) {
+    window += ends[k];
+    begins[k] = at;
+    at += window + W;
+    if (k + 1 >= rows_max) window -= ends[k + 1 - rows_max];
+  }
+  for (uint32_t k = 0; k < rows; ++k) ends[k] = begins[k];
+  uint32_t* to = reserve(&scratch->rows, at);
   for (size_t i = 0; i < count; ++i) {
-    const uint32_t blocks = where[i] & 0xffff, mine = record[i] << 4;
-    uint32_t* end = ends + (where[i] >> 24);
-    for (int j = 0; j < 4; ++j) {  // without branches: what touches nothing is overwritten by the next
-      const uint32_t columns = blocks >> 4 * j & 15;
-      to[end[j]] = mine | columns;
-      end[j] += columns != 0;
+    const uint32_t mine = record[i] << 4;
+    uint32_t* end = ends + first[i];
+    for (int band = 0; band < bands; ++band, end += 8) {
+      const uint32_t blocks = scratch->strip_blocks[band].data[i];
+      const auto put = [&](int row, uint32_t columns) __attribute__((always_inline)) {
+        to[end[row]] = mine | columns;  // without branches: what touches nothing is overwritten by the next
+        end[row] += columns != 0;
+      };
+      if (bands == 1 || blocks & 0x0f0f0f0f)
+        for (int j = 0; j < 4; ++j) put(j, blocks >> 8 * j & 15);
+      if (blocks & 0xf0f0f0f0)
+        for (int j = 0; j < 4; ++j) put(4 + j, blocks >> (8 * j + 4) & 15);
     }
   }
+  for (uint32_t k = 0; k < rows; ++k)
+    for (int l = 0; l < W; ++l) to[ends[k] + l] = 0;
+  return to;
 }
 
 // The lists of the four blocks of a row, `room` apart.

@@ -243,7 +243,7 @@ Saved* forward(const Array& centers, const Array& covariances, const Array& opac
         FrameData& frame = saved->frames[f] = take_frame();
         // What only the drawing needs is lent from the thread, whose caches still hold it.
         const auto lend = [&] {
-          std::swap(frame.regions[0].footprints, ws.footprints), std::swap(frame.regions[0].order, ws.order);
+          std::swap(frame.regions[0].footprints, ws.footprints), std::swap(frame.regions[0].depths, ws.depths);
         };
         frame.regions.resize(std::max<size_t>(frame.regions.size(), 1));
         lend();

@@ -99,20 +99,17 @@ INLINE uint32_t paint_block(const Region& region, int bx, int by, const uint32_t
 
 void draw(const Region& region, const Planes& out, DrawScratch* scratch, Scratch* kept) {
   const FlushDenormals flush;
-  const size_t pieces = cut_pieces(region, scratch);
-  uint32_t ends[region_blocks_max + rows_outside];
+  const size_t footprints = line_up(region, scratch);
+  uint32_t begins[region_blocks_max + rows_outside], ends[region_blocks_max + rows_outside];
   RowOfBlocks painted;
   size_t n = 0;
   uint32_t k = 0;
   for (uint32_t bx0 = 0; bx0 < region.blocks_x; bx0 += strip) {
-    const size_t in_strip = filter_strip(scratch, pieces, bx0);
-    const size_t room = in_strip + W;
-    uint32_t* rows = reserve(&scratch->rows, (region.blocks_y + rows_outside) * room);
-    scatter_rows(*scratch, in_strip, region.blocks_y, rows, room, ends);
+    const size_t in_strip = filter_strip(region, scratch, footprints, bx0);
+    const uint32_t* rows = scatter_rows(scratch, in_strip, region.blocks_y + rows_outside, begins, ends);
     for (uint32_t by = 0; by < region.blocks_y; ++by) {
-      uint32_t* row = rows + (by + 8) * room;
-      const size_t in_row = ends[by + 8] - (by + 8) * room;
-      for (int l = 0; l < W; ++l) row[in_row + l] = 0;
+      const uint32_t* row = rows + begins[by + rows_max];
+      const size_t in_row = ends[by + rows_max] - begins[by + rows_max];
       // All lists of the row before the first block is painted: so it is known early which records come next.
       const size_t list_room = in_row + W + look_ahead * group;
       uint32_t* lists = reserve(&scratch->row_lists, strip * list_room);

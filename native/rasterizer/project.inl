@@ -37,6 +37,28 @@ INLINE void write_points(const PointsGradient& p, int channels, const uint32_t* 
   }
 }
 #else
+#if KINEMA_WIDTH == 8 && defined(__AVX2__)
+INLINE void read_points(const Points& p, const uint32_t* ids, vf* columns) {
+  // What is masked is not read: the number before an array may lie outside of it.
+  const int more = p.channels < 3 ? p.channels : 3;
+  const __m128i three = _mm_setr_epi32(0, -1, -1, -1);
+  const __m128i features = _mm_setr_epi32(0, more > 0 ? -1 : 0, more > 1 ? -1 : 0, more > 2 ? -1 : 0);
+  for (int l = 0; l < 4; ++l) {
+    __m128 part[2][4];
+    for (int half = 0; half < 2; ++half) {
+      const size_t i = ids[l + 4 * half];
+      const float* covariance = p.covariances + 9 * i;
+      part[half][0] = _mm_loadu_ps(covariance);
+      part[half][1] = _mm_loadu_ps(covariance + 4);
+      part[half][2] = _mm_move_ss(_mm_maskload_ps(p.centers + 3 * i - 1, three), _mm_load_ss(covariance + 8));
+      part[half][3] = _mm_move_ss(_mm_maskload_ps(p.features + p.channels * i - 1, features), _mm_load_ss(p.opacities + i));
+    }
+    for (int j = 0; j < 4; ++j)
+      columns[4 * j + l] = (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(part[0][j]), part[1][j], 1);
+  }
+  for (int j = 0; j < 16; j += 4) transpose4(columns + j);
+}
+#else
 INLINE void read_points(const Points& p, const uint32_t* ids, vf* columns) {
   float t[16][W] = {};
   for (int l = 0; l < W; ++l) {
@@ -48,6 +70,7 @@ INLINE void read_points(const Points& p, const uint32_t* ids, vf* columns) {
   }
   for (int j = 0; j < 16; ++j) columns[j] = load(t[j]);
 }
+#endif
 INLINE void write_points(const PointsGradient& p, int channels, const uint32_t* ids, int n, vf* columns) {
   float t[16][W];
   for (int j = 0; j < 16; ++j) store(t[j], columns[j]);
@@ -109,29 +132,32 @@ INLINE void widen_points(const float columns[16][W], vd c[3], vd S[6]) {
   S[5] = widen(columns[8]);
 }
 
-// Which of 4x4 blocks an ellipse touches; (x, y) is the centre of the first pixel, relative to the mean.
-INLINE uint32_t touched_blocks(const Record& r, float x, float y) {
-  const float limit = r.log2_opacity - log2_alpha_min + 1e-4f;
-  uint32_t set = 0;
-  for (int part = 0; part < 16; part += W) {
-    vf ox, oy;
-    for (int l = 0; l < W; ++l) ox[l] = (part + l) % 4 * BW, oy[l] = (part + l) / 4 * BH;
-    const vf lx = ox + x, ly = oy + y, hx = lx + (BW - 1.0f), hy = ly + (BH - 1.0f);
-    const vf nx = min(max(vf{}, lx), hx), ny = min(max(vf{}, ly), hy);
-    const vf ey = min(max(nx * r.slope_yx, ly), hy), ex = min(max(ny * r.slope_xy, lx), hx);
-    const vf u1 = r.a * nx + r.b * ey, v1 = r.c * ey, u2 = r.a * ex + r.b * ny, v2 = r.c * ny;
-    set |= bits(ge(splat(limit), min(u1 * u1 + v1 * v1, u2 * u2 + v2 * v2))) << part;
-  }
-  return set;
+// A row of pixels dy0..dy1 cuts a convex piece out of the ellipse (a dx + b dy)^2 + (c dy)^2 <= limit. Its leftmost and
+// its rightmost point, whose dx this gives, are the ellipse's own (at dy = -right_y and right_y), or lie on the edge of
+// the row that is nearest to them.
+INLINE void cut_row(vf inverse_a, vf b, vf c, vf limit, vf right_y, vf dy0, vf dy1, vf* left, vf* right) {
+  const vf tiny = splat(1e-12f);
+  const vf l = min(max(-right_y, dy0), dy1), r = min(max(right_y, dy0), dy1), cl = c * l, cr = c * r;
+  *left = -(root_above(max(limit - cl * cl, tiny)) + b * l) * inverse_a;
+  *right = (root_above(max(limit - cr * cr, tiny)) - b * r) * inverse_a;
 }
+// Columns first..past of eight as bits.
+INLINE vi columns_between(vf first, vf past) {
+  const vf zero = {}, eight = splat(8.0f);
+  const vi begin = __builtin_convertvector(min(max(first, zero), eight), vi);
+  const vi end = __builtin_convertvector(min(max(past, zero), eight), vi);
+  return shift_right(splat_i(255), 8 - end) & shift_left(splat_i(255), begin) & 255;
+}
+// Beyond the ellipse so much still counts as touched [px], for rounding.
+constexpr float slack = 0.01f, slack_of_width = 1e-6f;
 
-uint32_t project(const Camera& k, const Points& points, const Visible& out, int* bad) {
+uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t end, const Visible& out, int* bad) {
   const float last_x = float((k.width + BW - 1) / BW - 1), last_y = float((k.height + BH - 1) / BH - 1);
   uint32_t count = 0;
   vf not_finite = {};
-  for (uint32_t first = 0; first < points.count; first += W) {
+  for (uint32_t first = begin; first < end; first += W) {
     uint32_t here[W];
-    for (int l = 0; l < W; ++l) here[l] = first + l < points.count ? first + l : points.count - 1;
+    for (int l = 0; l < W; ++l) here[l] = first + l < end ? first + l : end - 1;
     vf columns[16];
     read_points(points, here, columns);
     alignas(64) float in[16][W];
@@ -151,7 +177,7 @@ uint32_t project(const Camera& k, const Points& points, const Visible& out, int*
     const vf log2_o = log2(blend(bright, o, splat(1.0f)));
     const vf reach = (log2_o - log2_alpha_min) * float(1.0 / half_log2_e);
     const vf px = reach * p, py = reach * r;
-    const vf hx = px * reciprocal_sqrt(px) * 1.000001f + 1e-4f, hy = py * reciprocal_sqrt(py) * 1.000001f + 1e-4f;
+    const vf hx = root(px) * 1.000001f + 1e-4f, hy = root(py) * 1.000001f + 1e-4f;
     const vf inverse_a = reciprocal_sqrt(A), a = A * inverse_a;
     // The first pixel inside is floor(mean - half + 1/2), the last floor(mean + half - 1/2).
     const vf x0 = mx - hx + 0.5f, x1 = mx + hx - 0.5f, y0 = my - hy + 0.5f, y1 = my + hy - 0.5f;
@@ -163,37 +189,30 @@ uint32_t project(const Camera& k, const Points& points, const Visible& out, int*
     const vi by0 = __builtin_convertvector(min(max(y0, vf{}) * (1.0f / BH), splat(last_y)), vi);
     const vi by1 = __builtin_convertvector(min(max(y1, vf{}) * (1.0f / BH), splat(last_y)), vi);
     const vf b = B * inverse_a, c = float(root_half_log2_e) * reciprocal_sqrt(r);
-    const vf slope_yx = q * reciprocal(p), slope_xy = q * reciprocal(r);
     unsigned set = bits(seen);
-    if (points.count - first < W) set &= (1u << (points.count - first)) - 1;
-    // The least of (a dx + b dy)^2 + (c dy)^2 over a block lies on one of the two edges that face the mean.
-    const vf fx0 = __builtin_convertvector(bx0, vf), fx1 = __builtin_convertvector(bx1, vf);
-    const vf fy0 = __builtin_convertvector(by0, vf), fy1 = __builtin_convertvector(by1, vf);
-    const vf limit = (log2_o - log2_alpha_min) + 1e-4f, zero = {};
-    vi touched = {};
-    for (int row = 0; row < 4; ++row) {
-      const mask row_in = ge(fy1, fy0 + float(row));
-      if (!(bits(row_in) & set)) break;
-      const vf ly = (fy0 + float(row)) * float(BH) + (0.5f - my), hy = ly + float(BH - 1);
-      const vf ny = min(max(zero, ly), hy), x_at = ny * slope_xy, bny = b * ny, cny = c * ny, cny2 = cny * cny;
-      for (int col = 0; col < 4; ++col) {
-        const mask col_in = ge(fx1, fx0 + float(col));
-        if (!(bits(col_in) & set)) break;
-        const vf lx = (fx0 + float(col)) * float(BW) + (0.5f - mx), hx = lx + float(BW - 1);
-        const vf nx = min(max(zero, lx), hx);
-        const vf ey = min(max(nx * slope_yx, ly), hy), ex = min(max(x_at, lx), hx);
-        const vf u1 = a * nx + b * ey, v1 = c * ey, u2 = a * ex + bny;
-        const vf least = min(u1 * u1 + v1 * v1, u2 * u2 + cny2);
-        touched = set_bit(touched, both(both(row_in, col_in), ge(limit, least)), 1 << (4 * row + col));
-      }
+    if (end - first < W) set &= (1u << (end - first)) - 1;
+    const vf fx0 = __builtin_convertvector(bx0, vf), fy0 = __builtin_convertvector(by0, vf);
+    const vf wide = __builtin_convertvector(bx1, vf) - fx0, tall = __builtin_convertvector(by1, vf) - fy0;
+    const mask fits = both(ge(splat(7.0f), wide), ge(splat(rows_max - 1.0f), tall));
+    const vf limit = (log2_o - log2_alpha_min) + 1e-4f, right_y = hx * q * reciprocal(p);
+    const vf more = slack + slack_of_width * hx;
+    // Pixel centres lie half a pixel inside; the block of a pixel is rounded down.
+    const vf past_at = mx + more + (BW - 0.5f) - fx0 * float(BW), first_at = mx - more + 0.5f - fx0 * float(BW);
+    vi touched[2 * bands] = {};
+    for (int row = 0; row < rows_max; ++row) {
+      const mask in = ge(tall, splat(float(row)));
+      if (!(bits(both(in, fits)) & set)) break;
+      const vf dy = (fy0 + float(row)) * float(BH) + (0.5f - my);
+      vf left, right;
+      cut_row(inverse_a, b, c, limit, right_y, dy, dy + float(BH - 1), &left, &right);
+      const vf past = min((right + past_at) * (1.0f / BW), wide + 1.0f);
+      const vi blocks = columns_between((left + first_at) * (1.0f / BW), past);
+      touched[row / 4] |= (vi)keep(in, (vf)(blocks << 8 * (row % 4)));
     }
-    const mask one_square = both(ge(fx0 + 3.0f, fx1), ge(fy0 + 3.0f, fy1));
-    const mask four_squares = both(ge(fx0 + 7.0f, fx1), ge(fy0 + 7.0f, fy1));
     const mask chosen = from_bits(set);
     append(out.ids + count, chosen, lane_index() + int(first));
     append(out.depths + count, chosen, (vi)z);
-    append(out.footprints.top + count, chosen, (vi)keep(four_squares, (vf)touched));
-    append(out.footprints.bottom + count, chosen, vi{});
+    for (int j = 0; j < 2 * bands; ++j) append(out.footprints.rows[j] + count, chosen, (vi)keep(fits, (vf)touched[j]));
     append(out.footprints.corners + count, chosen, bx0 | by0 << 16);
     // Records are rows: transposed, and stored one after the other where visible.
     uint32_t to[W];
@@ -203,24 +222,15 @@ uint32_t project(const Camera& k, const Points& points, const Visible& out, int*
     }
     vi index;
     memcpy(&index, to, sizeof index);
+    index += int(out.first);
     const vf record[16] = {mx,          my,          a,           b, c,                     log2_o,
                            columns[13], columns[14], columns[15], z, (vf)(bx0 | bx1 << 16), (vf)(by0 | by1 << 16),
-                           (vf)index,   slope_yx,    slope_xy,    z};
+                           (vf)index,   inverse_a,   right_y,     z};
     for (int j = 0; j < 16; j += W) {
       vf part[W];
       for (int l = 0; l < W; ++l) part[l] = record[j + l];
       transpose(part);
       for (int l = 0; l < W; ++l) store((float*)(out.records + to[l]) + j, part[l]);
-    }
-    // The other three squares of the few that need them.
-    for (unsigned rest = bits(four_squares) & ~bits(one_square) & set; rest; rest &= rest - 1) {
-      const uint32_t at = to[__builtin_ctz(rest)];
-      const Record& g = out.records[at];
-      const float x = g.bx0 * BW + 0.5f - g.mean_x, y = g.by0 * BH + 0.5f - g.mean_y;
-      const bool wide = g.bx1 - g.bx0 > 3, tall = g.by1 - g.by0 > 3;
-      if (wide) out.footprints.top[at] |= touched_blocks(g, x + 4 * BW, y) << 16;
-      if (tall) out.footprints.bottom[at] = touched_blocks(g, x, y + 4 * BH);
-      if (wide && tall) out.footprints.bottom[at] |= touched_blocks(g, x + 4 * BW, y + 4 * BH) << 16;
     }
   }
   for (int l = 0; l < W; ++l) *bad |= not_finite[l] != 0.0f;

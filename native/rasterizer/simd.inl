@@ -45,6 +45,9 @@ INLINE vf reciprocal_sqrt(vf x) {
   const vf r = (vf)_mm512_rsqrt14_ps((__m512)x);
   return r * (1.5f - 0.5f * x * r * r);
 }
+INLINE vf root(vf x) { return x * reciprocal_sqrt(x); }
+// sqrt(x) of positive x or up to a thousandth more.
+INLINE vf root_above(vf x) { return x * (vf)_mm512_rsqrt14_ps((__m512)x) * 1.0005f; }
 // Shifts by more than 31, or by less than 0, give 0.
 INLINE vi shift_right(vi x, vi by) { return (vi)_mm512_srlv_epi32((__m512i)x, (__m512i)by); }
 INLINE vi shift_left(vi x, vi by) { return (vi)_mm512_sllv_epi32((__m512i)x, (__m512i)by); }
@@ -178,6 +181,7 @@ INLINE vf reciprocal(vf x) {
   vf r = (vf)_mm256_rcp_ps((__m256)x);
   return r * (2.0f - x * r);
 }
+INLINE vf root_above(vf x) { return x * (vf)_mm256_rsqrt_ps((__m256)x) * 1.0005f; }
 INLINE vd_half min_half(vd_half a, vd_half b) { return (vd_half)_mm256_min_pd((__m256d)a, (__m256d)b); }
 INLINE vd_half max_half(vd_half a, vd_half b) { return (vd_half)_mm256_max_pd((__m256d)a, (__m256d)b); }
 INLINE vf repeat4(const float* p) { return (vf)_mm256_broadcast_ps((const __m128*)p); }
@@ -242,6 +246,7 @@ INLINE vf reciprocal(vf x) {
   vf r = (vf)_mm_rcp_ps((__m128)x);
   return r * (2.0f - x * r);
 }
+INLINE vf root_above(vf x) { return x * (vf)_mm_rsqrt_ps((__m128)x) * 1.0005f; }
 INLINE vd_half min_half(vd_half a, vd_half b) { return (vd_half)_mm_min_pd((__m128d)a, (__m128d)b); }
 INLINE vd_half max_half(vd_half a, vd_half b) { return (vd_half)_mm_max_pd((__m128d)a, (__m128d)b); }
 INLINE vf read_rows(const float* p, size_t stride) {
@@ -282,6 +287,7 @@ INLINE vf sqrt(vf a) {
   return a;
 }
 INLINE vf reciprocal(vf x) { return 1.0f / x; }
+INLINE vf root_above(vf x) { return sqrt(x) * 1.0005f; }
 INLINE vd_half min_half(vd_half a, vd_half b) { return blend_half(a < b, a, b); }
 INLINE vd_half max_half(vd_half a, vd_half b) { return blend_half(a > b, a, b); }
 INLINE vf read_rows(const float* p, size_t stride) {
@@ -320,6 +326,7 @@ INLINE vf repeat4(const float* p) { return load(p); }
 #endif
 INLINE vf keep_min(mask m, vf a, vf b) { return keep(m, min(a, b)); }
 INLINE vf reciprocal_sqrt(vf x) { return 1.0f / sqrt(x); }
+INLINE vf root(vf x) { return sqrt(x); }
 INLINE vi set_bit(vi x, mask m, int bit) { return x | (m & bit); }
 #if KINEMA_WIDTH == 8 && defined(__AVX2__)
 // For every mask of eight lanes the places of the set ones, four bits each.
