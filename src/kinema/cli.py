@@ -126,12 +126,11 @@ def _creature(command: Creature, options: Kinema) -> None:
 
 def _rig(command: Rig, options: Kinema) -> None:
     from kinema.asset.load import load
-    from kinema.export.write import write
-    from kinema.files import check_output
+    from kinema.export.write import check_target, write
     from kinema.rig.bone_heat import rig_character
     from kinema.rig.embed import auto_rig
 
-    check_output(command.out)
+    check_target(command.out)
     character = load(command.file, **asdict(command.reading))
     skeleton = character.skeleton
     if skeleton is not None:
@@ -200,12 +199,12 @@ def _render(command: Render, options: Kinema) -> None:
 def _track(command: Track, options: Kinema) -> None:
     from dataclasses import replace
 
-    from kinema.files import check_output
+    from kinema.export.write import check_target
     from kinema.physics.track import Tracking
     from kinema.sources import find_motion_of
     from kinema.terminal import track_with_progress
 
-    check_output(command.out)
+    check_target(command.out, simulator=command.simulator)
     character, rig, motion = find_motion_of(command.file, command.motion, **asdict(command.reading))
     tracking = replace(Tracking.paper() if command.paper else Tracking(), iterations=command.iterations)
     result = track_with_progress(
@@ -219,10 +218,9 @@ def _track(command: Track, options: Kinema) -> None:
 
 
 def _convert(command: Convert, options: Kinema) -> None:
-    from kinema.export.write import convert
-    from kinema.files import check_output
+    from kinema.export.write import check_target, convert
 
-    check_output(command.target)
+    check_target(command.target)
     convert(
         command.source,
         command.target,

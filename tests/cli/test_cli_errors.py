@@ -209,6 +209,14 @@ def test_values_and_folders_that_make_no_sense(tmp_path: Path, capsys: pytest.Ca
         assert motion in fails(["eval", "fox", "--motion", motion], tmp_path, capsys)
 
 
+def test_formats_are_refused_before_the_work(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    for command in (["track", str(walk), "-o"], ["rig", str(walk), "-o"], ["convert", str(walk)]):
+        assert "cannot write '.avi'" in fails([*command, str(tmp_path / "x.avi")], tmp_path, capsys)
+    scene = ["track", str(walk), "-o", str(tmp_path / "x.glb"), "--simulator"]
+    assert "can: .usd .usda .usdc" in fails(scene, tmp_path, capsys)
+    assert "not a frame rate" in fails(["convert", str(walk), str(tmp_path / "x.bvh"), "--fps", "0"], tmp_path, capsys)
+
+
 def test_wrong_usage_has_its_own_code(capsys: pytest.CaptureFixture) -> None:
     for arguments in (
         ["fly"],

@@ -128,7 +128,7 @@ def test_ctrl_c_ends_the_viewer() -> None:
         assert run.stdout is not None
         assert run.stdout.readline().startswith("http://127.0.0.1:")
         run.send_signal(signal.SIGINT)
-        _, errors = run.communicate(timeout=20)
+        _, errors = run.communicate(timeout=PATIENCE)
         assert run.returncode == 0
         assert errors == ""
     finally:

@@ -43,10 +43,14 @@ def arrange(clip: Clip, *, fps: float | None = None, in_place: bool = False, loo
     return clip if fps is None else resample(clip, fps)
 
 
-def resample(clip: Clip, fps: float) -> Clip:
-    """Another rate over the same seconds: linear for the root's path and slides, slerp for rotations."""
+def check_rate(fps: float) -> None:
     if not 0 < fps < 1e4:
         raise KinemaError(f"fps {fps:g} is not a frame rate")
+
+
+def resample(clip: Clip, fps: float) -> Clip:
+    """Another rate over the same seconds: linear for the root's path and slides, slerp for rotations."""
+    check_rate(fps)
     last = len(clip.root_position) - 1
     if fps == clip.fps or last == 0:
         return replace(clip, fps=float(fps))

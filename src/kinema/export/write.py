@@ -16,10 +16,12 @@ from kinema.asset.gltf import GltfBinding
 from kinema.errors import KinemaError
 from kinema.export.arrays import write_json, write_npz
 from kinema.export.glb import write_glb
-from kinema.export.timing import arrange, as_clip, in_file_frame, resample
+from kinema.export.timing import arrange, as_clip, check_rate, in_file_frame, resample
 from kinema.export.usd import write_usd
 from kinema.files import check_output
 from kinema.motion import Motion
+
+USD = (".usd", ".usda", ".usdc", ".usdz")
 
 
 @dataclass(frozen=True)
@@ -68,15 +70,22 @@ def write(
             Blender hold the new motion alone, or all clips if there is none.
     """
     path = Path(path)
-    writer = FORMATS.get(path.suffix.lower())
-    if writer is None:
-        raise KinemaError(f"{path}: cannot write {path.suffix or 'a file without suffix'!r}; can: {' '.join(FORMATS)}")
-    check_output(path)
+    check_target(path)
+    if fps is not None:
+        check_rate(fps)
     several = () if motion is None else (motion,) if isinstance(motion, Motion | Clip) else tuple(motion)
     clips = tuple(arrange(as_clip(character, one), fps=fps, in_place=in_place, loop=loop) for one in several)
     if name is not None and clips:
         clips = (replace(clips[0], name=name), *clips[1:])
-    writer(_Job(path, character, clips, keep_clips))
+    FORMATS[path.suffix.lower()](_Job(path, character, clips, keep_clips))
+
+
+def check_target(path: Path, *, simulator: bool = False) -> None:
+    """Say before the work that a file cannot be written: suffix (a simulator's scene: USD, not packed) or place."""
+    known = USD[:-1] if simulator else tuple(FORMATS)
+    if path.suffix.lower() not in known:
+        raise KinemaError(f"{path}: cannot write {path.suffix or 'a file without suffix'!r}; can: {' '.join(known)}")
+    check_output(path)
 
 
 def convert(
@@ -180,10 +189,7 @@ FORMATS: dict[str, Callable[[_Job], None]] = {
     ".glb": _write_gltf,
     ".gltf": _write_gltf,
     ".bvh": _write_bvh,
-    ".usd": _write_usd,
-    ".usda": _write_usd,
-    ".usdc": _write_usd,
-    ".usdz": _write_usd,
+    **dict.fromkeys(USD, _write_usd),
     ".fbx": _write_with_blender,
     ".blend": _write_with_blender,
     ".npz": _write_npz,
