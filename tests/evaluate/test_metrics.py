@@ -74,6 +74,14 @@ def test_procedural_gaits_are_recognised(kind, name):
             assert np.abs(away).max() < 0.07
 
 
+def test_a_bound_is_a_gallop_and_a_hop_is_not():
+    """Both have both feet of a pair at once; they differ in how far they go per cycle."""
+    for step, gait in ((1.6, "hop"), (2.6, "gallop")):
+        period = made("quadruped", "hop", 0)[-1].period
+        character, rig, limbs, motion, _ = made("quadruped", "hop", 0, speed=step / period)
+        assert measure(character, motion, rig=rig, limbs=limbs, mesh=False).gait == gait
+
+
 def test_in_place_clips_are_judged_on_a_belt():
     character, rig, limbs, motion, label = made("quadruped", "trot", 0, frames=24)
     shift = torch.zeros_like(motion.root_position)

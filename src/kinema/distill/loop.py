@@ -249,8 +249,7 @@ class Distiller:
         score = sds(
             self.prior,
             latents,
-            self.prior.condition(self.config.prompt, shot),
-            self.prior.condition("", shot),
+            *self._conditions(shot),
             t=t,
             guidance=self.guidance,
             generator=torch.Generator().manual_seed(int(rng.integers(2**62))),
@@ -259,6 +258,10 @@ class Distiller:
         if self.config.preset != "paper":
             score = score / _tokens(latents)
         return score + energies
+
+    def _conditions(self, shot: Shot) -> tuple[Any, Any]:
+        """With the words and all that is told, and with neither: guidance then amplifies this phase of the motion."""
+        return self.prior.condition(self.config.prompt, shot), self.prior.condition("", replace(shot, phase=None))
 
     def _look(self, take: Take) -> tuple[Float[Tensor, "frames 3 height width"], Float[Tensor, ""]]:
         """The motion as it is now: its video, and what the body and the ground say to it."""
@@ -271,18 +274,27 @@ class Distiller:
         if config.preset == "paper":
             return total + config.ground * losses.ground(T_world_joint, self.body.corners)
         total = total + CLIMB * config.ground * losses.climbing(motion.root_position, size)
+        feet = self._feet_share()
         if self.body.limbs.legs:
             per_frame = 1 if self.coefficients.basis.kind == "free" else BETWEEN
             if per_frame > 1:
                 at = take.start + torch.arange(per_frame * self.prior.frames) / per_frame
                 T_world_joint = self.coefficients.motion(at, fps=self.tempo.fps).pose(self.body.stage.rig)
             soles = losses.sole_points(T_world_joint, self.body.limbs)
-            total = total + config.ground * losses.sole_penetration(soles, size)
-            total = total + config.slip * losses.foot_slip(soles, size, per_frame=per_frame)
-            total = total + FLOAT * config.ground * losses.floating(soles, size)
+            total = total + feet * config.ground * losses.sole_penetration(soles, size)
+            total = total + feet * config.slip * losses.foot_slip(soles, size, per_frame=per_frame)
+            total = total + feet * FLOAT * config.ground * losses.floating(soles, size)
         if config.limits:
             total = total + config.limits * losses.beyond_limits(motion.angles, self.body.limits)
         return total
+
+    def _feet_share(self) -> float:
+        """Of the feet's weights: none in the first half of a fit, when there are no strides yet, then growing to one.
+
+        At rest all feet are low, and the quickest way not to slide is to drag both legs back at once.
+        """
+        fit, _ = self.schedule
+        return min(1.0, max(0.0, 2 * self.step / fit - 1)) if fit else 1.0
 
     @property
     def targets(self) -> list[tuple[Take, Shot, Tensor]]:
@@ -300,7 +312,7 @@ class Distiller:
         last = self.coefficients.basis.frames - self.prior.frames
         take = random_take(rng, self.tempo, last_start=float(last))
         shot = prepare(self.body.stage, self.prior, self.coefficients, self.tempo, take)
-        words, none = (self.prior.condition(text, shot) for text in (self.config.prompt, ""))
+        words, none = self._conditions(shot)
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         like = self.prior.encode(shot.reference, shot)
         target = sample(self.prior, like, words, none, guidance=self.guidance, steps=10, generator=generator)

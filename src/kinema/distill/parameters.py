@@ -34,10 +34,15 @@ class Basis:
     terms: int
 
     def table(self, at: Float[Tensor, "times"]) -> Float[Tensor, "times terms"]:
-        """Values of the basis functions at frame numbers, which may be fractions."""
+        """Values of the basis functions at frame numbers, which may be fractions.
+
+        Harmonic k is 1/k high, about as in a real gait: the optimiser moves all coefficients equally fast, and the
+        noise of its steps would otherwise be loudest in the highest ones.
+        """
         if self.kind == "fourier":
-            angle = 2 * torch.pi * at[:, None] / self.period * torch.arange(1, (self.terms + 1) // 2)
-            return torch.cat((torch.ones(len(at), 1), angle.cos(), angle.sin()), -1)
+            k = torch.arange(1, (self.terms + 1) // 2)
+            angle = 2 * torch.pi * at[:, None] / self.period * k
+            return torch.cat((torch.ones(len(at), 1), angle.cos() / k, angle.sin() / k), -1)
         if self.kind == "dct":
             k = torch.arange(self.terms)
             return torch.cos(torch.pi * (at[:, None] + 0.5) * k / self.frames)

@@ -12,6 +12,8 @@ GaitClass = Literal["stand", "walk", "trot", "pace", "canter", "gallop", "run", 
 
 STILL_REACH, STILL_LIFT = 0.10, 0.05
 """Leg lengths below which feet count as standing."""
+BOUND_STEP = 2.1
+"""Leg lengths per cycle that no hop of ours reaches (1.6, at most 1.3 times that) and every gallop exceeds (3)."""
 
 
 def name_gait(limbs: Limbs, feet: Feet, cycle: Cycle, *, duty: float, speed: float) -> GaitClass:
@@ -32,7 +34,7 @@ def name_gait(limbs: Limbs, feet: Feet, cycle: Cycle, *, duty: float, speed: flo
     relative = (cycle.phase - cycle.phase[0]) % 1.0
     ranks = max(leg.rank for leg in limbs.legs) + 1
     if len(limbs.legs) == 4 and ranks == 2:
-        return _four(limbs, relative, duty)
+        return _four(limbs, relative, duty, step)
     pairs = _pair_offsets(limbs, relative)
     if not pairs:
         return "other"
@@ -46,7 +48,8 @@ def name_gait(limbs: Limbs, feet: Feet, cycle: Cycle, *, duty: float, speed: flo
     return "hop" if alternating < 0.15 else "other"
 
 
-def _four(limbs: Limbs, phase: Float[np.ndarray, "legs"], duty: float) -> GaitClass:
+def _four(limbs: Limbs, phase: Float[np.ndarray, "legs"], duty: float, step: float) -> GaitClass:
+    """`step`: travel per cycle [leg lengths]."""
     fore, hind = _pair_offsets(limbs, phase)
     if abs(fore) > 0.34 and abs(hind) > 0.34:
         # Symmetrical gaits differ by the lag of the hind foot to the fore foot of the same side.
@@ -57,7 +60,10 @@ def _four(limbs: Limbs, phase: Float[np.ndarray, "legs"], duty: float) -> GaitCl
         # Diagonal feet together with all four down in between is a walk still, however slow.
         return "trot" if abs(abs(lag) - 0.5) < 0.12 and duty < 0.62 else "walk"
     if abs(fore) < 0.05 and abs(hind) < 0.05:
-        return "hop"
+        # Both feet of a pair at once: a rabbit hops one and a half leg lengths far, a galloping animal that bounds
+        # goes twice as far, fore and hind pair in turn.
+        lag = _wrap(_phase(limbs, phase, 1, 1) - _phase(limbs, phase, 0, 1))
+        return "gallop" if step > BOUND_STEP and abs(lag) > 0.25 else "hop"
     if min(abs(fore), abs(hind)) > 0.22 and max(abs(fore), abs(hind)) < 0.42:
         return "canter"
     if abs(fore) < 0.34 and abs(hind) < 0.34:
