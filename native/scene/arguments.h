@@ -27,6 +27,8 @@ struct PaintArguments {
     float *image;
     const float *grad_image;
     float *grad_alpha, *grad_shadow;
+    uint32_t *kept;    // frames x rows x width: pattern | shade << 16, for the backward pass; or null
+    int32_t *spans;    // frames x rows x 2: which pixels lie inside the shadow's grid; or null
     bool past_cache;  // the image is too large to stay in the cache until it is read
     float cell, tile, height, farthest;
     int64_t rows, width, cells;

@@ -135,11 +135,14 @@ PaintArguments paint_arguments(const Array<const float> &alpha, const Array<cons
 void paint_forward(Array<const float> features, Array<const float> alpha, Array<const float> cameras,
                    std::optional<Array<const float>> shadow, std::optional<Array<const float>> origin,
                    Array<const float> colors, float cell, float tile, float height, float farthest,
-                   Array<float> image, int threads) {
+                   Array<float> image, std::optional<Array<int32_t>> kept, std::optional<Array<int32_t>> spans,
+                   int threads) {
     PaintArguments p = paint_arguments(alpha, cameras, shadow, origin, colors, cell, tile, height, farthest);
     p.features = features.data();
     fresh(image);
     p.image = image.data();
+    p.kept = kept ? reinterpret_cast<uint32_t *>(kept->data()) : nullptr;
+    p.spans = spans ? spans->data() : nullptr;
     p.past_cache = image.size() * sizeof(float) > size_t(4) << 20;
     nb::gil_scoped_release release;
     run(pick(base::paint_forward, avx2::paint_forward, avx512::paint_forward), p, int64_t(alpha.shape(0)), threads);
@@ -147,9 +150,12 @@ void paint_forward(Array<const float> features, Array<const float> alpha, Array<
 
 void paint_backward(Array<const float> alpha, Array<const float> cameras, std::optional<Array<const float>> shadow,
                     std::optional<Array<const float>> origin, Array<const float> colors, float cell, float tile,
-                    float height, float farthest, Array<const float> grad_image, Array<float> grad_alpha,
-                    std::optional<Array<float>> grad_shadow, int threads) {
+                    float height, float farthest, Array<int32_t> kept, Array<int32_t> spans,
+                    Array<const float> grad_image, Array<float> grad_alpha, std::optional<Array<float>> grad_shadow,
+                    int threads) {
     PaintArguments p = paint_arguments(alpha, cameras, shadow, origin, colors, cell, tile, height, farthest);
+    p.kept = reinterpret_cast<uint32_t *>(kept.data());
+    p.spans = spans.data();
     p.grad_image = grad_image.data();
     fresh(grad_alpha);
     p.grad_alpha = grad_alpha.data();
@@ -230,9 +236,10 @@ NB_MODULE(_scene, m) {
     m.def("shadow_backward", &shadow_backward);
     m.def("paint_forward", &paint_forward, nb::arg("features"), nb::arg("alpha"), nb::arg("cameras"),
           nb::arg("shadow").none(), nb::arg("origin").none(), nb::arg("colors"), nb::arg("cell"), nb::arg("tile"),
-          nb::arg("height"), nb::arg("farthest"), nb::arg("image"), nb::arg("threads"));
+          nb::arg("height"), nb::arg("farthest"), nb::arg("image"), nb::arg("kept").none(), nb::arg("spans").none(),
+          nb::arg("threads"));
     m.def("paint_backward", &paint_backward, nb::arg("alpha"), nb::arg("cameras"), nb::arg("shadow").none(),
           nb::arg("origin").none(), nb::arg("colors"), nb::arg("cell"), nb::arg("tile"), nb::arg("height"),
-          nb::arg("farthest"), nb::arg("grad_image"), nb::arg("grad_alpha"), nb::arg("grad_shadow").none(),
-          nb::arg("threads"));
+          nb::arg("farthest"), nb::arg("kept"), nb::arg("spans"), nb::arg("grad_image"), nb::arg("grad_alpha"),
+          nb::arg("grad_shadow").none(), nb::arg("threads"));
 }

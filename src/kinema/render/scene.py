@@ -163,7 +163,10 @@ def _fast(features: Tensor, alpha: Tensor, cameras: Cameras) -> bool:
 
 
 class _Paint(torch.autograd.Function):
-    """Backdrop and compositing in one pass over the pixels; the backward pass paints again instead of storing."""
+    """Backdrop and compositing in one pass over the pixels.
+
+    Kept for the backward pass: 32 bits per pixel, the light colour's share and the shadow in 16 each.
+    """
 
     @staticmethod
     def forward(
@@ -183,18 +186,24 @@ class _Paint(torch.autograd.Function):
         colors = torch.tensor((scene.sky, ground.dark, ground.light), dtype=torch.float32)
         image = new_output(*features.shape)
         constants = (pinholes.detach(), factor, origin, colors, cell, ground.tile, ground.height, FARTHEST)
-        native_scene().paint_forward(features.detach(), alpha.detach(), *constants, image, torch.get_num_threads())
-        ctx.save_for_backward(alpha)
+        kept = spans = None
+        if any(ctx.needs_input_grad):
+            kept = new_output(*alpha.shape).view(torch.int32)
+            spans = torch.empty(*alpha.shape[:2], 2, dtype=torch.int32)
+        native_scene().paint_forward(
+            features.detach(), alpha.detach(), *constants, image, kept, spans, torch.get_num_threads()
+        )
+        ctx.save_for_backward(alpha, kept, spans)
         ctx.constants = constants
         return image
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None, None, None]:
-        (alpha,) = ctx.saved_tensors
+        alpha, kept, spans = ctx.saved_tensors
         grad = grads[0].contiguous()
         grad_alpha = new_output(*alpha.shape)
         grad_factor = torch.empty_like(ctx.constants[1]) if ctx.needs_input_grad[2] else None
         native_scene().paint_backward(
-            alpha.detach(), *ctx.constants, grad, grad_alpha, grad_factor, torch.get_num_threads()
+            alpha.detach(), *ctx.constants, kept, spans, grad, grad_alpha, grad_factor, torch.get_num_threads()
         )
         return grad, grad_alpha, grad_factor, None, None, None
