@@ -11,25 +11,31 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kinema.commands import (
-    AnimateLive,
-    Completion,
-    Convert,
-    Creature,
-    Demo,
-    Doctor,
-    Eval,
-    Inspect,
-    Kinema,
-    Render,
-    Rig,
-    Splat,
-    Track,
-    TrainPrior,
-    View,
-    parse,
-)
 from kinema.errors import KinemaError
+
+try:
+    from kinema.commands import (
+        AnimateLive,
+        Completion,
+        Convert,
+        Creature,
+        Demo,
+        Doctor,
+        Eval,
+        Inspect,
+        Kinema,
+        Render,
+        Rig,
+        Splat,
+        Track,
+        TrainPrior,
+        View,
+        parse,
+    )
+except KeyboardInterrupt:
+    # The import takes long enough for a Ctrl-C to fall into it.
+    print("kinema: interrupted", file=sys.stderr)
+    raise SystemExit(130) from None
 
 LONGEST_LINE = 600
 
