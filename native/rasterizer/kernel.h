@@ -16,11 +16,12 @@ struct alignas(64) Record {
   float feature[4];                 // three channels and the depth, or a group of four channels
   uint16_t bx0, bx1, by0, by1;      // blocks of the image that the box around all alpha >= 1/255 touches
   uint32_t index;                   // among the visible Gaussians of the frame
-  float inverse_a, right_y;         // 1 / a; dy of the rightmost point of the ellipse alpha = 1/255
+  float near_x, near_y;             // the point of the image that is nearest to the mean
   float z;
 };
 
-// Sums over pixels of u = alpha dL/dalpha, with d = pixel - mean: {1, dx, dy, dx^2, dx dy, dy^2}, then dL/dfeature.
+// Sums over pixels of u = alpha dL/dalpha, with d = pixel - near: {1, dx, dy, dx^2, dx dy, dy^2}, then dL/dfeature. Around
+// a mean far outside of the image the squares would be large and their sum, in single precision, too coarse for a needle.
 struct alignas(64) Moments {
   float u[6];
   float feature[4];

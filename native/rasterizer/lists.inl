@@ -28,8 +28,9 @@ size_t line_up(const Region& region, DrawScratch* scratch) {
     const int bx0 = clip(r.bx0 - rx, 0, bound_x - 1), bx1 = clip(r.bx1 - rx, 0, bound_x - 1);
     const int by0 = clip(r.by0 - ry, 0, bound_y - 1), by1 = clip(r.by1 - ry, 0, bound_y - 1);
     need(size_t((bx1 - bx0) / 8 + 1) * ((by1 - by0) / rows_max + 1) + 2 * W);
-    const vf limit = splat(r.log2_opacity - log2_alpha_min + 1e-4f), right_y = splat(r.right_y);
-    const vf inverse_a = splat(r.inverse_a), b = splat(r.b), c = splat(r.c);
+    const float reach = r.log2_opacity - log2_alpha_min + 1e-4f;
+    const vf limit = splat(reach), inverse_a = splat(1.0f / r.a), b = splat(r.b), c = splat(r.c);
+    const vf right_y = splat(-r.b / r.c * __builtin_sqrtf(reach / (r.b * r.b + r.c * r.c)));
     const float more = slack + slack_of_width * (r.bx1 - r.bx0 + 1) * BW;
     for (int y = by0; y <= by1; y += rows_max) {
       constexpr int parts = rows_max > W ? rows_max / W : 1;

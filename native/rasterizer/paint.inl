@@ -209,7 +209,7 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
       for (int j = 0; j < G; ++j) {
         r[j] = records + at[i + j];
         alpha[j] = load(kept + 2 * W * (i + j)), T[j] = load(kept + 2 * W * (i + j) + W);
-        first_dx[j] = (x + 0.5f) - r[j]->mean_x, first_dy[j] = (y + 0.5f) - r[j]->mean_y;
+        first_dx[j] = (x + 0.5f) - r[j]->near_x, first_dy[j] = (y + 0.5f) - r[j]->near_y;
       }
       for (int j = 0; j < G; ++j) dot[j] = g[0] * r[j]->feature[0];
       for (int c = 1; c < C; ++c)
@@ -222,7 +222,7 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
         u[j] = keep(both(alive, gt(splat(alpha_max), alpha[j])), alpha[j] * (T[j] * dot[j] - S * inverse[j]));
         S += w[j] * dot[j];
       }
-      // Sums over pixels, with d = pixel - mean. First over the four lanes of a group: after the transposition u[p] is
+      // Sums over pixels, with d = pixel - near. First over the four lanes of a group: after the transposition u[p] is
       // pixel p of the group for the four Gaussians.
       transpose4(u);
       transpose4(w);

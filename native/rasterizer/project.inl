@@ -132,6 +132,8 @@ INLINE void widen_points(const float columns[16][W], vd c[3], vd S[6]) {
   S[5] = widen(columns[8]);
 }
 
+INLINE vf nearest(vf x, int size) { return min(max(x, vf{}), splat(float(size))); }
+
 // A row of pixels dy0..dy1 cuts a convex piece out of the ellipse (a dx + b dy)^2 + (c dy)^2 <= limit. Its leftmost and
 // its rightmost point, whose dx this gives, are the ellipse's own (at dy = -right_y and right_y), or lie on the edge of
 // the row that is nearest to them.
@@ -220,12 +222,13 @@ uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t
       to[l] = count;
       count += set >> l & 1;
     }
+    const vf near_x = nearest(mx, k.width), near_y = nearest(my, k.height);
     vi index;
     memcpy(&index, to, sizeof index);
     index += int(out.first);
     const vf record[16] = {mx,          my,          a,           b, c,                     log2_o,
                            columns[13], columns[14], columns[15], z, (vf)(bx0 | bx1 << 16), (vf)(by0 | by1 << 16),
-                           (vf)index,   inverse_a,   right_y,     z};
+                           (vf)index,   near_x,      near_y,      z};
     for (int j = 0; j < 16; j += W) {
       vf part[W];
       for (int l = 0; l < W; ++l) part[l] = record[j + l];
@@ -241,8 +244,18 @@ struct Gradients {
   vd center[3], covariance[6], opacity, R[9], t[3], fx, fy, cx, cy;
 };
 
-INLINE Gradients project_backward_lanes(const Camera& k, const vd c[3], const vd S[6], vd o, const vd m[6], vd grad_z) {
+INLINE Gradients project_backward_lanes(const Camera& k, const vd c[3], const vd S[6], vd o, const vd sums[6],
+                                        vd grad_z) {
   const Projected g = project_batch(k, c, S);
+  // From the point near the mean to the mean: pixel - mean = (pixel - near) + (near - mean).
+  const vd mx = g.gx * g.x + k.cx, my = g.gy * g.y + k.cy;
+  const vd ex = widen(nearest(narrow(mx), k.width)) - mx, ey = widen(nearest(narrow(my), k.height)) - my;
+  const vd m[6] = {sums[0],
+                   sums[1] + ex * sums[0],
+                   sums[2] + ey * sums[0],
+                   sums[3] + ex * (2.0 * sums[1] + ex * sums[0]),
+                   sums[4] + ex * sums[2] + ey * (sums[1] + ex * sums[0]),
+                   sums[5] + ey * (2.0 * sums[2] + ey * sums[0])};
   // Q = inverse of the image covariance; dL/dmean = Q m1, dL/dcov = Q m2 Q / 2.
   const vd idet = 1.0 / (g.p * g.r - g.q * g.q);
   const vd A = g.r * idet, B = -g.q * idet, C = g.p * idet;

@@ -431,6 +431,7 @@ INLINE vd widen(const float* p) {
   __builtin_memcpy(x, p, sizeof x);
   return {__builtin_convertvector(x[0], vd_half), __builtin_convertvector(x[1], vd_half)};
 }
+INLINE vd widen(vf x) { return widen((const float*)&x); }
 INLINE vf narrow(vd x) {
   typedef float vh __attribute__((vector_size(4 * D)));
   const vh halves[2] = {__builtin_convertvector(x.a, vh), __builtin_convertvector(x.b, vh)};
