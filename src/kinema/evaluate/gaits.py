@@ -12,6 +12,8 @@ GaitClass = Literal["stand", "walk", "trot", "pace", "canter", "gallop", "run", 
 
 STILL_REACH, STILL_LIFT = 0.10, 0.05
 """Leg lengths below which feet count as standing."""
+PACE_LAG = 0.0625
+"""Cycles between the feet of one side; Hildebrand's own line between the pace and the walk in lateral couplets."""
 BOUND_STEP = 2.1
 """Leg lengths per cycle that no hop of ours reaches (1.6, at most 1.3 times that) and every gallop exceeds (3)."""
 
@@ -55,7 +57,7 @@ def _four(limbs: Limbs, phase: Float[np.ndarray, "legs"], duty: float, step: flo
         # Symmetrical gaits differ by the lag of the hind foot to the fore foot of the same side.
         lags = [_wrap(_phase(limbs, phase, 1, side) - _phase(limbs, phase, 0, side)) for side in (1, -1)]
         lag = _wrap(np.angle(np.exp(2j * np.pi * np.array(lags)).sum()) / (2 * np.pi))
-        if abs(lag) < 0.12:
+        if abs(lag) < PACE_LAG:
             return "pace"
         # Diagonal feet together with all four down in between is a walk still, however slow.
         return "trot" if abs(abs(lag) - 0.5) < 0.12 and duty < 0.62 else "walk"
