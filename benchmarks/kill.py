@@ -3,7 +3,8 @@
 python benchmarks/kill.py [--moments 10] [--seed 0] [--out runs/kill]
 
 A short run, because only its course matters. Moments are drawn within every stage: loading, distillation, physics,
-and the writing of films and files. Prints `name.metric value` lines and fails on the first difference.
+and the writing of films and files. Prints `name.metric value` lines and fails on the first difference. Nobody may
+edit the sources meanwhile: a run resumed with other code is another run.
 """
 
 import argparse
