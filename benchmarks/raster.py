@@ -4,9 +4,14 @@ Metrics are CPU milliseconds summed over threads (the least of several rounds, t
 backward with all gradients but the cameras', for all frames of one call. The clouds are balls of random Gaussians whose
 widths were chosen so that `pairs_per_gaussian`, the number of pixels with alpha >= 1/255 a Gaussian has on average,
 is about 55, 71, 106 and 125.
+
+`python benchmarks/raster.py OTHER` compares the installed kernel with another build, a file `_rasterizer*.so`: the
+two take turns in processes of their own, and the least times of all turns are divided.
 """
 
 import math
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -127,3 +132,43 @@ def run(*, quick: bool = False, widths: bool = False) -> Iterator[tuple[str, flo
             for variant, (forward, backward) in measure({"torch": twin}, case, 1).items():
                 yield f"{name}.{variant}.forward_cpu_ms", forward
                 yield f"{name}.{variant}.backward_cpu_ms", backward
+
+
+def load_kernel(path: str) -> None:
+    """Take another build of the kernel in this process."""
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("kinema._rasterizer", path)
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules["kinema._rasterizer"] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
+def ratios(other: str, *, turns: int = 4) -> Iterator[tuple[str, float]]:
+    """CPU time of the installed kernel over that of the other build."""
+    best: dict[tuple[str, str], float] = {}
+    for _ in range(turns):
+        for kernel in ("installed", other):
+            child = [sys.executable, __file__, "turn", kernel]
+            for line in subprocess.run(child, capture_output=True, text=True, check=True).stdout.splitlines():
+                metric, value = line.split()
+                best[kernel, metric] = min(best.get((kernel, metric), math.inf), float(value))
+    for (kernel, metric), value in best.items():
+        if kernel == "installed":
+            yield f"{metric}_ratio", value / best[other, metric]
+
+
+def turn(kernel: str) -> Iterator[tuple[str, float]]:
+    if kernel != "installed":
+        load_kernel(kernel)
+    for name, case in CASES.items():
+        forward, backward = measure({"native": rasterize_native}, case, 6 if name == "C" else 25)["native"]
+        yield f"{name}.forward", forward
+        yield f"{name}.backward", backward
+
+
+if __name__ == "__main__":
+    figures = turn(sys.argv[2]) if sys.argv[1] == "turn" else ratios(sys.argv[1])
+    for metric, value in figures:
+        print(f"{metric} {value:.4g}", flush=True)
