@@ -33,7 +33,7 @@ from kinema.evaluate.metrics import measure
 from kinema.gait.make import make_motion
 from kinema.motion import Motion, load_motion, save_motion
 from kinema.physics.track import Tracking, track
-from kinema.pipeline import find_character, make_body, read_tempo
+from kinema.pipeline import find_character, make_body, plant_feet, read_tempo
 from kinema.prior.nano.prior import NanoPrior
 from kinema.render.show import Film, render_character
 from kinema.rig.kinematics import Rig
@@ -71,7 +71,8 @@ def distil(run: Run, prior: NanoPrior, folder: Path) -> dict[str, Any]:
     begun = time.monotonic()
     body, rig = make_body(config, character)
     tempo = read_tempo(config, prior, body)
-    outcome = Distiller(config, prior, body, tempo, checkpoint=None).run()
+    raw = Distiller(config, prior, body, tempo, checkpoint=None).run().motion
+    motion = plant_feet(config, character, body, raw)
     distilled_s = time.monotonic() - begun
     result: dict[str, Any] = {
         "asset": run.asset,
@@ -79,9 +80,9 @@ def distil(run: Run, prior: NanoPrior, folder: Path) -> dict[str, Any]:
         "seed": run.seed,
         "read_as": tempo.motion,
         "distil_s": round(distilled_s, 1),
-        "before": measure(character, outcome.motion, rig=rig, limbs=body.limbs).as_dict(),
+        "raw": measure(character, raw, rig=rig, limbs=body.limbs).as_dict(),
+        "before": measure(character, motion, rig=rig, limbs=body.limbs).as_dict(),
     }
-    motion = outcome.motion
     if config.physics:
         tracked = track(character, rig, motion, options=Tracking(), limbs=body.limbs, limits=body.limits)
         motion = tracked.motion
@@ -140,16 +141,17 @@ def passes(result: dict, stage: str) -> bool:
 
 
 def table(results: list[dict]) -> str:
-    lines = ["| character | prompt | seed | gait | after physics | slide | after | depth | phases | s |"]
-    lines += ["|---|---|---|---|---|---|---|---|---|---|"]
+    lines = ["| character | prompt | seed | gait | after physics | slide | planted | after | depth | phases | s |"]
+    lines += ["|---|---|---|---|---|---|---|---|---|---|---|"]
     for r in results:
         before, after = r["before"], r.get("after", r["before"])
         phases = " ".join(f"{p:.2f}" for p in after["phases"])
         name = Path(r["asset"]).stem
         mark = "" if passes(r, "after" if "after" in r else "before") else " ✗"
+        slides = " | ".join(f"{stage['slide']:.0%}" for stage in (r["raw"], before, after))
         lines.append(
-            f"| {name} | {r['wanted']} | {r['seed']} | {before['gait']} | {after['gait']}{mark} | {before['slide']:.0%}"
-            f" | {after['slide']:.0%} | {after['penetration']:.2%} | {phases} | {r['total_s']} |"
+            f"| {name} | {r['wanted']} | {r['seed']} | {before['gait']} | {after['gait']}{mark} | {slides}"
+            f" | {after['penetration']:.2%} | {phases} | {r['total_s']} |"
         )
     return "\n".join(lines)
 
@@ -170,6 +172,8 @@ def summary(results: list[dict]) -> str:
         (
             f"gait right before physics {share([passes(r, 'before') for r in results])},"
             f" after {share([passes(r, after) for r in results])}",
+            f"slide as distilled, before feet are planted: {worst('raw', 'slide', moving)}"
+            f" (below 20 %: {share([r['raw']['slide'] < 0.2 for r in moving])})",
             f"slide before physics: {worst('before', 'slide', moving)}"
             f" (below 20 %: {share([r['before']['slide'] < 0.2 for r in moving])})",
             f"slide after physics: {worst(after, 'slide', moving)}"

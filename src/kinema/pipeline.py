@@ -26,6 +26,7 @@ from kinema.export.write import write
 from kinema.files import make_folder, replacing
 from kinema.gait.plan import Body as GaitBody
 from kinema.motion import Motion, save_motion
+from kinema.physics.stance import consistent_target
 from kinema.physics.track import Tracking, TrackResult, track
 from kinema.prior.nano.prior import WEIGHTS, NanoPrior
 from kinema.prior.protocol import VideoPrior
@@ -47,6 +48,7 @@ __all__ = [
     "load_result",
     "make_body",
     "peak_memory_gb",
+    "plant_feet",
     "read_tempo",
 ]
 
@@ -105,6 +107,7 @@ def animate(
     seconds = {"load": time.monotonic() - begun}
     observe = watch(character, rig, config) if watch is not None else None
     outcome = _distill(config, character, prior, body, tempo, folder, progress, observe)
+    outcome = replace(outcome, motion=plant_feet(config, character, body, outcome.motion))
     seconds["distill"] = time.monotonic() - begun - sum(seconds.values())
     tracked = _track(config, character, rig, body, outcome.motion, folder, progress)
     seconds["physics"] = time.monotonic() - begun - sum(seconds.values())
@@ -270,6 +273,15 @@ def _distill(
         change = f"bones change by up to {deformed.metrics.bone_change:.1%}, edges by {deformed.shape_change:.1%}"
         outcome.notes.append(f"field: {deformed.metrics.gait}, {change}")
     return outcome
+
+
+def plant_feet(config: Animate, character: Character, body: Body, motion: Motion) -> Motion:
+    """Feet that stand stay put, by kinematics alone: also a clip without physics should not skate."""
+    as_it_is = not config.plant_feet or config.preset == "paper" or config.loop or config.parameters == "field"
+    if as_it_is or not body.limbs.legs:
+        return motion
+    found = consistent_target(body.stage.rig, bone_cuboids(character), body.limbs, motion)
+    return Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
 
 
 def _track(

@@ -20,7 +20,7 @@ from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
 from kinema.gait.make import make_motion
 from kinema.motion import Motion
-from kinema.pipeline import find_character, make_body
+from kinema.pipeline import find_character, make_body, plant_feet
 from kinema.prior.nano.codec import fit_codec, patches
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior, Reader
@@ -306,3 +306,25 @@ def test_without_ground_there_are_as_many_frames(prior: NanoPrior) -> None:
     bare = make_body(config, find_character("fox"))[0]
     run = Distiller(config, prior, bare, choose_tempo("walk", "", bare.limbs), checkpoint=None)
     assert len(run.run().history) == 2
+
+
+def test_standing_feet_are_planted_unless_somebody_says_otherwise(fox, body, walk):
+    faster = walk.root_position.clone()
+    faster[:, 2] += 0.4 * (walk.root_position[:, 2] - walk.root_position[0, 2])
+    skating = Motion(faster, walk.angles, walk.fps)
+    planted = plant_feet(FOX, fox, body, skating)
+    before, after = (measure(fox, m, rig=body.stage.rig, limbs=body.limbs) for m in (skating, planted))
+    assert before.slide > 0.2
+    assert after.slide < before.slide / 2
+    assert after.gait == before.gait == "walk"
+    for spared in (replace(FOX, plant_feet=False), replace(FOX, loop=True), replace(FOX, preset="paper")):
+        assert plant_feet(spared, fox, body, skating) is skating
+
+
+def test_feet_have_no_say_before_there_are_strides(body, prior):
+    tempo = choose_tempo("walk", "", body.limbs)
+    distiller = Distiller(replace(FOX, fit_iterations=8), prior, body, tempo, checkpoint=None)
+    shares = []
+    for distiller.step in range(10):
+        shares.append(distiller._feet_share())
+    assert shares == [0, 0, 0, 0, 0, 0.25, 0.5, 0.75, 1, 1]

@@ -51,6 +51,9 @@ class Animate:
     """Of everything random."""
     physics: bool = True
     """Project the motion to one that can happen (bipeds to octopods; skipped where nothing stands on the ground)."""
+    plant_feet: bool = True
+    """Make standing feet stand where they touch down, by moving legs and root a little; not in paper mode, loops
+    and fields."""
     in_place: Flag = False
     """Leave the travel out of the exported files."""
     loop: Flag = False
@@ -65,7 +68,7 @@ class Animate:
     """Of sds; by default 200 after a fit, 350 alone."""
     fit_iterations: int = 160
     """Steps of the fit to the sampled videos."""
-    guidance: float = 2.0
+    guidance: float = 4.0
     """Classifier-free guidance; 1 is the plain conditional model."""
     time: Literal["auto", "fourier", "dct", "free"] = "auto"
     """How the motion is spelled in time; `auto`: whole cycles for gaits, cosines for actions."""
