@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 import kinema
 from kinema.asset.character import Character
@@ -21,7 +22,7 @@ from kinema.distill.field import FieldDistiller, deform
 from kinema.distill.loop import Body, Control, Distiller, Outcome, Progress
 from kinema.distill.tempo import Tempo, choose_tempo
 from kinema.errors import KinemaError
-from kinema.evaluate.metrics import measure
+from kinema.evaluate.metrics import lowest_points, measure
 from kinema.export.write import write
 from kinema.files import make_folder, replacing
 from kinema.gait.plan import Body as GaitBody
@@ -44,6 +45,7 @@ __all__ = [
     "animate",
     "find_character",
     "folder_of",
+    "lift_skin",
     "load_prior",
     "load_result",
     "make_body",
@@ -111,7 +113,7 @@ def animate(
     seconds["distill"] = time.monotonic() - begun - sum(seconds.values())
     tracked = _track(config, character, rig, body, outcome.motion, folder, progress)
     seconds["physics"] = time.monotonic() - begun - sum(seconds.values())
-    motion = tracked.motion if tracked is not None else outcome.motion
+    motion = lift_skin(character, rig, tracked.motion) if tracked is not None else outcome.motion
     report = _report(config, character, tempo, outcome, tracked)
     report["metrics"] = measure(character, motion, rig=rig, limbs=body.limbs).as_dict()
     report["metrics_distilled"] = measure(character, outcome.motion, rig=rig, limbs=body.limbs).as_dict()
@@ -281,7 +283,24 @@ def plant_feet(config: Animate, character: Character, body: Body, motion: Motion
     if as_it_is or not body.limbs.legs:
         return motion
     found = consistent_target(body.stage.rig, bone_cuboids(character), body.limbs, motion)
-    return Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
+    planted = Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
+    return lift_skin(character, body.stage.rig, planted)
+
+
+def lift_skin(character: Character, rig: Rig, motion: Motion, *, seconds: float = 0.08) -> Motion:
+    """Raise the root, smoothly in time, by what of the skin is under the ground.
+
+    Boxes stand for the feet; the skin around an ankle that bends bulges out of them by a per cent or two of the height.
+    """
+    low = lowest_points(character, rig, motion)
+    if low is None or not (low < 0).any():
+        return motion
+    width = seconds * motion.fps
+    # As deep as at the worst moment nearby, then smoothed: what comes out is never too little.
+    deepest = maximum_filter1d(np.maximum(-low, 0.0), 2 * round(2 * width) + 1)
+    lift = torch.from_numpy(gaussian_filter1d(deepest, width, truncate=2.0)).to(motion.root_position)
+    up = torch.tensor([0.0, 1.0, 0.0]).to(motion.root_position)
+    return replace(motion, root_position=motion.root_position + lift[:, None] * up)
 
 
 def _track(

@@ -20,7 +20,7 @@ from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
 from kinema.gait.make import make_motion
 from kinema.motion import Motion
-from kinema.pipeline import find_character, make_body, plant_feet
+from kinema.pipeline import find_character, lift_skin, make_body, plant_feet
 from kinema.prior.nano.codec import fit_codec, patches
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior, Reader
@@ -319,6 +319,17 @@ def test_standing_feet_are_planted_unless_somebody_says_otherwise(fox, body, wal
     assert after.gait == before.gait == "walk"
     for spared in (replace(FOX, plant_feet=False), replace(FOX, loop=True), replace(FOX, preset="paper")):
         assert plant_feet(spared, fox, body, skating) is skating
+
+
+def test_skin_under_the_ground_is_lifted_and_nothing_else_moves(fox, rig, walk):
+    sunk = Motion(walk.root_position - torch.tensor([0.0, 0.02, 0.0]), walk.angles, walk.fps)
+    lifted = lift_skin(fox, rig, sunk)
+    assert measure(fox, sunk, rig=rig).penetration > 0.005
+    assert measure(fox, lifted, rig=rig).penetration_worst < 1e-4
+    assert (lifted.angles == sunk.angles).all()
+    assert (lifted.root_position[:, (0, 2)] == sunk.root_position[:, (0, 2)]).all()
+    raised = Motion(walk.root_position + torch.tensor([0.0, 0.1, 0.0]), walk.angles, walk.fps)
+    assert lift_skin(fox, rig, raised) is raised
 
 
 def test_feet_have_no_say_before_there_are_strides(body, prior):

@@ -71,7 +71,8 @@ def measure(
     limbs = limbs or find_limbs(character)
     motion = without_stills(motion)
     pose = motion.pose(rig).detach().double().cpu().numpy()
-    return measure_pose(pose, limbs, _lowest(character, rig, motion, mesh=mesh), rig.parents, fps=motion.fps)
+    low = lowest_points(character, rig, motion) if mesh else None
+    return measure_pose(pose, limbs, low, rig.parents, fps=motion.fps)
 
 
 def measure_pose(
@@ -141,9 +142,9 @@ def _slide(feet: Feet, stance: np.ndarray, speed: float) -> float:
     return float(np.linalg.norm(velocity, axis=-1)[inner].mean()) / max(travelled, speed)
 
 
-def _lowest(character: Character, rig: Rig, motion: Motion, *, mesh: bool) -> Float[np.ndarray, "frames"] | None:
-    """Height of the lowest vertex of the skinned mesh, per frame [m]."""
-    if not mesh or character.weights is None:
+def lowest_points(character: Character, rig: Rig, motion: Motion) -> Float[np.ndarray, "frames"] | None:
+    """Height of the lowest vertex of the skinned mesh, per frame [m]; None without weights."""
+    if character.weights is None:
         return None
     skin = Skin.from_character(character, dtype=rig.heads.dtype)
     points = torch.from_numpy(np.ascontiguousarray(character.mesh.vertices)).to(rig.heads)
