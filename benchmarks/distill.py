@@ -245,7 +245,9 @@ def ablate(options: argparse.Namespace) -> None:
 
 def ablated(asset: str, seed: int, changed: dict[str, object], prior: NanoPrior) -> dict[str, object]:
     prompt = PROMPTS["walk"].format(f"the {asset}")
-    config = resolve(replace(Animate(asset=asset, prompt=prompt, seed=seed, time="free", physics=False), **changed))
+    # Free frames need more smoothness than cycles of a few harmonics.
+    base = Animate(asset=asset, prompt=prompt, seed=seed, time="free", smooth=3.0, physics=False)
+    config = resolve(replace(base, **changed))
     character = find_character(asset)
     body, rig = make_body(config, character)
     tempo = read_tempo(config, prior, body)

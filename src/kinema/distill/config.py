@@ -95,7 +95,9 @@ class Animate:
 def resolve(config: Animate) -> Animate:
     """Apply the preset to every value that it speaks of."""
     if config.preset == "fast":
-        return replace(config, views=3, fit_iterations=60, iterations=config.iterations or 25)
+        views = 3 if config.views == Animate.views else config.views
+        fit = 60 if config.fit_iterations == Animate.fit_iterations else config.fit_iterations
+        return replace(config, views=views, fit_iterations=fit, iterations=config.iterations or 25)
     if config.preset == "paper":
         return replace(
             config,
