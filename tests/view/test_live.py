@@ -62,13 +62,13 @@ def test_watching_changes_nothing(fresh: Callable[..., Distiller]) -> None:
 def test_weights_by_hand_are_used_and_noted(fresh: Callable[..., Distiller]) -> None:
     """The same as a run that starts with these weights, and the report tells."""
     changed = fresh()
-    outcome = changed.run(observe=lambda step, motion: Control({"smooth": 5.0, "guidance": 4.0}))
+    outcome = changed.run(observe=lambda step, motion: Control({"smooth": 5.0, "guidance": 6.0}))
     assert changed.config.smooth == 5.0
-    assert changed.guidance >= 4.0
-    assert outcome.notes[0] == "step 1: by hand smooth 5, guidance 4"
+    assert changed.guidance >= 6.0
+    assert outcome.notes[0] == "step 1: by hand smooth 5, guidance 6"
     assert len([note for note in outcome.notes if "by hand" in note]) == 1
     assert not torch.equal(outcome.motion.angles, fresh().run().motion.angles)
-    from_start = fresh(smooth=5.0, guidance=4.0).run(observe=lambda step, motion: Control({"smooth": 5.0}))
+    from_start = fresh(smooth=5.0, guidance=6.0).run(observe=lambda step, motion: Control({"smooth": 5.0}))
     assert from_start.notes == []
 
 
