@@ -1,6 +1,8 @@
 """`kinema view`: a character and its motions on a page in the browser."""
 
+import signal
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -285,12 +287,18 @@ def serve(exhibit: Exhibit, address: Address, *, announce: Callable[[str], None]
     except BaseException:
         page.close()
         raise
+    stop = threading.Event()
+    main = threading.current_thread() is threading.main_thread()
+    # A KeyboardInterrupt may fall into a callback of somebody else's and be lost there; a flag is not.
+    before = signal.signal(signal.SIGINT, lambda *_: stop.set()) if main else None
     try:
         announce(page.url)
-        while True:
-            time.sleep(3600)
+        while not stop.wait(0.2):
+            pass
     except KeyboardInterrupt:
         # The one way to end it is no failure.
         return
     finally:
+        if main:
+            signal.signal(signal.SIGINT, before)
         viewer.close()
