@@ -219,7 +219,10 @@ ABLATIONS: dict[str, tuple[dict[str, object], str, str]] = {
 
 
 def ablate(options: argparse.Namespace) -> None:
-    """The paper's own parameters (free per frame), no physics: every part of the loss has to do its own work."""
+    """The paper's parameters (free per frame) and its two energies, no physics: each part has to do its own work.
+
+    Our slip term, joint limits and the matching of the speed are off: they would stand in for what is taken away.
+    """
     options.out.mkdir(parents=True, exist_ok=True)
     trained, random = NanoPrior.load(options.weights), untrained(options.weights)
     rows: dict[str, list[dict]] = {}
@@ -246,11 +249,12 @@ def ablate(options: argparse.Namespace) -> None:
 def ablated(asset: str, seed: int, changed: dict[str, object], prior: NanoPrior) -> dict[str, object]:
     prompt = PROMPTS["walk"].format(f"the {asset}")
     # Free frames need more smoothness than cycles of a few harmonics.
-    base = Animate(asset=asset, prompt=prompt, seed=seed, time="free", smooth=3.0, physics=False)
+    base = Animate(asset=asset, prompt=prompt, seed=seed, time="free", smooth=3.0, slip=0.0, limits=0.0, physics=False)
     config = resolve(replace(base, **changed))
     character = find_character(asset)
     body, rig = make_body(config, character)
     tempo = read_tempo(config, prior, body)
+    config = replace(config, speed=tempo.speed * tempo.fps)
     field = config.parameters == "field"
     distiller = (FieldDistiller if field else Distiller)(config, prior, body, tempo, checkpoint=None)
     motion = distiller.run().motion

@@ -282,7 +282,8 @@ def plant_feet(config: Animate, character: Character, body: Body, motion: Motion
     as_it_is = not config.plant_feet or config.preset == "paper" or config.loop or config.parameters == "field"
     if as_it_is or not body.limbs.legs:
         return motion
-    found = consistent_target(body.stage.rig, bone_cuboids(character), body.limbs, motion)
+    # The prior's feet come up slowly, a few pixels at its resolution.
+    found = consistent_target(body.stage.rig, bone_cuboids(character), body.limbs, motion, brisk=True)
     planted = Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
     return lift_skin(character, body.stage.rig, planted)
 

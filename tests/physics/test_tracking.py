@@ -76,6 +76,23 @@ def test_a_consistent_target_stands_still_on_the_ground(walking) -> None:
     assert torch.equal(target.angles[:, kept], faulty.angles[:, kept])
 
 
+def test_brisk_feet_rise_as_soon_as_they_let_go(walking) -> None:
+    body, rig, limbs, motion = walking
+    cuboids, feet = boxes(body), find_feet(rig, limbs)
+    # Legs that hardly bend: feet creep ahead over the ground.
+    shuffling = Motion(motion.root_position, 0.3 * motion.angles, motion.fps)
+    stance = plan_stance(rig, cuboids, limbs, shuffling)
+    lets_go = stance[:-1] & ~stance[1:]
+    first = {}
+    for brisk in (False, True):
+        target = consistent_target(rig, cuboids, limbs, shuffling, stance=stance, brisk=brisk)
+        heights, velocity = foot_paths(rig, cuboids, feet, target)
+        first[brisk] = heights.numpy()[1:][lets_go].mean() / limbs.leg_length
+        both = stance[1:] & stance[:-1]
+        assert velocity.norm(dim=-1).numpy()[both].mean() < 0.1 * float(velocity.norm(dim=-1).max())
+    assert first[True] > 1.5 * first[False] > 0
+
+
 def test_a_motion_without_stance_is_only_lifted_out_of_the_ground(walking) -> None:
     body, rig, limbs, _ = walking
     rest = Motion.rest(rig, frames=3, fps=24.0)

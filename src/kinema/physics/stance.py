@@ -28,9 +28,14 @@ Stance = Bool[np.ndarray, "frames feet"]
 
 
 def consistent_target(
-    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, stance: Stance | None = None
+    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, stance: Stance | None = None, brisk: bool = False
 ) -> Motion:
-    """The motion with its stance feet at rest on the ground (float64)."""
+    """The motion with its stance feet at rest on the ground (float64).
+
+    Args:
+        stance: When each foot stands; by default as `plan_stance` finds it.
+        brisk: Feet that let go rise at once, whatever the motion does: one that goes ahead while it is low slides.
+    """
     rig = rig.to(torch.float64)
     motion = Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
     feet = find_feet(rig, limbs)
@@ -47,7 +52,9 @@ def consistent_target(
     result = base
     for _ in range(3):
         # Legs turn their feet a little, so that other points are lowest: measured again and taken up again.
-        whole = _swing_offsets(offset, rough, stance, motion.fps, clearance=CLEARANCE * limbs.leg_length)
+        whole = _swing_offsets(
+            offset, rough, stance, motion.fps, clearance=CLEARANCE * limbs.leg_length, power=1 / 3 if brisk else 1.0
+        )
         result = reach(rig, corners, feet, base, torch.from_numpy(whole), leg_length=limbs.leg_length)
         heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, result))
         offset = offset + _stance_offsets(heights, velocities, stance, motion.fps)
@@ -255,8 +262,14 @@ def _swing_offsets(
     fps: float,
     *,
     clearance: float,
+    power: float,
 ) -> Float[np.ndarray, "frames feet 3"]:
-    """Fill the swings: out of the last stance's offset, into the next one's, and clear of the ground."""
+    """Fill the swings: out of the last stance's offset, into the next one's, and clear of the ground.
+
+    Args:
+        clearance: Least height in mid-swing [m].
+        power: Of the half sine by which it is reached.
+    """
     frames, offset = len(stance), np.where(stance[..., None], offset, 0.0)
     for k in range(stance.shape[1]):
         for first, last in phases(~stance[:, k]):
@@ -267,7 +280,7 @@ def _swing_offsets(
                 offset[first:last, k] += _ease(1 - at / fade)[:, None] * offset[first - 1, k]
             if last < frames:
                 offset[first:last, k] += _ease(1 - (last - first + 1 - at) / fade)[:, None] * offset[last, k]
-            rise = clearance * np.sin(np.pi * at / (last - first + 1))
+            rise = clearance * np.sin(np.pi * at / (last - first + 1)) ** power
             offset[first:last, k, 1] = np.maximum(offset[first:last, k, 1], rise - heights[first:last, k])
     return offset
 
