@@ -32,8 +32,8 @@ from kinema.distill.take import prepare, random_take, shoot
 from kinema.evaluate.metrics import measure
 from kinema.gait.make import make_motion
 from kinema.motion import Motion, load_motion, save_motion
-from kinema.physics.track import Tracking, track
-from kinema.pipeline import find_character, lift_skin, make_body, plant_feet, read_tempo
+from kinema.physics.track import track
+from kinema.pipeline import find_character, lift_skin, make_body, plant_feet, read_tempo, tracking
 from kinema.prior.nano.prior import NanoPrior
 from kinema.render.show import Film, render_character
 from kinema.rig.kinematics import Rig
@@ -71,7 +71,11 @@ def distil(run: Run, prior: NanoPrior, folder: Path) -> dict[str, Any]:
     begun = time.monotonic()
     body, rig = make_body(config, character)
     tempo = read_tempo(config, prior, body)
-    raw = Distiller(config, prior, body, tempo, checkpoint=None).run().motion
+    # What the prior gave, kept by itself: a change of planting or physics then needs no new distillation.
+    kept = path.with_suffix(".raw.npz")
+    if not kept.exists():
+        save_motion(kept, Distiller(config, prior, body, tempo, checkpoint=None).run().motion, rig)
+    raw = load_motion(kept, rig)
     motion = plant_feet(config, character, body, raw)
     distilled_s = time.monotonic() - begun
     result: dict[str, Any] = {
@@ -84,7 +88,7 @@ def distil(run: Run, prior: NanoPrior, folder: Path) -> dict[str, Any]:
         "before": measure(character, motion, rig=rig, limbs=body.limbs).as_dict(),
     }
     if config.physics:
-        tracked = track(character, rig, motion, options=Tracking(), limbs=body.limbs, limits=body.limits)
+        tracked = track(character, rig, motion, options=tracking(config), limbs=body.limbs, limits=body.limits)
         motion = lift_skin(character, rig, tracked.motion)
         result["after"] = measure(character, motion, rig=rig, limbs=body.limbs).as_dict()
         result["joint_error_deg"] = tracked.joint_error_deg

@@ -279,13 +279,23 @@ def _distill(
 
 def plant_feet(config: Animate, character: Character, body: Body, motion: Motion) -> Motion:
     """Feet that stand stay put, by kinematics alone: also a clip without physics should not skate."""
-    as_it_is = not config.plant_feet or config.preset == "paper" or config.loop or config.parameters == "field"
-    if as_it_is or not body.limbs.legs:
+    if not _plants(config) or not body.limbs.legs:
         return motion
     # The prior's feet come up slowly, a few pixels at its resolution.
     found = consistent_target(body.stage.rig, bone_cuboids(character), body.limbs, motion, brisk=True)
     planted = Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
     return lift_skin(character, body.stage.rig, planted)
+
+
+def _plants(config: Animate) -> bool:
+    return config.plant_feet and config.preset != "paper" and not config.loop and config.parameters != "field"
+
+
+def tracking(config: Animate) -> Tracking:
+    """How a distilled motion is tracked."""
+    if config.preset == "paper":
+        return Tracking.paper()
+    return Tracking.gentle() if _plants(config) else Tracking()
 
 
 def lift_skin(character: Character, rig: Rig, motion: Motion, *, seconds: float = 0.08) -> Motion:
@@ -319,7 +329,7 @@ def _track(
         character,
         rig,
         motion,
-        options=Tracking.paper() if config.preset == "paper" else Tracking(),
+        options=tracking(config),
         limbs=body.limbs,
         limits=body.limits,
         progress=lambda done, total, loss: progress(Progress(done, total, "physics", loss, 0.0)),

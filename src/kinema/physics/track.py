@@ -67,6 +67,11 @@ class Tracking:
         """What the paper states: per-substep controls, loss at frames, the motion itself as target."""
         return Tracking(knots=0, targets=1, lock_feet=False, hold=0.0, still=0.0)
 
+    @staticmethod
+    def gentle() -> "Tracking":
+        """For feet that stand already: smaller steps, and more weight on their staying so."""
+        return Tracking(still=0.006, learning_rate=0.006)
+
 
 @dataclass(frozen=True)
 class TrackResult:
