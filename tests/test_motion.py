@@ -181,3 +181,39 @@ def test_a_clip_has_quaternions_of_one_hemisphere() -> None:
     assert ((clip.wxyz_parent_joint[1:] * clip.wxyz_parent_joint[:-1]).sum(-1) > 0).all()
     back = Motion.from_clip(rig(), clip)
     torch.testing.assert_close(back.angles, turn, atol=1e-6, rtol=0)
+
+
+def cycle(frames: int = 12) -> Motion:
+    """A loop that travels along z."""
+    t = torch.linspace(0, 2 * torch.pi, frames + 1, dtype=torch.float64)[:, None, None]
+    phase = torch.arange(4, dtype=torch.float64)[None, :, None] + torch.arange(3, dtype=torch.float64)
+    root = torch.cat((0 * t, 0.1 * torch.cos(t), 0.3 * t), -1)[:, 0]
+    return Motion(root, 0.5 * torch.sin(t + phase), 24.0)
+
+
+def test_a_loop_played_thrice_has_itself_in_the_middle() -> None:
+    once = cycle()
+    assert once.closes
+    assert not waving().closes
+    thrice = once.repeat(3)
+    assert len(thrice) == 37
+    torch.testing.assert_close(thrice.root_position[24:, 2], once.root_position[:, 2] + 2 * once.root_position[-1, 2])
+    torch.testing.assert_close(thrice.middle_round(3).angles, once.angles)
+    torch.testing.assert_close(thrice.middle_round(3).root_position, once.root_position)
+    same = waving().repeat(1)
+    assert torch.equal(same.angles, waving().angles)
+    assert torch.equal(same.root_position, waving().root_position)
+
+
+def test_a_middle_round_that_does_not_close_is_closed_and_its_travel_stays() -> None:
+    thrice = cycle().repeat(3)
+    drift = torch.linspace(0, 0.3, len(thrice), dtype=torch.float64)
+    bent = Motion(
+        thrice.root_position + drift[:, None] * torch.tensor([0.0, 1.0, 1.0]), thrice.angles + drift[:, None, None], 24.0
+    )
+    middle = bent.middle_round(3)
+    assert middle.closes
+    assert middle.root_position[-1, 1] == pytest.approx(float(middle.root_position[0, 1]))
+    way = cycle().root_position[-1, 2] + 0.1
+    assert float(middle.root_position[-1, 2] - middle.root_position[0, 2]) == pytest.approx(float(way))
+    torch.testing.assert_close(middle.root_position[0, ::2], bent.root_position[0, ::2])

@@ -82,6 +82,33 @@ class Motion:
         slide = None if self.slide is None else between(self.slide)
         return Motion(between(self.root_position), between(self.angles), fps, slide)
 
+    @property
+    def closes(self) -> bool:
+        """Whether the last frame shows the pose of the first, its travel apart: played again and again, it goes on."""
+        return len(self) > 2 and bool((self.angles[-1] - self.angles[0]).abs().max() < 1e-3)
+
+    def repeat(self, times: int) -> "Motion":
+        """A motion that closes, several times over; the travel goes on."""
+        assert self.slide is None
+        way = self.root_position[-1] - self.root_position[0]
+        rounds = [self.root_position[:-1] + number * way for number in range(times)]
+        root = torch.cat((*rounds, self.root_position[-1:] + (times - 1) * way))
+        return Motion(root, torch.cat((*[self.angles[:-1]] * times, self.angles[-1:])), self.fps)
+
+    def middle_round(self, times: int) -> "Motion":
+        """Of a motion that repeats `times` times the middle one, closed, at the place where the first began.
+
+        What does not quite meet is spread evenly over the round; the horizontal travel stays.
+        """
+        frames = (len(self) - 1) // times
+        middle = self[times // 2 * frames : (times // 2 + 1) * frames + 1]
+        share = torch.linspace(0, 1, frames + 1, dtype=self.angles.dtype)[:, None]
+        level = torch.tensor([1.0, 0.0, 1.0]).to(self.root_position)
+        begin = level * (self.root_position[0] - middle.root_position[0])
+        rise = (1 - level) * (middle.root_position[0] - middle.root_position[-1])
+        turn = middle.angles[0] - middle.angles[-1]
+        return Motion(middle.root_position + begin + share * rise, middle.angles + share[..., None] * turn, self.fps)
+
     def show(self, character: Character, *, height: int = 480) -> Any:
         """A page that plays the motion on the character: a notebook shows it, `.save("motion.html")` keeps it."""
         # By name: an import statement would bind this layer to one far above it, and to a browser's packages.

@@ -51,6 +51,7 @@ __all__ = [
     "make_body",
     "peak_memory_gb",
     "plant_feet",
+    "tracking",
     "read_tempo",
 ]
 
@@ -111,9 +112,12 @@ def animate(
     outcome = _distill(config, character, prior, body, tempo, folder, progress, observe)
     outcome = replace(outcome, motion=plant_feet(config, character, body, outcome.motion))
     seconds["distill"] = time.monotonic() - begun - sum(seconds.values())
-    tracked = _track(config, character, rig, body, outcome.motion, folder, progress)
+    rounds = _rounds(config, outcome.motion)
+    tracked = _track(config, character, rig, body, outcome.motion.repeat(rounds), folder, progress)
     seconds["physics"] = time.monotonic() - begun - sum(seconds.values())
-    motion = lift_skin(character, rig, tracked.motion) if tracked is not None else outcome.motion
+    motion = outcome.motion
+    if tracked is not None:
+        motion = _one_round(lift_skin(character, rig, tracked.motion), rounds)
     report = _report(config, character, tempo, outcome, tracked)
     report["metrics"] = measure(character, motion, rig=rig, limbs=body.limbs).as_dict()
     report["metrics_distilled"] = measure(character, outcome.motion, rig=rig, limbs=body.limbs).as_dict()
@@ -281,14 +285,24 @@ def plant_feet(config: Animate, character: Character, body: Body, motion: Motion
     """Feet that stand stay put, by kinematics alone: also a clip without physics should not skate."""
     if not _plants(config) or not body.limbs.legs:
         return motion
+    rounds = _rounds(config, motion)
     # The prior's feet come up slowly, a few pixels at its resolution.
-    found = consistent_target(body.stage.rig, bone_cuboids(character), body.limbs, motion, brisk=True)
+    found = consistent_target(body.stage.rig, bone_cuboids(character), body.limbs, motion.repeat(rounds), brisk=True)
     planted = Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
-    return lift_skin(character, body.stage.rig, planted)
+    return _one_round(lift_skin(character, body.stage.rig, planted), rounds)
 
 
 def _plants(config: Animate) -> bool:
-    return config.plant_feet and config.preset != "paper" and not config.loop and config.parameters != "field"
+    return config.plant_feet and config.preset != "paper" and config.parameters != "field"
+
+
+def _rounds(config: Animate, motion: Motion) -> int:
+    """How often a motion is played while it is worked on: a loop thrice, so that the one between stays a loop."""
+    return 3 if config.loop and motion.closes else 1
+
+
+def _one_round(motion: Motion, rounds: int) -> Motion:
+    return motion.middle_round(rounds) if rounds > 1 else motion
 
 
 def tracking(config: Animate) -> Tracking:

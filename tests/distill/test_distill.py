@@ -317,8 +317,25 @@ def test_standing_feet_are_planted_unless_somebody_says_otherwise(fox, body, wal
     assert before.slide > 0.2
     assert after.slide < before.slide / 2
     assert after.gait == before.gait == "walk"
-    for spared in (replace(FOX, plant_feet=False), replace(FOX, loop=True), replace(FOX, preset="paper")):
+    for spared in (replace(FOX, plant_feet=False), replace(FOX, preset="paper")):
         assert plant_feet(spared, fox, body, skating) is skating
+
+
+def test_a_loop_is_planted_and_stays_a_loop(fox, body, prior):
+    tempo = choose_tempo("walk", "", body.limbs)
+    distiller = Distiller(replace(FOX, loop=True, frames=40), prior, body, tempo, checkpoint=None)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        shape = distiller.coefficients.angles.shape
+        distiller.coefficients.angles.copy_(0.3 * torch.randn(shape, generator=generator))
+    loop = distiller.motion()
+    assert loop.closes
+    planted = plant_feet(replace(FOX, loop=True), fox, body, loop)
+    assert len(planted) == len(loop)
+    assert planted.closes
+    assert not torch.equal(planted.angles, loop.angles)
+    # Without the rounds before and after, its ends would not meet.
+    assert not plant_feet(FOX, fox, body, loop).closes
 
 
 def test_skin_under_the_ground_is_lifted_and_nothing_else_moves(fox, rig, walk):

@@ -52,7 +52,7 @@ class Animate:
     physics: bool = True
     """Project the motion to one that can happen (bipeds to octopods; skipped where nothing stands on the ground)."""
     plant_feet: bool = True
-    """Standing feet stay where they touch down: legs and root are moved a little (not in paper mode and loops)."""
+    """Standing feet stay where they touch down: legs and root are moved a little (not in paper mode)."""
     in_place: Flag = False
     """Leave the travel out of the exported files."""
     loop: Flag = False

@@ -213,11 +213,13 @@ class Distiller:
 
     def motion(self) -> Motion:
         """The clip at the wanted frame rate."""
-        count = self.config.frames
+        count, speed = self.config.frames, self.tempo.fps / self.config.fps
         if self.config.loop and self.tempo.period > 0:
-            cycle = self.tempo.period / self.tempo.fps * self.config.fps
-            count = max(2, round(max(1, round(count / cycle)) * cycle) + 1)
-        at = torch.arange(count, dtype=torch.float32) * (self.tempo.fps / self.config.fps)
+            # Whole cycles in whole frames: they take up to half a frame more or less than they would.
+            cycles = max(1, round(count * speed / self.tempo.period))
+            steps = max(2, round(cycles * self.tempo.period / speed))
+            count, speed = steps + 1, cycles * self.tempo.period / steps
+        at = torch.arange(count, dtype=torch.float32) * speed
         with torch.no_grad():
             return self.coefficients.motion(at, fps=self.config.fps)
 
