@@ -209,7 +209,9 @@ def test_a_middle_round_that_does_not_close_is_closed_and_its_travel_stays() -> 
     thrice = cycle().repeat(3)
     drift = torch.linspace(0, 0.3, len(thrice), dtype=torch.float64)
     bent = Motion(
-        thrice.root_position + drift[:, None] * torch.tensor([0.0, 1.0, 1.0]), thrice.angles + drift[:, None, None], 24.0
+        thrice.root_position + drift[:, None] * torch.tensor([0.0, 1.0, 1.0]),
+        thrice.angles + drift[:, None, None],
+        24.0,
     )
     middle = bent.middle_round(3)
     assert middle.closes

@@ -51,8 +51,8 @@ __all__ = [
     "make_body",
     "peak_memory_gb",
     "plant_feet",
-    "tracking",
     "read_tempo",
+    "tracking",
 ]
 
 LONGEST_PROMPT = 2000
