@@ -252,8 +252,7 @@ def ablate(options: argparse.Namespace) -> None:
 
 def ablated(asset: str, seed: int, changed: dict[str, object], prior: NanoPrior) -> dict[str, object]:
     prompt = PROMPTS["walk"].format(f"the {asset}")
-    # With this smoothness frames that are free of each other keep their strides.
-    base = Animate(asset=asset, prompt=prompt, seed=seed, time="free", smooth=3.0, slip=0.0, limits=0.0, physics=False)
+    base = Animate(asset=asset, prompt=prompt, seed=seed, time="free", slip=0.0, limits=0.0, physics=False)
     config = resolve(replace(base, **changed))
     character = find_character(asset)
     body, rig = make_body(config, character)

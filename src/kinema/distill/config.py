@@ -75,7 +75,7 @@ class Animate:
     """`field`: a network moves every point of space (TC4D's baseline, vertices in field.npz); `skeleton`: joints."""
     learning_rate: float = 0.03
     """Of the angles' coefficients [rad]; the refinement starts at half of it."""
-    smooth: float = 6.0
+    smooth: float = 3.0
     """Weight of the second time difference (per mean absolute rad)."""
     ground: float = 30.0
     """Weight of feet under the ground (squared depth in leg lengths)."""
