@@ -33,7 +33,7 @@ from kinema.evaluate.metrics import measure
 from kinema.gait.make import make_motion
 from kinema.motion import Motion, load_motion, save_motion
 from kinema.physics.track import track
-from kinema.pipeline import find_character, lift_skin, make_body, plant_feet, read_tempo, tracking
+from kinema.pipeline import find_character, make_body, plant_feet, read_tempo, settle, tracking
 from kinema.prior.nano.prior import NanoPrior
 from kinema.render.show import Film, render_character
 from kinema.rig.kinematics import Rig
@@ -89,7 +89,7 @@ def distil(run: Run, prior: NanoPrior, folder: Path) -> dict[str, Any]:
     }
     if config.physics:
         tracked = track(character, rig, motion, options=tracking(config), limbs=body.limbs, limits=body.limits)
-        motion = lift_skin(character, rig, tracked.motion)
+        motion = settle(config, character, body, tracked.motion)
         result["after"] = measure(character, motion, rig=rig, limbs=body.limbs).as_dict()
         result["joint_error_deg"] = tracked.joint_error_deg
     result["total_s"] = round(time.monotonic() - begun, 1)

@@ -52,6 +52,7 @@ __all__ = [
     "peak_memory_gb",
     "plant_feet",
     "read_tempo",
+    "settle",
     "tracking",
 ]
 
@@ -117,7 +118,7 @@ def animate(
     seconds["physics"] = time.monotonic() - begun - sum(seconds.values())
     motion = outcome.motion
     if tracked is not None:
-        motion = _one_round(lift_skin(character, rig, tracked.motion), rounds)
+        motion = _one_round(settle(config, character, body, tracked.motion), rounds)
     report = _report(config, character, tempo, outcome, tracked)
     report["metrics"] = measure(character, motion, rig=rig, limbs=body.limbs).as_dict()
     report["metrics_distilled"] = measure(character, outcome.motion, rig=rig, limbs=body.limbs).as_dict()
@@ -287,9 +288,27 @@ def plant_feet(config: Animate, character: Character, body: Body, motion: Motion
         return motion
     rounds = _rounds(config, motion)
     # The prior's feet come up slowly, a few pixels at its resolution.
-    found = consistent_target(body.stage.rig, bone_cuboids(character), body.limbs, motion.repeat(rounds), brisk=True)
+    return _one_round(_planted(character, body, motion.repeat(rounds), brisk=True), rounds)
+
+
+def settle(config: Animate, character: Character, body: Body, tracked: Motion) -> Motion:
+    """A tracked motion with its skin above the ground, and planted once more where that makes its feet slide less.
+
+    Physics may carry a whole body forth while a foot stands; where it does not, planting only adds its own faults.
+    """
+    lifted = lift_skin(character, body.stage.rig, tracked)
+    if not _plants(config) or not body.limbs.legs:
+        return lifted
+    again = _planted(character, body, tracked)
+    old, new = (measure(character, m, rig=body.stage.rig, limbs=body.limbs, mesh=False) for m in (lifted, again))
+    return again if new.gait == old.gait and new.slide < old.slide else lifted
+
+
+def _planted(character: Character, body: Body, motion: Motion, *, brisk: bool = False) -> Motion:
+    rig = body.stage.rig
+    found = consistent_target(rig, bone_cuboids(character), body.limbs, motion, brisk=brisk)
     planted = Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
-    return _one_round(lift_skin(character, body.stage.rig, planted), rounds)
+    return lift_skin(character, rig, planted)
 
 
 def _plants(config: Animate) -> bool:
