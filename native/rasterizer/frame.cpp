@@ -162,7 +162,7 @@ void draw_region(const Inputs& in, uint32_t f, Workspace& ws, const FrameData& f
   Region& region = data.region;
   region.order = sort(ws, data.depths.data(), region.count);
   const bool listed = keep || in.passes() > 1;
-  if (listed) region.start = data.start.need(region.blocks() + 1);
+  if (listed) region.start = data.start.need(in.kernel->block_vectors * region.blocks() + 1);
   const auto planes = [&](int pass) {
     Planes r = planes_of_pass<Planes, float>(in, f, pass, image.features, image.alpha, image.depth);
     r.past_cache = in.frames * in.pixels() * (in.channels + 2) * sizeof(float) > past_cache_bytes;

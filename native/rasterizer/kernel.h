@@ -40,8 +40,8 @@ constexpr float alpha_max = 0.999f, transmittance_min = 1e-4f;
 constexpr float log2_alpha_min = -7.9943534368588578f;  // log2(1/255)
 constexpr double half_log2_e = 0.72134752044448170368, root_half_log2_e = 0.84932180028801904272;
 
-// Which blocks from (bx0, by0) on a Gaussian touches, eight columns and `rows_max` rows; no bit at all if it is larger.
-// Bit 8 * row + column for every four rows.
+// Which vectors of pixels from block (bx0, by0) on a Gaussian touches, eight columns and `rows_max` rows; no bit at all
+// if it is larger. Bit 8 * row + column for every four rows.
 constexpr int footprint_words = 4;
 struct Footprints {
   uint32_t* rows[footprint_words];
@@ -72,8 +72,8 @@ struct Region {
   const Record* records;  // and one more after the last, which contributes nothing
   const uint32_t* order;  // records front to back
   Footprints footprints;  // of the records
-  // For every block of pixels the records that matter to it, front to back: list[start[k]..start[k + 1]], a multiple of
-  // `group`, filled up with the record that contributes nothing.
+  // For every vector of pixels, block by block, the records that matter to it, front to back: list[start[k]..start[k + 1]],
+  // a multiple of `group`, filled up with the record that contributes nothing.
   uint32_t* start;
   const uint32_t* list;  // with room for look_ahead groups after the end
 
@@ -118,6 +118,7 @@ struct PointsGradient {
 struct Kernel {
   int width;
   int block_w, block_h;
+  int block_vectors;  // in one block
   int footprint_words;  // that are used
   // Finds the visible among the points begin..end, in their order, and returns their number. Sets *bad if an input is
   // not finite.

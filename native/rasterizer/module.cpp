@@ -192,7 +192,7 @@ Inputs inputs(const Array& centers, const Array& covariances, const Array& opaci
   in.kernel = choose(simd);
   require(centers.ndim() == 3 && centers.shape(2) == 3, "centers");
   in.frames = uint32_t(centers.shape(0)), in.points = uint32_t(centers.shape(1));
-  require(centers.shape(0) < (1u << 28) && centers.shape(1) < (1u << 28), "too many points or frames");
+  require(centers.shape(0) < (1u << 28) && centers.shape(1) < (1u << 24), "too many points (at most 16777215) or frames");
   require(covariances.ndim() == 4 && covariances.size() == size_t(in.frames) * in.points * 9, "covariances");
   in.opacities_per_frame = opacities.ndim() == 2;
   require(opacities.size() == (in.opacities_per_frame ? size_t(in.frames) : 1) * in.points, "opacities");

@@ -1,9 +1,9 @@
 // Compositing and its gradient: part of kernel.inl.
 
-// Pixels of a block in and out of row-major planes; the part outside of the image is zero or dropped.
-INLINE vf read_block(const float* plane, int width, int x, int y, int nx, int ny) {
+// A vector of pixels out of a row-major plane; the part outside of the image is zero.
+INLINE vf read_pixels(const float* plane, int width, int x, int y, int nx, int ny) {
   plane += size_t(y) * width + x;
-  if (nx >= BW && ny >= BH) return read_rows(plane, width);
+  if (nx >= BW && ny >= VH) return read_rows(plane, width);
   vf r = {};
   for (int i = 0; i < W; ++i)
     if (i % BW < nx && i / BW < ny) r[i] = plane[size_t(i / BW) * width + i % BW];
@@ -38,63 +38,77 @@ INLINE void write_row_of_blocks(const Region& region, uint32_t bx0, uint32_t by,
   }
 }
 
-// Gaussians are taken a few at a time: what does not depend on the transmittance is computed for all of them side by
-// side, so that the scheduler sees independent work.
+// Lists are walked so many Gaussians at a time.
 constexpr int G = group;
-// So many groups ahead records are fetched into the cache.
-constexpr int ahead = 6;
+// So many of them ahead records are fetched into the cache.
+constexpr int ahead = 24;
 
-// Alpha of G Gaussians, zero where it is skipped.
-INLINE void alphas(const Record* const r[G], vf px, vf py, vf alpha[G]) {
-  vf dx[G], dy[G], u[G], v[G], e[G], p[G];
-  for (int j = 0; j < G; ++j) dx[j] = px - r[j]->mean_x;
-  for (int j = 0; j < G; ++j) dy[j] = py - r[j]->mean_y;
-  for (int j = 0; j < G; ++j) u[j] = r[j]->b * dy[j];
-  for (int j = 0; j < G; ++j) v[j] = r[j]->c * dy[j];
-  for (int j = 0; j < G; ++j) u[j] = r[j]->a * dx[j] + u[j];
-  for (int j = 0; j < G; ++j) e[j] = r[j]->log2_opacity - v[j] * v[j];
-  for (int j = 0; j < G; ++j) e[j] = e[j] - u[j] * u[j];
-  exp2_of<G>(e, p);
-  for (int j = 0; j < G; ++j) alpha[j] = keep_min(ge(e[j], splat(log2_alpha_min)), p[j], splat(alpha_max));
+// Alpha of N Gaussians at P vectors below each other, zero where it is skipped. What is computed for one after the other
+// would be a chain that waits for itself: side by side, the scheduler sees independent work.
+template <int N, int P>
+INLINE void alphas(const Record* const r[N], vf px, vf py, vf alpha[N * P]) {
+  vf dx[N], dy[N * P], u[N * P], v[N * P], e[N * P], p[N * P];
+  for (int j = 0; j < N; ++j) dx[j] = px - r[j]->mean_x;
+  for (int j = 0; j < N * P; ++j) dy[j] = (py + float(j % P * VH)) - r[j / P]->mean_y;
+  for (int j = 0; j < N * P; ++j) u[j] = r[j / P]->b * dy[j];
+  for (int j = 0; j < N * P; ++j) v[j] = r[j / P]->c * dy[j];
+  for (int j = 0; j < N * P; ++j) u[j] = r[j / P]->a * dx[j / P] + u[j];
+  for (int j = 0; j < N * P; ++j) e[j] = r[j / P]->log2_opacity - v[j] * v[j];
+  for (int j = 0; j < N * P; ++j) e[j] = e[j] - u[j] * u[j];
+  exp2_of<N * P>(e, p);
+  for (int j = 0; j < N * P; ++j) alpha[j] = keep_min(ge(e[j], splat(log2_alpha_min)), p[j], splat(alpha_max));
 }
 
-// Composites a list over one block and returns how much of it mattered.
-INLINE uint32_t paint_block(const Region& region, int bx, int by, const uint32_t* at, uint32_t n, RowOfBlocks* out) {
-  const Record* const records = region.records;
-  const int x = region.x0 + bx * BW, y = region.y0 + by * BH;
+// Composites a list over P vectors of pixels from (x, y) downwards and tells how much of it mattered to each. Both the alphas
+// of a few Gaussians and what they are composited into would not fit the registers, so they take turns.
+template <int P, int shift>
+INLINE void paint(const Record* records, int x, int y, const uint32_t* at, uint32_t n, float* to, size_t plane,
+                  uint32_t used[P]) {
+  constexpr uint32_t N = 4 / P, turn = 16;
   const vf px = lane_x() + (x + 0.5f), py = lane_y() + (y + 0.5f);
-  // T runs on when a pixel is finished; as it never grows, comparing it tells that. T_end is what counted.
-  vf T = splat(1.0f), T_end = T, c[4] = {};
+  // T runs on when a pixel is finished; as it never grows, comparing it tells that.
+  vf T[P], A[P] = {}, c[4][P] = {};
+  for (int h = 0; h < P; ++h) T[h] = splat(1.0f), used[h] = 0;
+  alignas(64) float alpha[turn][P][W];
   uint32_t i = 0;
-  const Record* r[G];
-  vf alpha[G];
-  const auto fetch = [&](uint32_t first) __attribute__((always_inline)) {
-    for (int j = 0; j < G; ++j) r[j] = records + at[first + j];
-    alphas(r, px, py, alpha);
-  };
-  if (n) fetch(0);
-  while (i < n) {
-    for (int j = 0; j < G; ++j) __builtin_prefetch(records + at[i + ahead * G + j]);
-    vf now[G];
-    const float* feature[G];
-    for (int j = 0; j < G; ++j) now[j] = alpha[j], feature[j] = r[j]->feature;
-    // The next group's alphas come before this one is composited: while that waits for its chain of T, they are work.
-    fetch(i + G);
-    mask alive = {};
-    for (int j = 0; j < G; ++j) {
-      const vf after = T - T * now[j];
-      alive = gt(after, splat(transmittance_min));
-      const vf weight = keep(alive, T * now[j]);
-      T_end = blend(alive, after, T_end);
-      T = after;
-      for (int m = 0; m < 4; ++m) c[m] += weight * feature[j][m];
+  bool going[P];
+  for (int h = 0; h < P; ++h) going[h] = true;
+  for (bool alive = true; alive && i < n;) {
+    const uint32_t end = n - i < turn ? n : i + turn;
+    for (uint32_t j = i; j < end; j += N) {
+      const Record* r[N];
+      vf now[N * P];
+      for (uint32_t k = 0; k < N; ++k) r[k] = records + (at[j + k] >> shift);
+      for (uint32_t k = 0; k < N; ++k) __builtin_prefetch(records + (at[j + k + ahead] >> shift));
+      alphas<N, P>(r, px, py, now);
+      for (uint32_t k = 0; k < N * P; ++k) store(alpha[j - i + k / P][k % P], now[k]);
     }
-    i += G;
-    if (!bits(alive)) break;
+    const float(*now)[P][W] = alpha;
+    for (; alive && i < end; i += G, now += G) {
+      for (int j = 0; j < G; ++j) {
+        const float* feature = records[at[i + j] >> shift].feature;
+        vf weight[P];
+        for (int h = 0; h < P; ++h) {
+          const vf after = T[h] - T[h] * load(now[j][h]);
+          weight[h] = keep(gt(after, splat(transmittance_min)), T[h] - after);
+          A[h] += weight[h];
+          T[h] = after;
+        }
+        for (int m = 0; m < 4; ++m)
+          for (int h = 0; h < P; ++h) c[m][h] += weight[h] * feature[m];
+      }
+      alive = false;
+      for (int h = 0; h < P; ++h) {
+        if (going[h]) used[h] = i + G;
+        going[h] = bits(gt(T[h], splat(transmittance_min))) != 0;
+        alive |= going[h];
+      }
+    }
   }
-  for (int j = 0; j < 4; ++j) write_rows(out->plane[j][0] + bx % strip * BW, strip * BW, c[j]);
-  write_rows(out->plane[4][0] + bx % strip * BW, strip * BW, 1.0f - T_end);
-  return i;
+  for (int h = 0; h < P; ++h, to += VH * strip * BW) {
+    for (int m = 0; m < 4; ++m) write_rows(to + m * plane, strip * BW, c[m][h]);
+    write_rows(to + 4 * plane, strip * BW, A[h]);
+  }
 }
 
 void draw(const Region& region, const Planes& out, DrawScratch* scratch, Scratch* kept) {
@@ -108,26 +122,33 @@ void draw(const Region& region, const Planes& out, DrawScratch* scratch, Scratch
     const size_t in_strip = filter_strip(region, scratch, footprints, bx0);
     const uint32_t* rows = scatter_rows(scratch, in_strip, region.blocks_y + rows_outside, begins, ends);
     for (uint32_t by = 0; by < region.blocks_y; ++by) {
-      const uint32_t* row = rows + begins[by + rows_max];
-      const size_t in_row = ends[by + rows_max] - begins[by + rows_max];
+      const uint32_t* row = rows + begins[by + block_rows_max];
+      const size_t in_row = ends[by + block_rows_max] - begins[by + block_rows_max];
       // All lists of the row before the first block is painted: so it is known early which records come next.
       const size_t list_room = in_row + W + look_ahead * group;
       uint32_t* lists = reserve(&scratch->row_lists, strip * list_room);
       size_t count[strip];
       filter_blocks(row, in_row, lists, list_room, count);
       for (uint32_t column = 0; column < strip; ++column)
-        for (uint32_t j = 0; j < look_ahead * group; ++j) lists[column * list_room + count[column] + j] = region.count;
-      uint32_t* list = kept ? reserve(kept, n + strip * list_room) : nullptr;
+        for (uint32_t j = 0; j < look_ahead * group; ++j)
+          lists[column * list_room + count[column] + j] = region.count << record_shift;
+      uint32_t* list = kept ? reserve(kept, n + V * strip * list_room) : nullptr;
       for (uint32_t column = 0; column < strip; ++column) {
         uint32_t* mine = lists + column * list_room;
-        if (kept) region.start[k++] = n;
-        if (bx0 + column >= region.blocks_x) continue;
-        if (column + 1 < strip)
-          for (uint32_t j = 0; j < ahead * group; ++j) __builtin_prefetch(region.records + mine[list_room + j]);
-        const uint32_t used = paint_block(region, bx0 + column, by, mine, count[column], &painted);
-        if (!kept) continue;
-        for (uint32_t j = 0; j < used; j += W) store_i(list + n + j, load_i(mine + j));
-        n += used;
+        uint32_t used[V] = {};
+        if (bx0 + column < region.blocks_x) {
+          if (column + 1 < strip)
+            for (uint32_t j = 0; j < ahead; ++j)
+              __builtin_prefetch(region.records + (mine[list_room + j] >> record_shift));
+          paint<V, record_shift>(region.records, region.x0 + (bx0 + column) * BW, region.y0 + by * BH, mine,
+                                 (count[column] + G - 1) / G * G, painted.plane[0][0] + column * BW, BH * strip * BW,
+                                 used);
+        }
+        for (int h = 0; kept && h < V; ++h) {
+          region.start[k++] = n;
+          n += filter_vector(mine, used[h], 1u << (column + 4 * h), list + n);
+          for (; n % G; ++n) list[n] = region.count;
+        }
       }
       write_row_of_blocks(region, bx0, by, out, painted);
     }
@@ -139,17 +160,27 @@ void draw(const Region& region, const Planes& out, DrawScratch* scratch, Scratch
   for (uint32_t j = 0; j < look_ahead * group; ++j) list[n + j] = region.count;
 }
 
-INLINE int block_column(const Region& region, uint32_t k) { return k / (strip * region.blocks_y) * strip + k % strip; }
-INLINE int block_row(const Region& region, uint32_t k) { return k / strip % region.blocks_y; }
+// Where vector k of a region lies.
+INLINE int vector_x(const Region& region, uint32_t k) {
+  const uint32_t block = k / V;
+  return region.x0 + (block / (strip * region.blocks_y) * strip + block % strip) * BW;
+}
+INLINE int vector_y(const Region& region, uint32_t k) {
+  return region.y0 + (k / V / strip % region.blocks_y) * BH + k % V * VH;
+}
 
 void redraw(const Region& region, const Planes& out) {
   const FlushDenormals flush;
   RowOfBlocks painted;
-  for (uint32_t k = 0; k < region.blocks(); ++k) {
-    const int column = block_column(region, k), row = block_row(region, k);
-    if (column < int(region.blocks_x))
-      paint_block(region, column, row, region.list + region.start[k], region.start[k + 1] - region.start[k], &painted);
-    if (k % strip == strip - 1) write_row_of_blocks(region, column - int(strip - 1), row, out, painted);
+  for (uint32_t k = 0; k < V * region.blocks(); ++k) {
+    const int x = vector_x(region, k), y = vector_y(region, k);
+    const uint32_t begin = region.start[k], column = k / V % strip;
+    uint32_t used[1];
+    if (x < region.x1)
+      paint<1, 0>(region.records, x, y, region.list + begin, region.start[k + 1] - begin,
+                  painted.plane[0][k % V * VH] + column * BW, BH * strip * BW, used);
+    if (k % (V * strip) == V * strip - 1)
+      write_row_of_blocks(region, (x - region.x0) / BW - (strip - 1), (y - region.y0) / BH, out, painted);
   }
   finish_stores();
 }
@@ -166,16 +197,16 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
   constexpr int columns = W == 4 ? 2 : 4;
   vf row;  // of a lane's group
   for (int i = 0; i < W; ++i) row[i] = i / 4;
-  for (uint32_t k = 0; k < region.blocks(); ++k) {
+  for (uint32_t k = 0; k < V * region.blocks(); ++k) {
     const uint32_t n = region.start[k + 1] - region.start[k];
     if (!n) continue;
-    const int x = region.x0 + block_column(region, k) * BW, y = region.y0 + block_row(region, k) * BH;
+    const int x = vector_x(region, k), y = vector_y(region, k);
     const int nx = region.x1 - x, ny = region.y1 - y;
     const vf px = lx + float(x), py = ly + float(y);
     vf g[C], S = {}, T = splat(1.0f), T_end = T;
     alignas(64) float spread[C][4][W];  // the gradient of column p of a lane's group, at all lanes of the group
     for (int c = 0; c < C; ++c) {
-      g[c] = grad.channel[c] ? read_block(grad.channel[c], grad.width, x, y, nx, ny) : vf{};
+      g[c] = grad.channel[c] ? read_pixels(grad.channel[c], grad.width, x, y, nx, ny) : vf{};
       vf all[4] = {g[c], g[c], g[c], g[c]};
       transpose4(all);
       for (int p = 0; p < 4; ++p) store(spread[c][p], all[p]);
@@ -187,11 +218,11 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
       const Record* r[G];
       for (int j = 0; j < G; ++j) {
         r[j] = records + at[i + j];
-        __builtin_prefetch(records + at[i + ahead * G + j]);
-        __builtin_prefetch(out + at[i + ahead * G + j], 1);
+        __builtin_prefetch(records + at[i + ahead + j]);
+        __builtin_prefetch(out + at[i + ahead + j], 1);
       }
       vf alpha[G];
-      alphas(r, px, py, alpha);
+      alphas<G, 1>(r, px, py, alpha);
       for (int j = 0; j < G; ++j) {
         float* to = kept + 2 * W * (i + j);
         store(to, alpha[j]), store(to + W, T);
@@ -200,7 +231,7 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
         T = after;
       }
     }
-    if (grad.alpha) S -= T_end * read_block(grad.alpha, grad.width, x, y, nx, ny);
+    if (grad.alpha) S -= T_end * read_pixels(grad.alpha, grad.width, x, y, nx, ny);
     for (uint32_t i = n; i;) {
       i -= G;
       const Record* r[G];

@@ -154,9 +154,9 @@ INLINE vi columns_between(vf first, vf past) {
 constexpr float slack = 0.01f, slack_of_width = 1e-6f;
 
 uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t end, const Visible& out, int* bad) {
-  const float last_x = float((k.width + BW - 1) / BW - 1), last_y = float((k.height + BH - 1) / BH - 1);
+  const float last_x = float((k.width + BW - 1) / BW - 1), last_y = float((k.height + VH - 1) / VH - 1);
   uint32_t count = 0;
-  vf not_finite = {};
+  vf not_finite[4] = {};
   for (uint32_t first = begin; first < end; first += W) {
     uint32_t here[W];
     for (int l = 0; l < W; ++l) here[l] = first + l < end ? first + l : end - 1;
@@ -164,7 +164,7 @@ uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t
     read_points(points, here, columns);
     alignas(64) float in[16][W];
     for (int j = 0; j < 16; ++j) {
-      not_finite += columns[j] * 0.0f;  // NaN unless finite
+      not_finite[j % 4] += columns[j] * 0.0f;  // NaN unless finite
       store(in[j], columns[j]);
     }
     // In double: the determinant of a needle's image is a difference of nearly equal numbers.
@@ -188,28 +188,34 @@ uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t
                            both(ge(y1, vf{}), gt(splat(float(k.height)), y0))));
     const vi bx0 = __builtin_convertvector(min(max(x0, vf{}) * (1.0f / BW), splat(last_x)), vi);
     const vi bx1 = __builtin_convertvector(min(max(x1, vf{}) * (1.0f / BW), splat(last_x)), vi);
-    const vi by0 = __builtin_convertvector(min(max(y0, vf{}) * (1.0f / BH), splat(last_y)), vi);
-    const vi by1 = __builtin_convertvector(min(max(y1, vf{}) * (1.0f / BH), splat(last_y)), vi);
+    const vi row0 = __builtin_convertvector(min(max(y0, vf{}) * (1.0f / VH), splat(last_y)), vi) & -V;
+    const vi row1 = __builtin_convertvector(min(max(y1, vf{}) * (1.0f / VH), splat(last_y)), vi);
+    const vi by0 = row0 >> (V - 1), by1 = row1 >> (V - 1);
     const vf b = B * inverse_a, c = float(root_half_log2_e) * reciprocal_sqrt(r);
     unsigned set = bits(seen);
     if (end - first < W) set &= (1u << (end - first)) - 1;
-    const vf fx0 = __builtin_convertvector(bx0, vf), fy0 = __builtin_convertvector(by0, vf);
-    const vf wide = __builtin_convertvector(bx1, vf) - fx0, tall = __builtin_convertvector(by1, vf) - fy0;
+    const vf fx0 = __builtin_convertvector(bx0, vf), fy0 = __builtin_convertvector(row0, vf);
+    const vf wide = __builtin_convertvector(bx1, vf) - fx0, tall = __builtin_convertvector(row1, vf) - fy0;
     const mask fits = both(ge(splat(7.0f), wide), ge(splat(rows_max - 1.0f), tall));
     const vf limit = (log2_o - log2_alpha_min) + 1e-4f, right_y = hx * q * reciprocal(p);
     const vf more = slack + slack_of_width * hx;
     // Pixel centres lie half a pixel inside; the block of a pixel is rounded down.
     const vf past_at = mx + more + (BW - 0.5f) - fx0 * float(BW), first_at = mx - more + 0.5f - fx0 * float(BW);
-    vi touched[2 * bands] = {};
-    for (int row = 0; row < rows_max; ++row) {
-      const mask in = ge(tall, splat(float(row)));
-      if (!(bits(both(in, fits)) & set)) break;
-      const vf dy = (fy0 + float(row)) * float(BH) + (0.5f - my);
-      vf left, right;
-      cut_row(inverse_a, b, c, limit, right_y, dy, dy + float(BH - 1), &left, &right);
-      const vf past = min((right + past_at) * (1.0f / BW), wide + 1.0f);
-      const vi blocks = columns_between((left + first_at) * (1.0f / BW), past);
-      touched[row / 4] |= (vi)keep(in, (vf)(blocks << 8 * (row % 4)));
+    vi touched[2 * bands];
+    for (int word = 0; word < 2 * bands; ++word) {
+      vi four = {};
+      for (int j = 0; j < 4; ++j) {
+        const float row = float(4 * word + j);
+        const mask in = ge(tall, splat(row));
+        if (!(bits(both(in, fits)) & set)) break;
+        const vf dy = (fy0 + row) * float(VH) + (0.5f - my);
+        vf left, right;
+        cut_row(inverse_a, b, c, limit, right_y, dy, dy + float(VH - 1), &left, &right);
+        const vf past = min((right + past_at) * (1.0f / BW), wide + 1.0f);
+        const vi blocks = columns_between((left + first_at) * (1.0f / BW), past);
+        four |= (vi)keep(in, (vf)(blocks << 8 * j));
+      }
+      touched[word] = four;
     }
     const mask chosen = from_bits(set);
     append(out.ids + count, chosen, lane_index() + int(first));
@@ -236,7 +242,8 @@ uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t
       for (int l = 0; l < W; ++l) store((float*)(out.records + to[l]) + j, part[l]);
     }
   }
-  for (int l = 0; l < W; ++l) *bad |= not_finite[l] != 0.0f;
+  const vf all = (not_finite[0] + not_finite[1]) + (not_finite[2] + not_finite[3]);
+  for (int l = 0; l < W; ++l) *bad |= all[l] != 0.0f;
   return count;
 }
 

@@ -11,7 +11,10 @@ typedef float vf_any __attribute__((vector_size(4 * W), aligned(4)));  // unalig
 
 INLINE vf splat(float x) { return x - vf{}; }
 typedef unsigned vu __attribute__((vector_size(4 * W)));
-INLINE vi shift_right_4(vi x) { return (vi)((vu)x >> 4); }
+template <int by>
+INLINE vi shift_right_by(vi x) {
+  return (vi)((vu)x >> by);
+}
 INLINE vi splat_i(int x) { return x - vi{}; }
 INLINE vf load(const float* p) { return *(const vf_any*)p; }
 INLINE void store(float* p, vf x) { *(vf_any*)p = x; }
@@ -141,16 +144,16 @@ INLINE void transpose(vf* r) {
   }
 }
 #else
-// 2^x for -8 <= x <= 0 to 2e-6 relative, 3e-7 where x > -1: a polynomial for 2^(x/4), squared twice. Garbage outside.
+// 2^x for -8 <= x <= 0 to 3e-6 relative, 1e-6 absolute: a polynomial for 2^(x/8), squared three times. Garbage outside.
 template <int N>
 INLINE void exp2_of(const vf x[N], vf out[N]) {
-  constexpr float c[] = {4.60068178e-10f, 3.20040492e-08f, 1.26483258e-06f, 3.74285373e-05f,
-                         0.000866949791f, 0.0150138363f,  0.173286662f,    1.0f};
+  constexpr float c[] = {2.86495236e-08f, 2.24331302e-06f, 0.000107968204f, 0.00375269051f, 0.0866427794f, 0.99999994f};
   vf p[N];
   for (int j = 0; j < N; ++j) p[j] = c[0] * x[j] + c[1];
-  for (int i = 2; i < 8; ++i)
+  for (int i = 2; i < 6; ++i)
     for (int j = 0; j < N; ++j) p[j] = p[j] * x[j] + c[i];
-  for (int j = 0; j < N; ++j) p[j] *= p[j];
+  for (int i = 0; i < 2; ++i)
+    for (int j = 0; j < N; ++j) p[j] *= p[j];
   for (int j = 0; j < N; ++j) out[j] = p[j] * p[j];
 }
 typedef vi mask;
@@ -434,8 +437,16 @@ INLINE vd widen(const float* p) {
 INLINE vd widen(vf x) { return widen((const float*)&x); }
 INLINE vf narrow(vd x) {
   typedef float vh __attribute__((vector_size(4 * D)));
-  const vh halves[2] = {__builtin_convertvector(x.a, vh), __builtin_convertvector(x.b, vh)};
+  const vh a = __builtin_convertvector(x.a, vh), b = __builtin_convertvector(x.b, vh);
+  // Joined in memory, the halves would be stored apart and read at once, which waits for both to reach the cache.
+#if KINEMA_WIDTH == 16 && defined(__AVX512F__)
+  return (vf)_mm512_insertf32x8(_mm512_castps256_ps512((__m256)a), (__m256)b, 1);
+#elif KINEMA_WIDTH == 8 && defined(__AVX2__)
+  return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256((__m128)a), (__m128)b, 1);
+#else
   vf r;
-  __builtin_memcpy(&r, halves, sizeof r);
+  __builtin_memcpy(&r, &a, sizeof a);
+  __builtin_memcpy((char*)&r + sizeof a, &b, sizeof b);
   return r;
+#endif
 }
