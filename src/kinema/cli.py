@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, check_number
 
 try:
     from kinema.commands import (
@@ -38,6 +38,7 @@ except KeyboardInterrupt:
     raise SystemExit(130) from None
 
 LONGEST_LINE = 600
+SEEDS = 0, 2**63 - 1
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -58,7 +59,8 @@ def main(arguments: list[str] | None = None) -> None:
     except KinemaError as error:
         _fail(str(error), 1, arguments)
     except KeyboardInterrupt as stop:
-        _fail(f"interrupted{stop.args[0] if stop.args else ''}", 130, arguments)
+        word, code = ("terminated", 143) if _terminated.is_set() else ("interrupted", 130)
+        _fail(f"{word}{stop.args[0] if stop.args else ''}", code, arguments)
     except BrokenPipeError:
         # Whoever read our output has gone; nothing more can be told there, not even at exit.
         sys.stdout = None
@@ -82,9 +84,13 @@ def _fail(message: str, code: int, arguments: list[str]) -> None:
     raise SystemExit(code)
 
 
+_terminated = threading.Event()
+
+
 def _terminate(number: int, frame: object) -> None:
-    # As an exception, so that nothing half-written is left behind.
-    raise SystemExit(128 + number)
+    # As Ctrl-C, so that nothing half-written is left behind and the last line says how to go on.
+    _terminated.set()
+    raise KeyboardInterrupt
 
 
 def _show_warnings(options: Kinema) -> None:
@@ -119,6 +125,7 @@ def _inspect(command: Inspect, options: Kinema) -> None:
 def _creature(command: Creature, options: Kinema) -> None:
     from kinema.asset.creatures import creature, species
 
+    check_number("--seed", command.seed, *SEEDS)
     if not command.words:
         text = "\n".join(f"{s.name:14s} {s.family}" for s in species())
         _say(options, text, species={s.name: s.family for s in species()})
@@ -156,8 +163,8 @@ def _splat(command: Splat, options: Kinema) -> None:
     from kinema.splat.ply import write_ply
     from kinema.splat.splats import Splats
 
-    if command.count < 1:
-        raise KinemaError(f"--count {command.count}: must be at least 1")
+    check_number("--count", command.count, 1, 16_000_000)
+    check_number("--seed", command.seed, *SEEDS)
     if command.out.suffix.lower() != ".ply":
         raise KinemaError(f"{command.out}: Gaussians are written as .ply")
     check_output(command.out)
@@ -176,6 +183,8 @@ def _render(command: Render, options: Kinema) -> None:
     from kinema.render.show import Film, render_character
     from kinema.sources import find_character, find_motion_of, find_path
 
+    check_number("--width", command.width, 1, 16384)
+    check_number("--height", command.height, 1, 16384)
     if command.out.suffix:
         check_output(command.out)
     motion, path = None, find_path(command.file)
@@ -210,6 +219,7 @@ def _track(command: Track, options: Kinema) -> None:
     from kinema.sources import find_motion_of
     from kinema.terminal import track_with_progress
 
+    check_number("--iterations", command.iterations, 1, 10_000_000)
     check_target(command.out, simulator=command.simulator)
     character, rig, motion = find_motion_of(command.file, command.motion, **asdict(command.reading))
     tracking = replace(Tracking.paper() if command.paper else Tracking(), iterations=command.iterations)
@@ -226,6 +236,7 @@ def _track(command: Track, options: Kinema) -> None:
 def _convert(command: Convert, options: Kinema) -> None:
     from kinema.export.write import check_target, convert
 
+    check_number("--fps", command.fps, 1, 240)
     check_target(command.target)
     convert(
         command.source,
@@ -271,7 +282,8 @@ def _doctor(command: Doctor, options: Kinema) -> None:
         found = examine()
         _say(options, "\n".join(doctor_lines(found)), **found)
         return
-    estimate = memory_of(command.prior, command.video_size)
+    announce = (lambda text: None) if options.quiet else (lambda text: print(text, file=sys.stderr, flush=True))
+    estimate = memory_of(command.prior, command.video_size, announce=announce)
     _say(options, "\n".join(memory_lines(estimate)), **estimate)
 
 
@@ -280,11 +292,13 @@ def _animate(command: AnimateLive, options: Kinema) -> None:
     from kinema.terminal import animate_live, animate_with_progress
 
     quiet = options.quiet or options.json
+    done = command.resume is not None and (command.resume / RESULTS[-1]).is_file()
     if command.live:
         result = animate_live(command.job, command.listen, quiet=quiet)
     else:
         result = animate_with_progress(command.job, quiet=quiet)
-    lines = [f"{result.folder}/ in {result.report['seconds']} s: {', '.join(RESULTS)}"]
+    how = "was finished already" if done else f"in {result.report['seconds']} s"
+    lines = [f"{result.folder}/ {how}: {', '.join(RESULTS)}"]
     if options.verbose:
         lines += [f"  {name}: {seconds:.1f} s" for name, seconds in result.report["stage_seconds"].items()]
     _say(options, "\n".join(lines), folder=result.folder, **result.report)
@@ -293,6 +307,10 @@ def _animate(command: AnimateLive, options: Kinema) -> None:
 def _train_prior(command: TrainPrior, options: Kinema) -> None:
     from kinema.terminal import train_with_progress
 
+    check_number("--minutes", command.minutes, 1e-3, 1e6)
+    check_number("--seed", command.seed, *SEEDS)
+    for name in ("shards", "reuse", "ahead", "batch", "ranks", "width", "layers", "heads", "channels", "columns"):
+        check_number(f"--{name}", getattr(command, name), 1)
     weights = train_with_progress(command, quiet=options.quiet)
     _say(options, str(weights), file=weights)
 

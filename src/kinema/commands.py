@@ -6,9 +6,9 @@ Light, so that `kinema --help` and shell completion answer at once.
 import re
 import shutil
 import sys
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, fields
-from io import BytesIO, TextIOWrapper
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from textwrap import fill
 from typing import Annotated, Literal
@@ -81,7 +81,7 @@ class Creature:
     """Make a built-in creature: kinema creature "a red fox" -o fox.glb"""
 
     words: Annotated[tyro.conf.Positional[str], named("WORDS")] = ""
-    """Species with adjectives; nothing lists the species."""
+    """Species with adjectives; without words the species are listed."""
     out: Annotated[Path | None, named("FILE", "-o")] = None
     """GLB, BVH, USD, FBX ...; by default WORDS.glb."""
     seed: Annotated[int | None, named("INT")] = None
@@ -117,7 +117,7 @@ class Splat:
     refine: bool = True
     """Optimise against rendered views of the mesh; off: as covered directly."""
     seed: int = 0
-    """Of the sampling of the surface."""
+    """Seed of the sampling of the surface."""
     reading: Read = Reading()
     """How the file is read; what is not given is found."""
 
@@ -135,13 +135,13 @@ class Render:
     splats: Annotated[Path | None, named("FILE")] = None
     """A captured or refined cloud (.ply) in the character's place at rest; its mesh then only moves the cloud."""
     width: int = 640
-    """Of the picture [px]."""
+    """Width of the picture [px]."""
     height: int = 480
-    """Of the picture [px]."""
+    """Height of the picture [px]."""
     yaw: float = 40.0
     """0 sees the face, 90 the left side [degrees]."""
     elevation: float = 12.0
-    """Of the camera over the horizon [degrees]."""
+    """Angle of the camera over the horizon [degrees]."""
     transparent: Flag = False
     """Only the character, with alpha; for PNG."""
     look: Literal["color", "canonical"] = "color"
@@ -231,7 +231,7 @@ class Doctor:
     """Tell what is installed, what can run here, and how much memory and time a job would take."""
 
     prior: Annotated[str | None, named("NAME")] = None
-    """Estimate the memory of a job with this video model, for cards of 8, 12, 24 and 40 GB."""
+    """Estimate the memory of a job with this video model, for cards of 8, 12, 24 and 40 GB (takes minutes)."""
     video_size: Annotated[tuple[int, int, int] | None, named("FRAMES HEIGHT WIDTH")] = None
     """Size of that job's videos; by default 49 frames at the size that the model was trained with."""
 
@@ -249,7 +249,7 @@ class Demo:
     """What `make demo` runs: a built-in creature, a procedural walk, and one distilled from the embedded prior."""
 
     out: OutFolder = Path("demo")
-    """Folder for the results."""
+    """Folder for the results; those of an earlier demo are replaced."""
     asset: str = "a red fox"
     """A character file or the words of a built-in creature."""
     prompt: str = "a fox is walking"
@@ -267,8 +267,8 @@ Command = (
 class Kinema:
     """Animate a 3D character from a sentence.
 
-    Exit codes: 0 done, 1 an error that one line on stderr explains, 2 wrong usage, 70 a bug, 130 interrupted by
-    Ctrl-C, 141 nobody reads the output, 143 terminated.
+    `kinema --version` tells which one this is. Exit codes: 0 done, 1 an error that one line on stderr explains, 2 wrong
+    usage, 70 a bug, 130 interrupted by Ctrl-C, 141 nobody reads the output, 143 terminated.
     """
 
     command: tyro.conf.OmitArgPrefixes[tyro.conf.OmitSubcommandPrefixes[Command]]
@@ -283,7 +283,7 @@ class Kinema:
 
 def parse(arguments: list[str]) -> Kinema:
     if not {"-h", "--help"} & set(arguments):
-        return _parse(arguments)
+        return _parse_or_one_line(arguments)
     shown = TextIOWrapper(BytesIO(), encoding=sys.stdout.encoding)
     shown.isatty = sys.stdout.isatty  # so that colours stay
     try:
@@ -292,6 +292,31 @@ def parse(arguments: list[str]) -> Kinema:
     finally:
         shown.seek(0)
         print(_folded(shown.read(), shutil.get_terminal_size().columns), end="")
+
+
+def _parse_or_one_line(arguments: list[str]) -> Kinema:
+    """tyro explains wrong usage in a box of many lines; what went wrong is in the first."""
+    errors = StringIO()
+    try:
+        with redirect_stderr(errors):
+            return _parse(arguments)
+    except SystemExit as stop:
+        if stop.code:
+            print(f"kinema: {_one_line(errors.getvalue())}", file=sys.stderr)
+        raise
+
+
+def _one_line(box: str) -> str:
+    plain = re.sub(r"\x1b\[[\d;]*m|[╭╮╰╯│]", "", box)
+    # A title, then sections between rules; where there is no Unicode they are made of hyphens.
+    _, *sections = [part.strip().split("\n") for part in re.split("─{2,}|-{5,}", plain) if part.strip()] or [[""]]
+    said = " ".join(line.strip() for line in sections[0]) if sections else ""
+    for section in sections[1:]:
+        if section[0].startswith("Perhaps you meant"):
+            said += f"; perhaps you meant {section[1].strip()}"
+        elif section[0].startswith("Available"):
+            said += f"; {' '.join(line.strip() for line in section)}"
+    return f"{said or 'wrong usage'} (kinema --help, kinema COMMAND --help)"
 
 
 def _parse(arguments: list[str]) -> Kinema:

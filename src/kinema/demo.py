@@ -33,4 +33,4 @@ def demo(
     film = Film(width=320, height=240)
     render_character(character, None, files[2], film=film)
     render_character(character, motion, files[3], film=film)
-    return files, animate(Animate(asset, prompt, out / "distilled"), progress=progress)
+    return files, animate(Animate(asset, prompt, out / "distilled", overwrite=True), progress=progress)

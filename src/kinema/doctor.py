@@ -7,6 +7,7 @@ import platform
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,9 @@ def doctor_lines(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def memory_of(prior: str, size: tuple[int, int, int] | None = None) -> dict[str, Any]:
+def memory_of(
+    prior: str, size: tuple[int, int, int] | None = None, *, announce: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
     """The ladder of settings for one job (real classes on fake tensors), as plain values for JSON."""
     from kinema.prior.load import MODELS
 
@@ -83,6 +86,7 @@ def memory_of(prior: str, size: tuple[int, int, int] | None = None) -> dict[str,
         raise KinemaError(f"--prior {prior}: unknown; known are {', '.join(MODELS)}")
     from kinema.prior.memory import CARDS, GIB, memory_report
 
+    announce(f"{prior}: running its layers without data, which takes minutes ...")
     frames, height, width = size or (None if MODELS[prior][0] == "unet" else 49, None, None)
     report = memory_report(prior, frames=frames, height=height, width=width)
     first = report.estimates[0]

@@ -1,8 +1,18 @@
 """The one exception a user is meant to see."""
 
+import math
+
 
 class KinemaError(Exception):
     """A mistake in the input or the environment, told in one line that names the file and the value.
 
     The command line prints it without a traceback and exits with code 1; anything else is a bug.
     """
+
+
+def check_number(option: str, value: int | float | None, least: int | float, most: int | float = math.inf) -> None:
+    """Refuse a number out of its range, or NaN, by the name of the option that it came with; None is no number."""
+    if value is None or least <= value <= most:
+        return
+    wanted = f"at least {least:g}" if value < least else f"at most {most:g}" if value > most else "a number"
+    raise KinemaError(f"{option} {value}: must be {wanted}")

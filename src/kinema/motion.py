@@ -144,8 +144,11 @@ def load_motion(path: Path, rig: Rig) -> Motion:
             data = {key: file[key] for key in ("root_position", "angles", "fps", "names")}
             slide = file["slide"] if "slide" in file.files else None
     # zipfile says NotImplementedError and RuntimeError (its base) for methods and passwords that we never write.
-    except (OSError, EOFError, ValueError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise KinemaError(f"{path}: not a Kinema motion ({error})") from None
+    except OSError as error:
+        raise KinemaError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (EOFError, ValueError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error):
+        # What the libraries say of bytes that they did not expect helps nobody.
+        raise KinemaError(f"{path}: not a Kinema motion (.npz with root_position, angles, fps, names)") from None
     if tuple(data["names"]) != rig.names:
         raise KinemaError(f"{path}: its {len(data['names'])} joints are not those of the rig ({len(rig.names)})")
     frames = len(data["angles"]) if data["angles"].ndim else 0

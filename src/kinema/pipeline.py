@@ -1,6 +1,7 @@
 """The main job from end to end: a character and a sentence in, a folder with clip, film and report out."""
 
 import hashlib
+import itertools
 import json
 import platform
 import re
@@ -21,12 +22,12 @@ from kinema.distill.config import Animate, resolve
 from kinema.distill.field import FieldDistiller, deform
 from kinema.distill.loop import Body, Control, Distiller, Outcome, Progress
 from kinema.distill.tempo import Tempo, choose_tempo
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, check_number
 from kinema.evaluate.metrics import lowest_points, measure
 from kinema.export.write import write
 from kinema.files import make_folder, replacing
 from kinema.gait.plan import Body as GaitBody
-from kinema.motion import Motion, save_motion
+from kinema.motion import Motion, load_motion, save_motion
 from kinema.physics.stance import consistent_target
 from kinema.physics.track import Tracking, TrackResult, track
 from kinema.prior.nano.prior import WEIGHTS, NanoPrior
@@ -50,6 +51,7 @@ __all__ = [
     "load_result",
     "make_body",
     "peak_memory_gb",
+    "place",
     "plant_feet",
     "read_tempo",
     "settle",
@@ -57,12 +59,21 @@ __all__ = [
 ]
 
 LONGEST_PROMPT = 2000
+LEAST_FRAMES = 4
+RANGES = {
+    "frames": (0, 2400), "fps": (1, 240), "seed": (0, 2**63 - 1), "views": (1, 1000), "splats": (1, 1_000_000),
+    "iterations": (1, 10_000_000), "fit_iterations": (1, 10_000_000), "guidance": (0, 10_000), "period": (0.05, 60),
+    "speed": (0, 1000), "learning_rate": (1e-6, 10), "smooth": (0, 1e9), "ground": (0, 1e9), "slip": (0, 1e9),
+    "limits": (0, 1e9), "checkpoint_seconds": (0, 1e9),
+}  # fmt: skip
+"""Of the options of a job."""
 CHECKPOINT, TRACKING = "distill.safetensors", "track.npz"
 RESULTS = (
     "motion.glb", "motion.bvh", "motion.npz", "distilled.npz", "preview.mp4", "contact_sheet.png", "report.html",
     "report.json",
 )  # fmt: skip
 """What a finished run leaves, in the order in which it is written."""
+OWN_FILES = (CONFIG, CHECKPOINT, TRACKING, "field.npz", *RESULTS)
 
 
 @dataclass(frozen=True)
@@ -101,6 +112,9 @@ def animate(
     """
     begun, cpu = time.monotonic(), time.process_time()
     asked = _checked(_job(asset, prompt, options))
+    finished = _finished(asked.resume) if asked.resume is not None else None
+    if finished is not None:
+        return finished
     config = resolve(asked)
     prior = load_prior(config)
     character = rigged(find_character(config.asset))
@@ -139,9 +153,10 @@ def _job(asset: Animate | Character | Path | str, prompt: str, options: dict[str
     if not isinstance(asset, Character):
         return Animate(str(asset), prompt, **options)
     # A character in memory is saved with the run, which could not be resumed without it.
-    folder = make_folder(folder_of(Animate(asset.name, prompt, out=options.pop("out", None))))
+    given = {key: options.pop(key) for key in ("out", "overwrite") if key in options}
+    folder = make_folder(place(Animate(asset.name, prompt, **given)))
     write(folder / "character.glb", asset)
-    return Animate(str(folder / "character.glb"), prompt, out=folder, **options)
+    return Animate(str(folder / "character.glb"), prompt, **(given | options | {"out": folder}))
 
 
 def make_body(config: Animate, character: Character) -> tuple[Body, Rig]:
@@ -206,31 +221,58 @@ def _checked(config: Animate) -> Animate:
     """The config that the job is run with; a resumed run has its own."""
     if config.resume is not None:
         return _resumed(config.resume)
+    if not config.asset.strip():
+        raise KinemaError("no character: give a file or the words of a built-in creature, such as 'a red fox'")
     prompt = config.prompt.strip()
     if not prompt:
         raise KinemaError("the prompt is empty: say what the character does, such as 'a fox is trotting'")
     if len(prompt) > LONGEST_PROMPT:
         raise KinemaError(f"the prompt has {len(prompt)} characters, more than {LONGEST_PROMPT}")
-    for name, least in (("frames", 0), ("views", 1), ("splats", 1)):
-        if getattr(config, name) < least:
-            raise KinemaError(f"--{name} {getattr(config, name)}: must be at least {least}")
-    if not 1 <= config.fps <= 240:
-        raise KinemaError(f"--fps {config.fps}: must be between 1 and 240")
+    if not any(character.isalnum() for character in prompt):
+        raise KinemaError(f"the prompt {prompt!r} has no words: say what the character does")
+    for name, (least, most) in RANGES.items():
+        check_number(f"--{name.replace('_', '-')}", getattr(config, name), least, most)
+    if 0 < config.frames < LEAST_FRAMES:
+        raise KinemaError(f"--frames {config.frames}: must be 0 (as the motion needs) or at least {LEAST_FRAMES}")
     file = find_path(config.asset)
     if file is not None:
         config = replace(config, asset=str(file.resolve()))
     return replace(config, prompt=prompt)
 
 
+def place(config: Animate) -> Path:
+    """A folder for the job where nothing is lost unless --overwrite says so; a default name is numbered."""
+    folder = folder_of(config)
+    there = next((name for name in OWN_FILES if (folder / name).exists()), None)
+    if there is None or config.overwrite or config.resume is not None:
+        return folder
+    if config.out is not None:
+        raise KinemaError(
+            f"{folder}: has the {there} of an earlier run; go on with that by --resume, replace it by --overwrite, or"
+            " give another folder"
+        )
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return next(path for path in numbered if not path.exists())
+
+
 def _begin(config: Animate) -> Path:
     """The folder of a new run, with all that it will use."""
-    folder = make_folder(folder_of(config))
+    folder = make_folder(place(config))
     saved = {"config": _plain(config), "versions": _versions(), "hashes": _hashes(config)}
     # What an earlier run left here must not be taken for this one's.
-    for name in (CHECKPOINT, TRACKING, "field.npz", *RESULTS):
+    for name in OWN_FILES:
         (folder / name).unlink(missing_ok=True)
     _write_text(folder / CONFIG, json.dumps(saved, indent=2))
     return folder
+
+
+def _finished(folder: Path) -> Animation | None:
+    """A run that has nothing left to do."""
+    if not all((folder / name).is_file() for name in RESULTS):
+        return None
+    character, rig, motion = load_result(folder)
+    report = json.loads((folder / "report.json").read_text())
+    return Animation(folder, character, rig, motion, load_motion(folder / "distilled.npz", rig), report)
 
 
 def _resumed(folder: Path) -> Animate:

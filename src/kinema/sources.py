@@ -53,6 +53,8 @@ def find_motion(character: Character, name: str | None) -> tuple[Rig, Motion]:
     if suffix == ".bvh":
         return rig, Motion.from_clip(rig, _bvh_clip(existing_file(name or ""), character))
     clips = {clip.name: clip for clip in character.clips}
+    if name is not None and name not in clips and Path(name).is_dir():
+        raise KinemaError(f"{name}: is a folder, not a motion (.npz or .bvh) or the name of a clip")
     if name is None and clips:
         return rig, Motion.from_clip(rig, next(iter(clips.values())))
     if name is None:
@@ -87,6 +89,8 @@ def _bvh_clip(path: Path, character: Character) -> Clip:
 def read_config(folder: Path) -> dict[str, Any]:
     """What a run was started with: `config`, `versions`, `hashes`."""
     path = folder / CONFIG
+    if not folder.exists():
+        raise KinemaError(f"{folder}: no such folder")
     try:
         saved = json.loads(path.read_text())
         if not isinstance(saved["config"]["asset"], str):

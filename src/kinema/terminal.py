@@ -4,6 +4,7 @@ import contextlib
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from kinema.distill.config import Animate
 from kinema.distill.loop import Progress
 from kinema.motion import Motion
 from kinema.physics.track import Tracking, TrackResult
-from kinema.pipeline import Animation, animate, folder_of
+from kinema.pipeline import Animation, animate, folder_of, place
 from kinema.prior.nano.config import TrainPrior
 from kinema.rig.kinematics import Rig
 from kinema.sources import CONFIG
@@ -22,6 +23,7 @@ from kinema.view.server import Address
 
 def animate_with_progress(config: Animate, *, quiet: bool = False) -> Animation:
     """Run the main job with a bar."""
+    config = replace(config, out=place(config))
     try:
         with Bar(quiet=quiet) as bar:
             return animate(config, progress=bar.update)
@@ -33,6 +35,7 @@ def animate_live(config: Animate, address: Address, *, quiet: bool = False) -> A
     """Run the main job with a bar and a page in the browser; on a terminal the page stays until Ctrl-C."""
     from kinema.view.live import Live
 
+    config = replace(config, out=place(config))
     live = Live(address)
     print(f"watch at {live.page.url}", file=sys.stderr, flush=True)
     try:

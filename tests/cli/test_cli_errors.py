@@ -172,7 +172,12 @@ def test_disk_full(command: str, walk: Path, mesh: Path, tmp_path: Path, capsys:
 
 def test_prompts(tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for prompt, told in (("", "prompt is empty"), ("  \n", "prompt is empty"), ("walk " * 2000, "9999 characters")):
+    for prompt, told in (
+        ("", "prompt is empty"),
+        ("  \n", "prompt is empty"),
+        ("walk " * 2000, "9999 characters"),
+        ("🐺🏃", "has no words"),
+    ):
         assert told in fails(["animate", "fox", prompt], tmp_path, capsys)
     assert "prompt is empty" in fails(["demo", "--prompt", ""], tmp_path, capsys)
     assert "prompt is empty" in fails(["eval", "fox", "--prompt", ""], tmp_path, capsys)
@@ -196,14 +201,30 @@ def test_priors_and_devices(tmp_path: Path, capsys: pytest.CaptureFixture, monke
 def test_values_and_folders_that_make_no_sense(tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     job = ["animate", "fox", "a fox is walking"]
-    for option, value in (("--frames", "-1"), ("--views", "0"), ("--splats", "0"), ("--fps", "0")):
-        assert option in fails([*job, option, value], tmp_path, capsys)
-    assert "--speed" in fails([*job, "--speed", "nan"], tmp_path, capsys)
-    assert "--count" in fails(["splat", "fox", "-o", "x.ply", "--count", "0"], tmp_path, capsys)
-    assert "0x480" in fails(["render", "fox", "-o", "x.png", "--width", "0"], tmp_path, capsys)
+    for option, value in (
+        ("--frames", "-1"), ("--frames", "3"), ("--frames", "100000000"), ("--views", "0"), ("--splats", "0"),
+        ("--fps", "0"), ("--fps", "inf"), ("--seed", "-1"), ("--iterations", "0"), ("--iterations", "9" * 20),
+        ("--fit-iterations", "-3"), ("--guidance", "nan"), ("--smooth", "nan"), ("--slip", "-1"),
+        ("--learning-rate", "0"), ("--period", "0"), ("--speed", "nan"), ("--checkpoint-seconds", "-1"),
+    ):  # fmt: skip
+        assert f"{option} " in fails([*job, option, value], tmp_path, capsys)
+    for command, option, value in (
+        (["splat", "fox", "-o", "x.ply"], "--count", "0"),
+        (["splat", "fox", "-o", "x.ply"], "--seed", "-1"),
+        (["creature", "fox"], "--seed", "-1"),
+        (["render", "fox", "-o", "x.png"], "--width", "0"),
+        (["track", "fox", "-o", "x.bvh"], "--iterations", "-1"),
+        (["convert", "fox.glb", "x.bvh"], "--fps", "1e9"),
+        (["train-prior", "-o", "x"], "--minutes", "-1"),
+        (["train-prior", "-o", "x"], "--batch", "0"),
+    ):
+        assert f"{option} " in fails([*command, option, value], tmp_path, capsys)
+    assert "missing: no such folder" in fails(["animate", "--resume", "missing"], tmp_path, capsys)
+    assert "no such file" in fails(["train-prior", "-o", "x", "--start-from", "missing"], tmp_path, capsys)
     (tmp_path / "config.json").write_text('{"config": {"asset": 3}}')
-    for folder in ("missing", "."):
-        assert "not the folder of a run" in fails(["animate", "--resume", folder], tmp_path, capsys)
+    assert "not the folder of a run" in fails(["animate", "--resume", "."], tmp_path, capsys)
+    assert ".: is a folder" in fails(["eval", "fox", "--motion", "."], tmp_path, capsys)
+    assert ".: is a folder" in fails(["convert", "fox.glb", "."], tmp_path, capsys)
     assert "not the folder of a run" in fails(["eval", "."], tmp_path, capsys)
     for motion in ("missing.npz", "missing.bvh", "no such clip"):
         assert motion in fails(["eval", "fox", "--motion", motion], tmp_path, capsys)
@@ -211,24 +232,30 @@ def test_values_and_folders_that_make_no_sense(tmp_path: Path, capsys: pytest.Ca
 
 def test_formats_are_refused_before_the_work(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     for command in (["track", str(walk), "-o"], ["rig", str(walk), "-o"], ["convert", str(walk)]):
-        assert "cannot write '.avi'" in fails([*command, str(tmp_path / "x.avi")], tmp_path, capsys)
+        assert "cannot write .avi" in fails([*command, str(tmp_path / "x.avi")], tmp_path, capsys)
     scene = ["track", str(walk), "-o", str(tmp_path / "x.glb"), "--simulator"]
     assert "can: .usd .usda .usdc" in fails(scene, tmp_path, capsys)
-    assert "not a frame rate" in fails(["convert", str(walk), str(tmp_path / "x.bvh"), "--fps", "0"], tmp_path, capsys)
+    assert "--fps 0.0: must be at least 1" in fails(
+        ["convert", str(walk), str(tmp_path / "x.bvh"), "--fps", "0"], tmp_path, capsys
+    )
 
 
 def test_wrong_usage_has_its_own_code(capsys: pytest.CaptureFixture) -> None:
-    for arguments in (
-        ["fly"],
-        ["render", "fox"],
-        ["animate", "--no-such-option"],
-        ["splat", "fox", "--count", "many"],
-        [],
+    for arguments, told in (
+        (["fly"], "fly; Available subcommands: animate"),
+        (["render", "fox"], "--out FILE"),
+        (["animate", "--no-such-option"], "--no-such-option"),
+        (["animate", "fox", "--fram", "3"], "perhaps you meant --frames"),
+        (["splat", "fox", "-o", "x.ply", "--count", "many"], "--count"),
+        ([], "animate"),
     ):
         with pytest.raises(SystemExit) as stop:
             main(arguments)
         assert stop.value.code == 2
-    capsys.readouterr()
+        said = capsys.readouterr().err
+        assert said.startswith("kinema: ")
+        assert said.count("\n") == 1
+        assert told in said
 
 
 def test_a_bug_is_one_line_too_and_verbose_shows_where(

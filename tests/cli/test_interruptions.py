@@ -48,6 +48,7 @@ def test_ctrl_c_keeps_the_checkpoint_and_tells_how_to_go_on(tmp_path: Path) -> N
 def test_termination_leaves_nothing_half_written(tmp_path: Path) -> None:
     code, said = stopped_by(signal.SIGTERM, tmp_path / "run")
     assert code == 143
+    assert said.splitlines()[-1].startswith("kinema: terminated; go on with: kinema animate --resume")
     assert "Traceback" not in said
     assert not list((tmp_path / "run").glob("*.part"))
 

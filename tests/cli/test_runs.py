@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from kinema.cli import main
 from kinema.distill.config import Animate
 from kinema.errors import KinemaError
-from kinema.pipeline import CHECKPOINT, RESULTS, _begin, _checked, _resumed, folder_of
+from kinema.pipeline import CHECKPOINT, RESULTS, _begin, _checked, _resumed, animate, folder_of, place
 
 
 @pytest.fixture
@@ -49,8 +50,36 @@ def test_a_new_run_takes_nothing_for_its_own_that_it_did_not_make(job: Animate) 
     folder.mkdir()
     for name in (*RESULTS, CHECKPOINT, "notes.txt"):
         (folder / name).write_text("old")
-    _begin(job)
+    with pytest.raises(KinemaError, match=r"run: has the distill\.safetensors of an earlier run; .* --overwrite"):
+        _begin(job)
+    assert (folder / "motion.glb").read_text() == "old"
+    _begin(replace(job, overwrite=True))
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", "notes.txt"]
+
+
+def test_a_default_folder_that_is_taken_is_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    job = Animate("fox", "a fox is walking")
+    for name in ("fox-a-fox-is-walking", "fox-a-fox-is-walking-2", "fox-a-fox-is-walking-3"):
+        assert place(job) == Path("runs") / name
+        _begin(job)
+    assert place(replace(job, overwrite=True)) == folder_of(job)
+    # What is no file of a run is left alone and does not matter.
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    assert place(replace(job, out=tmp_path / "mine")) == tmp_path / "mine"
+
+
+def test_a_finished_run_is_not_run_again(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    out = str(tmp_path / "run")
+    few = ["--views", "1", "--fit-iterations", "1", "--iterations", "1", "--frames", "4", "--no-physics"]
+    main(["animate", "fox", "a fox is walking", "-o", out, "-q", *few])
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    main(["animate", "--resume", out])
+    assert "was finished already" in capsys.readouterr().out
+    again = animate("", resume=out)
+    assert len(again.motion) == len(again.distilled) == 4
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
 def test_default_folder_names_the_job() -> None:

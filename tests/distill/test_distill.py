@@ -1,6 +1,7 @@
 """The optimiser, with a toy-sized nano of random weights where only mechanics matter, and with exact targets where
 the result does."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -118,6 +119,35 @@ def test_same_seed_same_bits_and_a_killed_run_resumes_to_them(body: Body, prior:
         resumed = second.run().motion
         assert torch.equal(resumed.angles, whole.angles)
         assert torch.equal(resumed.root_position, whole.root_position)
+
+
+def test_a_run_killed_while_it_samples_goes_on_with_what_it_has(body: Body, prior: NanoPrior, tmp_path: Path) -> None:
+    tempo = choose_tempo("walk", FOX.prompt, body.limbs)
+    config = resolve(replace(FOX, views=2, fit_iterations=2, iterations=1, checkpoint_seconds=0.0))
+    told = []
+    whole = Distiller(config, prior, body, tempo, checkpoint=None).run(report=told.append).motion
+    assert [(at.step, at.steps) for at in told if at.stage == "sample"] == [(1, 3), (2, 3), (3, 3)]
+
+    def kill(at) -> None:
+        if (at.stage, at.step) == ("sample", 3):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Distiller(config, prior, body, tempo, checkpoint=tmp_path / "c").run(report=kill)
+    assert (tmp_path / "c").stat().st_mode & 0o777 == 0o666 & ~_umask()
+    second = Distiller(config, prior, body, tempo, checkpoint=None)
+    second.load(tmp_path / "c")
+    assert sorted(second._sampled) == [0, 1]
+    resumed = second.run().motion
+    assert torch.equal(resumed.angles, whole.angles)
+    second.save(tmp_path / "late")
+    assert (tmp_path / "late").stat().st_size < (tmp_path / "c").stat().st_size  # videos are no longer needed
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def test_gradients_that_are_not_finite_are_skipped_and_many_stop_the_run(body: Body, prior: NanoPrior) -> None:

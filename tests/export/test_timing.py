@@ -34,7 +34,7 @@ def test_resampling_keeps_the_seconds_and_the_speed() -> None:
     assert len(clip.root_position) == 61
     np.testing.assert_allclose(angle(clip), np.linspace(0, 150, 61), atol=1e-9)
     np.testing.assert_allclose(clip.root_position[:, 2], np.linspace(0, 2.4, 61), atol=1e-12)
-    with pytest.raises(KinemaError, match="fps 0 is not a frame rate"):
+    with pytest.raises(KinemaError, match="--fps 0: is not a frame rate"):
         resample(clip, 0.0)
 
 

@@ -158,7 +158,7 @@ def test_convert_goes_through_every_own_format(tmp_path: Path, character: Charac
 
 
 def test_unknown_format_lists_the_known(tmp_path: Path, character: Character) -> None:
-    with pytest.raises(KinemaError, match=r"boxes.dae: cannot write '.dae'; can: .glb .gltf .bvh"):
+    with pytest.raises(KinemaError, match=r"boxes.dae: cannot write .dae; can: .glb .gltf .bvh"):
         write(tmp_path / "boxes.dae", character)
     with pytest.raises(KinemaError, match="there is no folder"):
         write(tmp_path / "nowhere" / "boxes.glb", character)

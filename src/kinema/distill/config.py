@@ -25,8 +25,10 @@ class Animate:
     """Folder for the result; by default runs/<asset>-<prompt>."""
     resume: Annotated[Path | None, named("FOLDER")] = None
     """Go on with an interrupted run in this folder, to the same result as an uninterrupted one."""
+    overwrite: Flag = False
+    """Replace what an earlier run left in the folder; otherwise such a folder is refused, or numbered if not given."""
     preset: Preset = "default"
-    """`fast` takes a third of the iterations; `paper` sets what AKD states (docs/cli.md lists it)."""
+    """`fast` fits fewer videos in fewer steps; `paper` sets what AKD states (docs/cli.md lists it)."""
     engine: Engine = "auto"
     """`fit` samples videos and fits the joints to them; `sds` is the paper's; `auto` fits, then refines by sds."""
     prior: str = "nano"
@@ -48,7 +50,7 @@ class Animate:
     fps: float = 24.0
     """Frames per second of the clip."""
     seed: int = 0
-    """Of everything random."""
+    """Seed of everything random: the same one gives the same clip."""
     physics: bool = True
     """Project the motion to one that can happen (bipeds to octopods; skipped where nothing stands on the ground)."""
     plant_feet: bool = True
@@ -64,7 +66,7 @@ class Animate:
     views: int = 12
     """Videos to fit: half as many more are sampled, and those kept that the prior finds most like the prompt."""
     iterations: Annotated[int | None, named("INT")] = None
-    """Of sds; by default 200 after a fit, 350 alone."""
+    """Steps of sds; by default 200 after a fit, 350 alone (--engine fit does none)."""
     fit_iterations: int = 160
     """Steps of the fit to the sampled videos."""
     guidance: float = 4.0
@@ -74,7 +76,7 @@ class Animate:
     parameters: Literal["skeleton", "field"] = "skeleton"
     """`field`: a network moves every point of space (TC4D's baseline, vertices in field.npz); `skeleton`: joints."""
     learning_rate: float = 0.03
-    """Of the angles' coefficients [rad]; the refinement starts at half of it."""
+    """Size of a step of the angles' coefficients [rad]; the refinement starts at half of it."""
     smooth: float = 3.0
     """Weight of the second time difference (per mean absolute rad)."""
     ground: float = 30.0

@@ -115,12 +115,15 @@ class Distiller:
         self.optimizer = torch.optim.AdamW(self.coefficients.parameters(), lr=config.learning_rate, weight_decay=0.0)
         self.step = 0
         self.bad_steps = self.bad_in_a_row = 0
+        self._saved = time.monotonic()
         self.guidance = config.guidance
         self.history: list[dict[str, Any]] = []
         self.notes: list[str] = []
         fit = config.fit_iterations if config.engine in ("auto", "fit") else 0
         refine = 0 if config.engine == "fit" else config.iterations or (200 if fit else 350)
         self.schedule = (fit, refine)
+        self._sampled: dict[int, tuple[Tensor, float]] = {}
+        """Videos from the prior so far, as latents, with its own score of each."""
         self._targets: list[tuple[Take, Shot, Tensor]] | None = None
 
     def _lower_arms(self) -> None:
@@ -160,7 +163,9 @@ class Distiller:
     ) -> Outcome:
         """Optimise to the end of the schedule, or until an observer (called after every step) says stop."""
         fit, refine = self.schedule
-        saved = time.monotonic()
+        self._saved = time.monotonic()
+        if self.step < fit and self._targets is None:
+            self._targets = self._sample(report)
         while self.step < fit + refine:
             rng = np.random.default_rng((self.config.seed, self.step))
             loss = self._fit_loss(rng) if self.step < fit else self._sds_loss(rng)
@@ -174,9 +179,7 @@ class Distiller:
             report(Progress(self.step, fit + refine, stage, float(loss.detach()), amount))
             if observe is not None and self._obey(observe(self.step, self.motion)):
                 break
-            if self.checkpoint is not None and time.monotonic() - saved > self.config.checkpoint_seconds:
-                self.save(self.checkpoint)
-                saved = time.monotonic()
+            self._save_if_due()
         if self.checkpoint is not None:
             self.save(self.checkpoint)
         self._match_speed()
@@ -235,10 +238,11 @@ class Distiller:
 
     def _fit_loss(self, rng: np.random.Generator) -> Tensor:
         """Distance to a sampled video, in the prior's latents."""
-        take, shot, target = self.targets[int(rng.integers(len(self.targets)))]
+        assert self._targets is not None
+        take, shot, target = self._targets[int(rng.integers(len(self._targets)))]
         video, energies = self._look(take)
         latents = self.prior.encode(video, shot)
-        return 0.5 * (latents - target).square().sum() / _tokens(latents) + energies
+        return 0.5 * (latents - target.to(latents)).square().sum() / _tokens(latents) + energies
 
     def _sds_loss(self, rng: np.random.Generator) -> Tensor:
         fit, refine = self.schedule
@@ -298,28 +302,34 @@ class Distiller:
         fit, _ = self.schedule
         return min(1.0, max(0.0, 2 * self.step / fit - 1)) if fit else 1.0
 
-    @property
-    def targets(self) -> list[tuple[Take, Shot, Tensor]]:
+    def _sample(self, report: Callable[[Progress], None]) -> list[tuple[Take, Shot, Tensor]]:
         """Videos sampled from the prior; of half as many more, those that it finds most like the prompt."""
-        if self._targets is None:
-            views = self.config.views
-            found = [self._sampled(index) for index in range(views + views // 2)]
-            order = sorted(range(len(found)), key=lambda index: found[index][1])
-            self._targets = [found[index][0] for index in sorted(order[:views])]
-        return self._targets
+        views = self.config.views
+        count = views + views // 2
+        for index in range(count):
+            if index not in self._sampled:
+                self._sampled[index] = self._sample_one(index)
+            report(Progress(index + 1, count, "sample", self._sampled[index][1], 0.0))
+            self._save_if_due()
+        best = sorted(range(count), key=lambda index: self._sampled[index][1])[:views]
+        return [(*self._aim(index)[:2], self._sampled[index][0]) for index in sorted(best)]
 
-    def _sampled(self, index: int) -> tuple[tuple[Take, Shot, Tensor], float]:
-        """A video, and the prior's own score of it: how much the words help to denoise it (less is better)."""
+    def _aim(self, index: int) -> tuple[Take, Shot, np.random.Generator]:
+        """Where video `index` is seen from, and the dice for all that follows."""
         rng = np.random.default_rng((self.config.seed, 1_000_000 + index))
         last = self.coefficients.basis.frames - self.prior.frames
         take = random_take(rng, self.tempo, last_start=float(last))
-        shot = prepare(self.body.stage, self.prior, self.coefficients, self.tempo, take)
+        return take, prepare(self.body.stage, self.prior, self.coefficients, self.tempo, take), rng
+
+    def _sample_one(self, index: int) -> tuple[Tensor, float]:
+        """A video, and the prior's own score of it: how much the words help to denoise it (less is better)."""
+        _, shot, rng = self._aim(index)
         words, none = self._conditions(shot)
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         like = self.prior.encode(shot.reference, shot)
         target = sample(self.prior, like, words, none, guidance=self.guidance, steps=10, generator=generator)
         error = relative_errors(self.prior, target, [words], none, generator=generator, levels=SCORED)
-        return (take, shot, target), float(error)
+        return target, float(error)
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
@@ -355,9 +365,13 @@ class Distiller:
 
     # -- files ------------------------------------------------------------------------------------------------------
 
+    def _save_if_due(self) -> None:
+        if self.checkpoint is not None and time.monotonic() - self._saved > self.config.checkpoint_seconds:
+            self.save(self.checkpoint)
+            self._saved = time.monotonic()
+
     def save(self, path: Path) -> None:
-        from safetensors import SafetensorError
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
         tensors = {f"parameter.{k}": v.detach() for k, v in self.parameters.state_dict().items()}
         for index, state in self.optimizer.state_dict()["state"].items():
@@ -369,12 +383,12 @@ class Distiller:
             "history": self.history,
             "notes": self.notes,
         }
+        if self.step < self.schedule[0]:
+            tensors |= {f"sampled.{index}": video.detach() for index, (video, _) in self._sampled.items()}
+            header["scores"] = {index: score for index, (_, score) in self._sampled.items()}
         contiguous = {k: v.contiguous() for k, v in tensors.items()}
-        try:
-            with replacing(path) as partial:
-                save_file(contiguous, str(partial), metadata={"run": json.dumps(header)})
-        except SafetensorError as error:
-            raise KinemaError(f"{path}: cannot be written ({error})") from None
+        with replacing(path) as partial:
+            partial.write_bytes(save(contiguous, metadata={"run": json.dumps(header)}))
 
     def load(self, path: Path) -> None:
         from safetensors import SafetensorError, safe_open
@@ -394,3 +408,5 @@ class Distiller:
         self.optimizer.load_state_dict(full)
         self.step, self.bad_steps, self.guidance = header["step"], header["bad_steps"], header["guidance"]
         self.history, self.notes = header["history"], header["notes"]
+        scores = header.get("scores", {})
+        self._sampled = {int(index): (tensors[f"sampled.{index}"], score) for index, score in scores.items()}

@@ -45,7 +45,7 @@ def arrange(clip: Clip, *, fps: float | None = None, in_place: bool = False, loo
 
 def check_rate(fps: float) -> None:
     if not 0 < fps < 1e4:
-        raise KinemaError(f"fps {fps:g} is not a frame rate")
+        raise KinemaError(f"--fps {fps:g}: is not a frame rate")
 
 
 def resample(clip: Clip, fps: float) -> Clip:

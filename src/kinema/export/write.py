@@ -83,8 +83,10 @@ def write(
 def check_target(path: Path, *, simulator: bool = False) -> None:
     """Say before the work that a file cannot be written: suffix (a simulator's scene: USD, not packed) or place."""
     known = USD[:-1] if simulator else tuple(FORMATS)
+    if path.is_dir():
+        raise KinemaError(f"{path}: is a folder; give the name of a file: {' '.join(known)}")
     if path.suffix.lower() not in known:
-        raise KinemaError(f"{path}: cannot write {path.suffix or 'a file without suffix'!r}; can: {' '.join(known)}")
+        raise KinemaError(f"{path}: cannot write {path.suffix or 'files without a suffix'}; can: {' '.join(known)}")
     check_output(path)
 
 
@@ -182,7 +184,7 @@ def _write_with_blender(job: _Job) -> None:
         between = Path(folder) / f"{job.path.stem}.glb"
         # Blender bakes each clip frame by frame: seventy that nobody asked for would take minutes.
         write_glb(between, job.character, clips, keep_clips=job.keep_clips and not clips)
-        convert_with_blender(between, job.path, fps=rate)
+        convert_with_blender(between, job.path, fps=rate, about=job.path)
 
 
 FORMATS: dict[str, Callable[[_Job], None]] = {

@@ -84,7 +84,7 @@ def render_character(
     if film.transparent and out.suffix.lower() not in (".png", ""):
         raise KinemaError(f"{out}: only PNG keeps transparency; give .png or a folder")
     if film.width < 1 or film.height < 1:
-        raise KinemaError(f"cannot render {film.width}x{film.height} px")
+        raise KinemaError(f"--width {film.width}, --height {film.height}: cannot render pictures of that size")
     rng = np.random.default_rng(seed)
     if splats is not None:
         cloud, skin = splats

@@ -115,12 +115,16 @@ def write_frames(folder: Path, chunks: Chunks) -> None:
     """frame_00000.png and so on, in a folder that is made; what a longer video left there before is removed."""
     make_folder(folder)
     count = 0
-    for piece in chunks:
-        for frame in piece:
-            write_png(folder / f"frame_{count:05d}.png", frame)
-            count += 1
-    if count == 0:
-        raise KinemaError(f"{folder}: there are no frames to write")
+    # Beside each other until all are there: half a set would be taken for a whole one.
+    with tempfile.TemporaryDirectory(dir=folder, suffix=".part") as partial:
+        for piece in chunks:
+            for frame in piece:
+                write_png(Path(partial) / f"frame_{count:05d}.png", frame)
+                count += 1
+        if count == 0:
+            raise KinemaError(f"{folder}: there are no frames to write")
+        for path in Path(partial).iterdir():
+            path.replace(folder / path.name)
     for old in folder.glob("frame_*.png"):
         if old.stem[6:].isdigit() and int(old.stem[6:]) >= count:
             old.unlink()

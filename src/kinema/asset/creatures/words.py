@@ -120,7 +120,7 @@ def _find_species(tokens: list[str], words: str) -> tuple[str, set[str]]:
         hyphened = {token for token in tokens if token.replace("-", " ") == found[2]}
         return found[1], set(found[2].split()) | hyphened
     known = [*SPECIES, *ALSO]
-    close = [match for token in tokens for match in difflib.get_close_matches(token, known, n=1, cutoff=0.6)]
+    close = [match for token in tokens for match in difflib.get_close_matches(token, known, n=1, cutoff=0.75)]
     hint = f"did you mean {close[0]}? " if close else ""
     raise KinemaError(f"{words!r}: names no built-in creature; {hint}known are {', '.join(SPECIES)}")
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.errors import KinemaError
+from kinema.files import replacing
 from kinema.prior.nano.codec import FRAMES, HEIGHT, WIDTH, Codec, still_tokens
 from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
 from kinema.prior.nano.text import embed_texts
@@ -120,7 +121,7 @@ class Reader:
 
 def save_weights(path: Path, model: Nano, codec: Codec, reader: Reader, *, note: dict[str, object]) -> None:
     """Half precision, with all that `NanoPrior.load` needs in one file; appears whole or not at all."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     tensors = {name: value.detach().half().contiguous() for name, value in model.state_dict().items()}
     tensors["codec.components"] = codec.components.half().contiguous()
@@ -128,9 +129,8 @@ def save_weights(path: Path, model: Nano, codec: Codec, reader: Reader, *, note:
         tensors[f"reader.{key}"] = getattr(reader, key).half().contiguous()
     size = {"width": model.width, "layers": model.layers, "heads": model.heads}
     header = {"size": size, "scale": codec.scale, "classes": reader.classes, **note}
-    partial = path.with_name(path.name + ".part")
-    save_file(tensors, str(partial), metadata={"nano": json.dumps(header)})
-    partial.replace(path)
+    with replacing(path) as partial:
+        partial.write_bytes(save(tensors, metadata={"nano": json.dumps(header)}))
 
 
 def fit_reader(

@@ -22,7 +22,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, max_pool2d
 
+from kinema.asset.load import existing_file
 from kinema.errors import KinemaError
+from kinema.files import make_folder, replacing
 from kinema.gait.captions import caption
 from kinema.gait.make import Label
 from kinema.prior.nano.codec import COLUMNS, HEIGHT, PATCH, ROWS, TIMES, WIDTH, Codec, fit_codec, patches
@@ -53,7 +55,10 @@ class _Run:
 
 def train(config: TrainPrior, *, report: Callable[[dict[str, float]], None] = lambda _: None) -> Path:
     """Run until the minutes are used up; returns the weights' path."""
-    config.out.mkdir(parents=True, exist_ok=True)
+    if config.start_from is not None:
+        existing_file(config.start_from)
+    make_folder(config.out)
+    report({"shards_to_wait_for": float(config.ahead)})
     data = config.out / "data"
     makers = _start_makers(config, data)
     others: list[BaseProcess] = []
@@ -277,7 +282,7 @@ def _resume(config: TrainPrior, data: Path) -> _Run:
 
 
 def _save(config: TrainPrior, run: _Run, reader: Reader) -> Path:
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     tensors = {f"model.{k}": v for k, v in run.model.state_dict().items()}
     tensors |= {f"average.{k}": v for k, v in run.average.items()}
@@ -286,10 +291,9 @@ def _save(config: TrainPrior, run: _Run, reader: Reader) -> Path:
             tensors |= {f"optimizer.{number}.{index}.{k}": v for k, v in state.items()}
     tensors["codec"] = run.codec.components
     header = {"step": run.step, "seconds": run.seconds, "scale": run.codec.scale}
-    path = config.out / "checkpoint.safetensors"
-    partial = path.with_name(path.name + ".part")
-    save_file({k: v.contiguous() for k, v in tensors.items()}, str(partial), metadata={"run": json.dumps(header)})
-    partial.replace(path)
+    contiguous = {k: v.contiguous() for k, v in tensors.items()}
+    with replacing(config.out / "checkpoint.safetensors") as partial:
+        partial.write_bytes(save(contiguous, metadata={"run": json.dumps(header)}))
     averaged = Nano(channels=config.channels, width=config.width, layers=config.layers, heads=config.heads)
     averaged.load_state_dict(run.average)
     note = {
