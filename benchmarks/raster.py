@@ -110,9 +110,9 @@ def measure(renders: dict[str, Callable], case: Case, rounds: int) -> dict[str, 
     return best
 
 
-def twin(*operands) -> tuple[Tensor, Tensor, Tensor]:
-    image = rasterize(*operands, backend="torch")
-    return image.features, image.alpha, image.depth
+def twin(*operands) -> tuple[Tensor, Tensor, None]:
+    image = rasterize(*operands, depth=False, backend="torch")
+    return image.features, image.alpha, None
 
 
 def run(*, quick: bool = False, widths: bool = False) -> Iterator[tuple[str, float]]:
@@ -121,10 +121,13 @@ def run(*, quick: bool = False, widths: bool = False) -> Iterator[tuple[str, flo
 
     for name, case in CASES.items():
         yield f"{name}.pairs_per_gaussian", pairs_per_gaussian(*build(case))
-        renders: dict[str, Callable] = {"native": rasterize_native}
+        renders: dict[str, Callable] = {
+            "native": lambda *a: rasterize_native(*a, depth=False),
+            "native_with_depth": rasterize_native,
+        }
         if widths:
             for width in _rasterizer.widths():
-                renders[f"native{width}"] = lambda *a, simd=width: rasterize_native(*a, simd=simd)
+                renders[f"native{width}"] = lambda *a, simd=width: rasterize_native(*a, depth=False, simd=simd)
         for variant, (forward, backward) in measure(renders, case, 3 if quick else 20).items():
             yield f"{name}.{variant}.forward_cpu_ms", forward
             yield f"{name}.{variant}.backward_cpu_ms", backward

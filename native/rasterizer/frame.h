@@ -131,7 +131,7 @@ struct FrameData {
 size_t bytes(const FrameData&);
 
 struct Image {
-  float *features, *alpha, *depth;
+  float *features, *alpha, *depth;  // the depth may be null
 };
 struct ImageGradient {
   const float *features, *alpha, *depth;  // may be null

@@ -226,12 +226,13 @@ Inputs inputs(const Array& centers, const Array& covariances, const Array& opaci
 
 Saved* forward(const Array& centers, const Array& covariances, const Array& opacities, const Array& features,
                const Array& T_camera_world, const Array& focal_center, int width, int height, const Output& out_features,
-               const Output& out_alpha, const Output& out_depth, int threads, bool keep, int simd) {
+               const Output& out_alpha, const std::optional<Output>& out_depth, int threads, bool keep, int simd) {
   const Inputs in =
       inputs(centers, covariances, opacities, features, T_camera_world, focal_center, width, height, simd);
   require(out_features.size() == in.frames * in.channels * in.pixels(), "out_features");
-  require(out_alpha.size() == in.frames * in.pixels() && out_depth.size() == out_alpha.size(), "out_alpha, out_depth");
-  const Image image{out_features.data(), out_alpha.data(), out_depth.data()};
+  require(out_alpha.size() == in.frames * in.pixels(), "out_alpha");
+  require(!out_depth || out_depth->size() == out_alpha.size(), "out_depth");
+  const Image image{out_features.data(), out_alpha.data(), out_depth ? out_depth->data() : nullptr};
   auto saved = std::make_unique<Saved>();
   saved->frames.resize(in.frames);
   saved->width = in.kernel->width;

@@ -59,15 +59,15 @@ INLINE void alphas(const Record* const r[N], vf px, vf py, vf alpha[N * P]) {
   for (int j = 0; j < N * P; ++j) alpha[j] = keep_min(ge(e[j], splat(log2_alpha_min)), p[j], splat(alpha_max));
 }
 
-// Composites a list over P vectors of pixels from (x, y) downwards and tells how much of it mattered to each. Both the alphas
+// Composites C channels of a list over P vectors of pixels from (x, y) downwards and tells how much of it mattered to each. Both the alphas
 // of a few Gaussians and what they are composited into would not fit the registers, so they take turns.
-template <int P, int shift>
+template <int P, int shift, int C>
 INLINE void paint(const Record* records, int x, int y, const uint32_t* at, uint32_t n, float* to, size_t plane,
                   uint32_t used[P]) {
   constexpr uint32_t N = 4 / P, turn = 16;
   const vf px = lane_x() + (x + 0.5f), py = lane_y() + (y + 0.5f);
   // T runs on when a pixel is finished; as it never grows, comparing it tells that.
-  vf T[P], A[P] = {}, c[4][P] = {};
+  vf T[P], A[P] = {}, c[C][P] = {};
   for (int h = 0; h < P; ++h) T[h] = splat(1.0f), used[h] = 0;
   alignas(64) float alpha[turn][P][W];
   uint32_t i = 0;
@@ -94,7 +94,7 @@ INLINE void paint(const Record* records, int x, int y, const uint32_t* at, uint3
           A[h] += weight[h];
           T[h] = after;
         }
-        for (int m = 0; m < 4; ++m)
+        for (int m = 0; m < C; ++m)
           for (int h = 0; h < P; ++h) c[m][h] += weight[h] * feature[m];
       }
       alive = false;
@@ -106,12 +106,13 @@ INLINE void paint(const Record* records, int x, int y, const uint32_t* at, uint3
     }
   }
   for (int h = 0; h < P; ++h, to += VH * strip * BW) {
-    for (int m = 0; m < 4; ++m) write_rows(to + m * plane, strip * BW, c[m][h]);
+    for (int m = 0; m < C; ++m) write_rows(to + m * plane, strip * BW, c[m][h]);
     write_rows(to + 4 * plane, strip * BW, A[h]);
   }
 }
 
-void draw(const Region& region, const Planes& out, DrawScratch* scratch, Scratch* kept) {
+template <int C>
+INLINE void draw_channels(const Region& region, const Planes& out, DrawScratch* scratch, Scratch* kept) {
   const FlushDenormals flush;
   const size_t footprints = line_up(region, scratch);
   uint32_t begins[region_blocks_max + rows_outside], ends[region_blocks_max + rows_outside];
@@ -140,9 +141,9 @@ void draw(const Region& region, const Planes& out, DrawScratch* scratch, Scratch
           if (column + 1 < strip)
             for (uint32_t j = 0; j < ahead; ++j)
               __builtin_prefetch(region.records + (mine[list_room + j] >> record_shift));
-          paint<V, record_shift>(region.records, region.x0 + (bx0 + column) * BW, region.y0 + by * BH, mine,
-                                 (count[column] + G - 1) / G * G, painted.plane[0][0] + column * BW, BH * strip * BW,
-                                 used);
+          paint<V, record_shift, C>(region.records, region.x0 + (bx0 + column) * BW, region.y0 + by * BH, mine,
+                                    (count[column] + G - 1) / G * G, painted.plane[0][0] + column * BW,
+                                    BH * strip * BW, used);
         }
         for (int h = 0; kept && h < V; ++h) {
           region.start[k++] = n;
@@ -158,6 +159,13 @@ void draw(const Region& region, const Planes& out, DrawScratch* scratch, Scratch
   region.start[k] = n;
   uint32_t* list = reserve(kept, n + look_ahead * group);
   for (uint32_t j = 0; j < look_ahead * group; ++j) list[n + j] = region.count;
+}
+
+void draw(const Region& region, const Planes& out, DrawScratch* scratch, Scratch* kept) {
+  if (out.channel[3])
+    draw_channels<4>(region, out, scratch, kept);
+  else
+    draw_channels<3>(region, out, scratch, kept);
 }
 
 // Where vector k of a region lies.
@@ -177,7 +185,7 @@ void redraw(const Region& region, const Planes& out) {
     const uint32_t begin = region.start[k], column = k / V % strip;
     uint32_t used[1];
     if (x < region.x1)
-      paint<1, 0>(region.records, x, y, region.list + begin, region.start[k + 1] - begin,
+      paint<1, 0, 4>(region.records, x, y, region.list + begin, region.start[k + 1] - begin,
                   painted.plane[0][k % V * VH] + column * BW, BH * strip * BW, used);
     if (k % (V * strip) == V * strip - 1)
       write_row_of_blocks(region, (x - region.x0) / BW - (strip - 1), (y - region.y0) / BH, out, painted);

@@ -59,6 +59,7 @@ __all__ = [
 ]
 
 LONGEST_PROMPT = 2000
+WORTH_PLANTING = 0.8
 LEAST_FRAMES = 4
 RANGES = {
     "frames": (0, 2400), "fps": (1, 240), "seed": (0, 2**63 - 1), "views": (1, 1000), "splats": (1, 1_000_000),
@@ -153,10 +154,10 @@ def _job(asset: Animate | Character | Path | str, prompt: str, options: dict[str
     if not isinstance(asset, Character):
         return Animate(str(asset), prompt, **options)
     # A character in memory is saved with the run, which could not be resumed without it.
-    given = {key: options.pop(key) for key in ("out", "overwrite") if key in options}
-    folder = make_folder(place(Animate(asset.name, prompt, **given)))
+    job = Animate(asset.name, prompt, **options)
+    folder = make_folder(place(job))
     write(folder / "character.glb", asset)
-    return Animate(str(folder / "character.glb"), prompt, **(given | options | {"out": folder}))
+    return replace(job, asset=str(folder / "character.glb"), out=folder)
 
 
 def make_body(config: Animate, character: Character) -> tuple[Body, Rig]:
@@ -334,16 +335,16 @@ def plant_feet(config: Animate, character: Character, body: Body, motion: Motion
 
 
 def settle(config: Animate, character: Character, body: Body, tracked: Motion) -> Motion:
-    """A tracked motion with its skin above the ground, and planted once more where that makes its feet slide less.
+    """A tracked motion with its skin above the ground, and planted once more where its feet then slide much less.
 
-    Physics may carry a whole body forth while a foot stands; where it does not, planting only adds its own faults.
+    Physics may carry a whole body forth while a foot stands; where it does not, planting only adds jerks of its own.
     """
     lifted = lift_skin(character, body.stage.rig, tracked)
     if not _plants(config) or not body.limbs.legs:
         return lifted
     again = _planted(character, body, tracked)
     old, new = (measure(character, m, rig=body.stage.rig, limbs=body.limbs, mesh=False) for m in (lifted, again))
-    return again if new.gait == old.gait and new.slide < old.slide else lifted
+    return again if new.gait == old.gait and new.slide < WORTH_PLANTING * old.slide else lifted
 
 
 def _planted(character: Character, body: Body, motion: Motion, *, brisk: bool = False) -> Motion:

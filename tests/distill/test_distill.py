@@ -359,9 +359,8 @@ def test_a_tracked_motion_is_planted_again_only_where_it_helps(fox, body, walk):
     before, after = (measure(fox, m, rig=body.stage.rig, limbs=body.limbs) for m in (drifting, settled))
     assert after.slide < 0.7 * before.slide
     assert after.gait == before.gait == "walk"
-    # Never for the worse: planting what is planted adds a little slide, and is not taken then.
-    twice = measure(fox, settle(FOX, fox, body, settled), rig=body.stage.rig, limbs=body.limbs)
-    assert twice.slide <= after.slide
+    # What stands already is left alone.
+    assert torch.equal(settle(FOX, fox, body, settled).angles, settled.angles)
     assert torch.equal(settle(replace(FOX, plant_feet=False), fox, body, drifting).angles, drifting.angles)
 
 

@@ -182,6 +182,22 @@ def test_native_is_bit_identical_over_runs_and_threads(frames, width, height):
 
 
 @pytest.mark.parametrize("simd", _rasterizer.widths())
+@pytest.mark.parametrize("channels", [2, 3, 5])
+def test_without_depth_all_else_is_the_same(simd, channels):
+    gaussians = [("plain", (0.1 * k - 0.5, 0.2, 0.1 * k), 0.5, k) for k in range(10)] + [("big", (0, 0, -1.0), 0.5, 11)]
+    leaves = [tensor.requires_grad_() for tensor in scene(gaussians, 2, channels)]
+    cameras = camera(2, 40, 30)
+    results = []
+    for depth in (True, False):
+        features, alpha, deep = rasterize_native(*leaves, cameras, depth=depth, simd=simd)
+        assert (deep is not None) == depth
+        results.append((features, alpha, *torch.autograd.grad((features + alpha[:, None]).square().sum(), leaves)))
+    assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
+    for backend in ("native", "torch"):
+        assert rasterize(*leaves, cameras, depth=False, backend=backend).depth is None
+
+
+@pytest.mark.parametrize("simd", _rasterizer.widths())
 def test_a_large_video_is_made_of_small_images(simd):
     # From 4 MB on whole lines are written past the cache; one frame alone is a small image.
     frames, width, height = 4, 320, 240

@@ -35,19 +35,20 @@ def rasterize_native(
     features: Float[Tensor, "points channels"] | Float[Tensor, "frames points channels"],
     cameras: Cameras,
     *,
+    depth: bool = True,
     simd: int = 0,
 ) -> tuple[
     Float[Tensor, "frames channels height width"],
     Float[Tensor, "frames height width"],
-    Float[Tensor, "frames height width"],
+    Float[Tensor, "frames height width"] | None,
 ]:
-    """Features, alpha and depth. `simd` forces a vector width of `kinema._rasterizer.widths()`; 0 takes the widest."""
+    """Features, alpha and, if wanted, depth. `simd` forces a vector width of `_rasterizer.widths()`; 0 takes the widest."""
     if centers.dtype != torch.float32 or centers.device.type != "cpu":
         raise KinemaError(f"rasterize: native needs float32 on the CPU, got {centers.dtype} on {centers.device}")
     operands = (centers, covariances, opacities, features, cameras.T_camera_world, cameras.focal_center_px)
     # Inside an autograd.Function every tensor looks as if it needed no gradient.
     keep = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in operands)
-    return _Rasterize.apply(*operands, cameras.width, cameras.height, keep, simd)  # pyright: ignore[reportReturnType]
+    return _Rasterize.apply(*operands, cameras.width, cameras.height, depth, keep, simd)  # pyright: ignore[reportReturnType]
 
 
 def new_output(*shape: int) -> Tensor:
@@ -62,16 +63,16 @@ def new_output(*shape: int) -> Tensor:
 
 class _Rasterize(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, Tensor, Tensor | None]:
         import kinema._rasterizer as _rasterizer
 
-        *operands, width, height, keep, simd = arguments
+        *operands, width, height, depth, keep, simd = arguments
         operands = [tensor.detach().contiguous() for tensor in operands]
         frames, channels = operands[0].shape[0], operands[3].shape[-1]
         image = (
             new_output(frames, channels, height, width),
             new_output(frames, height, width),
-            new_output(frames, height, width),
+            new_output(frames, height, width) if depth else None,
         )
         try:
             saved = _rasterizer.forward(*operands, width, height, *image, torch.get_num_threads(), keep, simd)
@@ -103,7 +104,7 @@ class _Rasterize(torch.autograd.Function):
             torch.get_num_threads(),
         )
         if camera is None:
-            return *outgoing, None, None, None, None, None, None
+            return *outgoing, None, None, *[None] * 5
         camera = camera.to(torch.float32)
         transform = torch.cat((camera[:, :9].unflatten(-1, (3, 3)), camera[:, 9:12, None]), -1)
-        return *outgoing, transform, camera[:, 12:].contiguous(), None, None, None, None
+        return *outgoing, transform, camera[:, 12:].contiguous(), *[None] * 5

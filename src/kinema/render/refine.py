@@ -84,7 +84,7 @@ def render_splats(splats: Splats, cameras: Cameras) -> tuple[Float[Tensor, "v 3 
         if splats.sh.shape[1] > 1
         else 0.5 + SH_DC * splats.sh[:, 0]
     )
-    image = rasterize(centers, covariances, splats.opacities, colors, cameras)
+    image = rasterize(centers, covariances, splats.opacities, colors, cameras, depth=False)
     return image.features, image.alpha
 
 

@@ -79,7 +79,7 @@ def render_video(
         colors = colors.repeat(views, 1, 1) if colors.ndim == 3 else colors
         if shadows is not None:
             shadows = ShadowMap(shadows.factor.repeat(views, 1, 1), shadows.origin.repeat(views, 1), shadows.cell)
-    image = rasterize(centers, covariances, opacities, colors, cameras, backend=backend)
+    image = rasterize(centers, covariances, opacities, colors, cameras, depth=False, backend=backend)
     return composite(image.features, image.alpha, cameras, scene=scene, shadows=shadows)
 
 
@@ -91,7 +91,7 @@ def render_rgba(
 ) -> Float[Tensor, "frames 4 h w"]:
     """The character alone: colours that are not multiplied by alpha, as PNG has them, and alpha. No gradient."""
     with torch.no_grad():
-        image = rasterize(posed.centers, posed.covariances, opacities, colors, cameras)
+        image = rasterize(posed.centers, posed.covariances, opacities, colors, cameras, depth=False)
         straight = image.features / image.alpha[:, None].clamp(min=1e-6)
         return torch.cat((straight, image.alpha[:, None]), 1).clamp(0, 1)
 

@@ -83,7 +83,7 @@ class Stage:
         at_rest = self.cameras(self.rig.heads[:1], view, width=width, height=height, zoom=zoom)
         still = rest_splats(self.splats)
         standing = self.splats.opacities * (still.centers[0, :, 1] >= 0)
-        image = rasterize(still.centers, still.covariances, standing, self.colors, at_rest)
+        image = rasterize(still.centers, still.covariances, standing, self.colors, at_rest, depth=False)
         ground = backdrop(self.cameras(base_path, view, width=width, height=height, zoom=zoom), self.scene)
         # A bare sky is one picture for all frames.
         return (image.features + (1 - image.alpha)[:, None] * ground).expand(len(base_path), -1, -1, -1)
