@@ -42,7 +42,7 @@ def rasterize_native(
     Float[Tensor, "frames height width"],
     Float[Tensor, "frames height width"] | None,
 ]:
-    """Features, alpha and, if wanted, depth. `simd` forces a vector width of `_rasterizer.widths()`; 0 takes the widest."""
+    """Features, alpha and, if wanted, depth. `simd` forces one of `_rasterizer.widths()`; 0 takes the widest."""
     if centers.dtype != torch.float32 or centers.device.type != "cpu":
         raise KinemaError(f"rasterize: native needs float32 on the CPU, got {centers.dtype} on {centers.device}")
     operands = (centers, covariances, opacities, features, cameras.T_camera_world, cameras.focal_center_px)
