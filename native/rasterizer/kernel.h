@@ -72,8 +72,8 @@ struct Region {
   const Record* records;  // and one more after the last, which contributes nothing
   const uint32_t* order;  // records front to back
   Footprints footprints;  // of the records
-  // For every vector of pixels, block by block, the records that matter to it, front to back: list[start[k]..start[k + 1]],
-  // a multiple of `group`, filled up with the record that contributes nothing.
+  // For every vector of pixels, block by block, the records that matter to it, front to back:
+  // list[start[k]..start[k + 1]], a multiple of `group`, filled up with the record that contributes nothing.
   uint32_t* start;
   const uint32_t* list;  // with room for look_ahead groups after the end
 

@@ -155,8 +155,8 @@ constexpr uint32_t vector_bits = (1u << record_shift) - 1, column_bits = V == 1 
 INLINE const uint32_t* scatter_rows(DrawScratch* scratch, size_t count, uint32_t rows, uint32_t* begins,
                                     uint32_t* ends) {
   const uint32_t *first = scratch->strip_row.data, *record = scratch->strip_record.data;
-  // A row has at most as many as begin in the block_rows_max rows from it upwards. Packed so closely, what is written stays in
-  // the first-level cache.
+  // A row has at most as many as begin in the block_rows_max rows from it upwards. Packed so closely, what is written
+  // stays in the first-level cache.
   for (uint32_t k = 0; k < rows; ++k) ends[k] = 0;
   for (size_t i = 0; i < count; ++i) ++ends[first[i]];
   uint32_t at = 0, window = 0;

@@ -59,8 +59,9 @@ INLINE void alphas(const Record* const r[N], vf px, vf py, vf alpha[N * P]) {
   for (int j = 0; j < N * P; ++j) alpha[j] = keep_min(ge(e[j], splat(log2_alpha_min)), p[j], splat(alpha_max));
 }
 
-// Composites C channels of a list over P vectors of pixels from (x, y) downwards and tells how much of it mattered to each. Both the alphas
-// of a few Gaussians and what they are composited into would not fit the registers, so they take turns.
+// Composites C channels of a list over P vectors of pixels from (x, y) downwards and tells how much of it mattered to
+// each. Both the alphas of a few Gaussians and what they are composited into would not fit the registers, so they take
+// turns.
 template <int P, int shift, int C>
 INLINE void paint(const Record* records, int x, int y, const uint32_t* at, uint32_t n, float* to, size_t plane,
                   uint32_t used[P]) {
@@ -186,7 +187,7 @@ void redraw(const Region& region, const Planes& out) {
     uint32_t used[1];
     if (x < region.x1)
       paint<1, 0, 4>(region.records, x, y, region.list + begin, region.start[k + 1] - begin,
-                  painted.plane[0][k % V * VH] + column * BW, BH * strip * BW, used);
+                     painted.plane[0][k % V * VH] + column * BW, BH * strip * BW, used);
     if (k % (V * strip) == V * strip - 1)
       write_row_of_blocks(region, (x - region.x0) / BW - (strip - 1), (y - region.y0) / BH, out, painted);
   }
