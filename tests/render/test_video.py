@@ -10,7 +10,7 @@ from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.errors import KinemaError
 from kinema.motion import Motion
 from kinema.render.show import Film, render_character
-from kinema.render.video import contact_sheet, to_bytes, write_video
+from kinema.render.video import contact_sheet, to_bytes, write_frames, write_video
 from kinema.rig.kinematics import Rig
 
 
@@ -131,3 +131,24 @@ def test_a_film_needs_what_it_shows(tmp_path):
         render_character(bare, motion, tmp_path / "a.mp4", film=Film(count=100))
     with pytest.raises(KinemaError, match="only PNG keeps transparency"):
         render_character(bare, None, tmp_path / "a.mp4", film=Film(transparent=True))
+
+
+def test_frames_appear_all_or_none(tmp_path):
+    def broken(error):
+        yield torch.rand(2, 3, 4, 6)
+        raise error
+
+    for error, told in (
+        (OSError(28, "No space left on device"), KinemaError),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+    ):
+        with pytest.raises(told):
+            write_frames(tmp_path / "new", broken(error))
+        assert not (tmp_path / "new").exists()
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "frame_00007.png").write_bytes(b"of a longer film")
+    with pytest.raises(KinemaError, match=r"old: cannot be written \(No space left on device\)"):
+        write_frames(tmp_path / "old", broken(OSError(28, "No space left on device")))
+    assert [path.name for path in (tmp_path / "old").iterdir()] == ["frame_00007.png"]
+    write_frames(tmp_path / "old", [torch.rand(2, 3, 4, 6)])
+    assert sorted(path.name for path in (tmp_path / "old").iterdir()) == ["frame_00000.png", "frame_00001.png"]

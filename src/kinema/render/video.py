@@ -1,5 +1,6 @@
 """Videos and pictures to files: MP4 and GIF, contact sheets, and PNG sequences with transparency."""
 
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -113,18 +114,28 @@ def write_png(path: Path, picture: Float[Tensor, "channels h w"]) -> None:
 
 def write_frames(folder: Path, chunks: Chunks) -> None:
     """frame_00000.png and so on, in a folder that is made; what a longer video left there before is removed."""
+    from PIL import Image
+
+    new = not folder.exists()
     make_folder(folder)
     count = 0
-    # Beside each other until all are there: half a set would be taken for a whole one.
-    with tempfile.TemporaryDirectory(dir=folder, suffix=".part") as partial:
-        for piece in chunks:
-            for frame in piece:
-                write_png(Path(partial) / f"frame_{count:05d}.png", frame)
-                count += 1
-        if count == 0:
-            raise KinemaError(f"{folder}: there are no frames to write")
-        for path in Path(partial).iterdir():
-            path.replace(folder / path.name)
+    try:
+        # Apart until all are there: half a set would be taken for a whole one.
+        with tempfile.TemporaryDirectory(dir=folder, suffix=".part") as partial:
+            for piece in chunks:
+                for frame in piece:
+                    Image.fromarray(to_bytes(frame[None])[0]).save(f"{partial}/frame_{count:05d}.png")
+                    count += 1
+            if count == 0:
+                raise KinemaError(f"{folder}: there are no frames to write")
+            for path in Path(partial).iterdir():
+                path.replace(folder / path.name)
+    except BaseException as error:
+        if new:
+            shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise KinemaError(f"{folder}: cannot be written ({error.strerror or error})") from None
+        raise
     for old in folder.glob("frame_*.png"):
         if old.stem[6:].isdigit() and int(old.stem[6:]) >= count:
             old.unlink()
