@@ -174,6 +174,17 @@ def test_stillness_that_nobody_asked_for_raises_the_guidance(body: Body, prior: 
     assert asked.guidance == config.guidance
 
 
+def test_an_action_may_move_one_joint_only(body: Body, prior: NanoPrior) -> None:
+    nodding = Distiller(resolve(FOX), prior, body, choose_tempo("bow", "", body.limbs), checkpoint=None)
+    walking = Distiller(resolve(FOX), prior, body, choose_tempo("walk", "", body.limbs), checkpoint=None)
+    neck = next(j for j in range(len(body.limbs.probes)) if all(j not in leg.joints for leg in body.limbs.legs))
+    for distiller in (nodding, walking):
+        with torch.no_grad():
+            distiller.coefficients.angles[1, 3 * neck + 1] = 5.0
+    assert nodding.amount_of_motion() > 0.02
+    assert walking.amount_of_motion() == 0.0
+
+
 def test_joints_are_found_in_vertices_that_move_rigidly() -> None:
     """Kabsch: p' = R p + s for all points of a joint gives back R, and the head at R head + s."""
     rng = np.random.default_rng(0)

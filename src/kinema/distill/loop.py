@@ -227,12 +227,14 @@ class Distiller:
             return self.coefficients.motion(at, fps=self.config.fps)
 
     def amount_of_motion(self) -> float:
+        """Mean angular travel per frame [rad]: of the legs in a gait, in an action of the joint that moves most."""
         with torch.no_grad():
             at = torch.arange(self.prior.frames, dtype=torch.float32)
-            legs = [j for leg in self.body.limbs.legs for j in leg.joints] or list(
-                range(len(self.body.stage.rig.parents))
-            )
-            return float(self.coefficients.motion(at, fps=1.0).angles[:, legs, 0].diff(dim=0).abs().mean())
+            travel = self.coefficients.motion(at, fps=1.0).angles.diff(dim=0).abs()
+            legs = [j for leg in self.body.limbs.legs for j in leg.joints]
+            if self.tempo.period > 0 and legs:
+                return float(travel[:, legs, 0].mean())
+            return float(travel.mean(0).amax())
 
     # -- losses -----------------------------------------------------------------------------------------------------
 
