@@ -16,7 +16,14 @@ JOB = [sys.executable, "-m", "kinema", "animate", "a red fox", "a fox is walking
 
 def stopped_by(number: int, folder: Path) -> tuple[int, str]:
     """Run until the first step is told, send a signal; the code and what was said."""
-    process = subprocess.Popen([*JOB, "-o", str(folder)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    # In the background of a shell Ctrl-C is ignored, and children inherit that.
+    process = subprocess.Popen(
+        [*JOB, "-o", str(folder)],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     assert process.stderr is not None
     said = ""
     while "fit 1/" not in said:
