@@ -143,11 +143,11 @@ def load_motion(path: Path, rig: Rig) -> Motion:
         with np.load(path, allow_pickle=False) as file:
             data = {key: file[key] for key in ("root_position", "angles", "fps", "names")}
             slide = file["slide"] if "slide" in file.files else None
-    # zipfile says NotImplementedError and RuntimeError (its base) for methods and passwords that we never write.
     except OSError as error:
         raise KinemaError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (EOFError, ValueError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error):
-        # What the libraries say of bytes that they did not expect helps nobody.
+        # RuntimeError is zipfile's for methods and passwords that we never write. What the libraries say of bytes that
+        # they did not expect helps nobody.
         raise KinemaError(f"{path}: not a Kinema motion (.npz with root_position, angles, fps, names)") from None
     if tuple(data["names"]) != rig.names:
         raise KinemaError(f"{path}: its {len(data['names'])} joints are not those of the rig ({len(rig.names)})")
