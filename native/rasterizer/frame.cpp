@@ -47,13 +47,14 @@ const uint32_t* sort(Workspace& ws, const uint32_t* depths, uint32_t n) {
 // Channels of a pass: 0, 1, 2 and the depth; then four at a time.
 int first_channel(int pass) { return pass ? 4 * pass - 1 : 0; }
 
-void set_features(const Inputs& in, const float* features, const uint32_t* ids, int pass, Record* records,
-                  uint32_t count) {
+void set_features(const Inputs& in, const float* features, const uint32_t* ids, int pass, const RegionData& data) {
   const int first = first_channel(pass), n = std::min<int>(pass ? 4 : 3, int(in.channels) - first);
-  for (uint32_t i = 0; i < count; ++i) {
-    const float* from = features + size_t(ids[records[i].index]) * in.channels + first;
-    float* to = records[i].feature;
-    to[0] = to[1] = to[2] = 0.0f, to[3] = pass ? 0.0f : records[i].z;
+  for (uint32_t i = 0; i < data.region.count; ++i) {
+    Record& record = data.records.data()[i];
+    const float* from = features + size_t(ids[record.index]) * in.channels + first;
+    float* to = record.feature;
+    to[0] = to[1] = to[2] = to[3] = 0.0f;
+    if (!pass) std::memcpy(to + 3, data.depths.data() + i, sizeof(float));
     for (int c = 0; c < n; ++c) to[c] = from[c];
   }
 }
@@ -149,7 +150,7 @@ bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame
     frame.visible = visible.first;
   }
   for (RegionData& data : frame.regions) {
-    const Record nothing = {0, 0, 0, 0, 0, -100.0f, {0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0};
+    const Record nothing = {0, 0, 0, 0, 0, -100.0f, 0, 0, {0, 0, 0, 0}, 0, 0, 0, 0, 0, 0};
     Record* records = data.records.grow(data.region.count + 1, data.region.count);
     records[data.region.count] = nothing;
     data.region.records = records;
@@ -171,7 +172,7 @@ void draw_region(const Inputs& in, uint32_t f, Workspace& ws, const FrameData& f
   in.kernel->draw(region, planes(0), &ws.draw, listed ? &data.list : nullptr);
   region.list = data.list.data;
   for (int pass = 1; pass < in.passes(); ++pass) {
-    set_features(in, in.features_of(f), frame.ids.data(), pass, data.records.data(), region.count);
+    set_features(in, in.features_of(f), frame.ids.data(), pass, data);
     in.kernel->redraw(region, planes(pass));
   }
 }
@@ -186,7 +187,7 @@ void differentiate_region(const Inputs& in, uint32_t f, Workspace& ws, const Fra
   for (int pass = passes - 1; pass >= 0; --pass) {
     // The records still hold the last pass of the forward, and of a single pass all.
     if (pass < passes - 1)
-      set_features(in, in.features_of(f), frame.ids.data(), pass, data.records.data(), region.count);
+      set_features(in, in.features_of(f), frame.ids.data(), pass, data);
     if (!g.features && pass) {
       std::memset(extra, 0, sizeof(float) * region.count * more);
       continue;

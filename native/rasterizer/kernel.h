@@ -13,11 +13,11 @@ struct alignas(64) Record {
   float mean_x, mean_y;
   float a, b, c;
   float log2_opacity;
-  float feature[4];                 // three channels and the depth, or a group of four channels
-  uint16_t bx0, bx1, by0, by1;      // blocks of the image that the box around all alpha >= 1/255 touches
+  float fall;                       // 2^(-2 (b^2 + c^2)), for blocks of two vectors: see paint.inl
   uint32_t index;                   // among the visible Gaussians of the frame
+  float feature[4];                 // three channels and the depth, or a group of four channels
   float near_x, near_y;             // the point of the image that is nearest to the mean
-  float z;
+  uint16_t bx0, bx1, by0, by1;      // blocks of the image that the box around all alpha >= 1/255 touches
 };
 
 // Sums over pixels of u = alpha dL/dalpha, with d = pixel - near: {1, dx, dy, dx^2, dx dy, dy^2}, then dL/dfeature. Around
@@ -37,7 +37,7 @@ struct Camera {
 constexpr double near_plane = 0.01, blur_px2 = 0.3, margin = 0.15;
 constexpr uint32_t group = 4, look_ahead = 8;
 constexpr float alpha_max = 0.999f, transmittance_min = 1e-4f;
-constexpr float log2_alpha_min = -7.9943534368588578f;  // log2(1/255)
+constexpr float alpha_min = 1.0f / 255, log2_alpha_min = -7.9943534368588578f;
 constexpr double half_log2_e = 0.72134752044448170368, root_half_log2_e = 0.84932180028801904272;
 
 // Which vectors of pixels from block (bx0, by0) on a Gaussian touches, eight columns and `rows_max` rows; no bit at all

@@ -29,18 +29,17 @@ size_t line_up(const Region& region, DrawScratch* scratch) {
     const int by0 = clip(r.by0 - ry, 0, bound_y - 1), by1 = clip(r.by1 - ry, 0, bound_y - 1);
     need(size_t((bx1 - bx0) / 8 + 1) * ((by1 - by0) / block_rows_max + 1) + 2 * W);
     const float reach = r.log2_opacity - log2_alpha_min + 1e-4f;
-    const vf limit = splat(reach), inverse_a = splat(1.0f / r.a), b = splat(r.b), c = splat(r.c);
-    const vf right_y = splat(-r.b / r.c * __builtin_sqrtf(reach / (r.b * r.b + r.c * r.c)));
+    const float right_y = -r.b / r.c * __builtin_sqrtf(reach / (r.b * r.b + r.c * r.c));
     const float more = slack + slack_of_width * (r.bx1 - r.bx0 + 1) * BW;
+    const Cut ellipse = cut_at(splat(1.0f / r.a), splat(r.b), splat(r.c), splat(reach), splat(right_y),
+                               splat(r.mean_x), splat(more));
     for (int y = by0; y <= by1; y += block_rows_max) {
       constexpr int parts = rows_max > W ? rows_max / W : 1;
       vf first[parts], past[parts];  // column of blocks, a lane per row
       for (int part = 0; part < parts; ++part) {
         const vf row = __builtin_convertvector(lane_index(), vf) + float(part * W);
         const vf dy = (row + float(V * (ry + y))) * float(VH) + (0.5f - r.mean_y);
-        cut_row(inverse_a, b, c, limit, right_y, dy, dy + float(VH - 1), &first[part], &past[part]);
-        first[part] = (first[part] + (r.mean_x - more + 0.5f)) * (1.0f / BW);
-        past[part] = (past[part] + (r.mean_x + more + (BW - 0.5f))) * (1.0f / BW);
+        cut_row(ellipse, dy, dy + float(VH - 1), &first[part], &past[part]);
         past[part] = keep(ge(splat(float(V * (by1 - y) + V - 1)), row), past[part]);
       }
       for (int x = bx0; x <= bx1; x += 8) {

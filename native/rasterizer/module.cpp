@@ -242,9 +242,11 @@ Saved* forward(const Array& centers, const Array& covariances, const Array& opac
     if (in.frames >= 2 * uint32_t(threads)) {
       for_all(in.frames, threads, [&](uint32_t f, Workspace& ws) {
         FrameData& frame = saved->frames[f] = take_frame();
-        // What only the drawing needs is lent from the thread, whose caches still hold it.
+        // What only the drawing needs is lent from the thread, whose caches still hold it. The backward pass reads depths
+        // again if it has several passes.
         const auto lend = [&] {
-          std::swap(frame.regions[0].footprints, ws.footprints), std::swap(frame.regions[0].depths, ws.depths);
+          std::swap(frame.regions[0].footprints, ws.footprints);
+          if (in.passes() == 1) std::swap(frame.regions[0].depths, ws.depths);
         };
         frame.regions.resize(std::max<size_t>(frame.regions.size(), 1));
         lend();

@@ -43,72 +43,169 @@ constexpr int G = group;
 // So many of them ahead records are fetched into the cache.
 constexpr int ahead = 24;
 
-// Alpha of N Gaussians at P vectors below each other, zero where it is skipped. What is computed for one after the other
-// would be a chain that waits for itself: side by side, the scheduler sees independent work.
-template <int N, int P>
-INLINE void alphas(const Record* const r[N], vf px, vf py, vf alpha[N * P]) {
-  vf dx[N], dy[N * P], u[N * P], v[N * P], e[N * P], p[N * P];
+// Alpha of N Gaussians at a vector of pixels, zero where it is skipped. What is computed for one after the other would be
+// a chain that waits for itself: side by side, the scheduler sees independent work.
+template <int N>
+INLINE void alphas(const Record* const r[N], vf px, vf py, vf alpha[N]) {
+  vf dx[N], dy[N], u[N], v[N], e[N], p[N];
   for (int j = 0; j < N; ++j) dx[j] = px - r[j]->mean_x;
-  for (int j = 0; j < N * P; ++j) dy[j] = (py + float(j % P * VH)) - r[j / P]->mean_y;
-  for (int j = 0; j < N * P; ++j) u[j] = r[j / P]->b * dy[j];
-  for (int j = 0; j < N * P; ++j) v[j] = r[j / P]->c * dy[j];
-  for (int j = 0; j < N * P; ++j) u[j] = r[j / P]->a * dx[j / P] + u[j];
-  for (int j = 0; j < N * P; ++j) e[j] = r[j / P]->log2_opacity - v[j] * v[j];
-  for (int j = 0; j < N * P; ++j) e[j] = e[j] - u[j] * u[j];
-  exp2_of<N * P>(e, p);
-  for (int j = 0; j < N * P; ++j) alpha[j] = keep_min(ge(e[j], splat(log2_alpha_min)), p[j], splat(alpha_max));
+  for (int j = 0; j < N; ++j) dy[j] = py - r[j]->mean_y;
+  for (int j = 0; j < N; ++j) u[j] = r[j]->b * dy[j];
+  for (int j = 0; j < N; ++j) v[j] = r[j]->c * dy[j];
+  for (int j = 0; j < N; ++j) u[j] = r[j]->a * dx[j] + u[j];
+  for (int j = 0; j < N; ++j) e[j] = r[j]->log2_opacity - v[j] * v[j];
+  for (int j = 0; j < N; ++j) e[j] = e[j] - u[j] * u[j];
+  exp2_of<N>(e, p);
+  for (int j = 0; j < N; ++j) alpha[j] = keep_min(ge(e[j], splat(log2_alpha_min)), p[j], splat(alpha_max));
 }
 
+// Forward, lists are walked in turns of so many Gaussians: first their alphas, then compositing. Both at once would not
+// fit the registers. What a turn needs of the list stands in `offsets`, in bytes from the first record.
+constexpr uint32_t turn = 16;
+static_assert(2 * turn <= look_ahead * group, "a turn and the next are read beyond the end of a list");
+INLINE const Record* at_offset(const Record* records, uint32_t offset) {
+  return (const Record*)((const char*)records + offset);
+}
+
+// The alphas of n Gaussians, at most a turn, at one vector of pixels from (x, y) on.
+INLINE void alphas_of_turn(const Record* records, const uint32_t* offsets, uint32_t n, int x, int y,
+                           float (*alpha)[1][W]) {
+  const vf px = lane_x() + (x + 0.5f), py = lane_y() + (y + 0.5f);
+  for (uint32_t j = 0; j < n; j += G) {
+    const Record* r[G];
+    vf now[G];
+    for (int k = 0; k < G; ++k) r[k] = at_offset(records, offsets[j + k]);
+    alphas<G>(r, px, py, now);
+    for (int k = 0; k < G; ++k) store(alpha[j + k][0], now[k]);
+  }
+}
+
+#if KINEMA_WIDTH == 8 && defined(__AVX2__)
+// At both vectors of a block of 4x4 pixels, eight Gaussians at a time. Downwards, log2 alpha is a parabola: the ratio of an
+// alpha to the one above it falls from row to row by the same factor, `fall`. So two powers of two, of a column's first
+// alpha and first ratio, give four alphas. No power leaves the range of exp2_wide: the blur keeps a and the root of
+// b^2 + c^2 below 1.56 per pixel, and where a block is touched, sqrt(8) + 1.56 * sqrt(18) < 9.5 bounds the root of the
+// exponent (less log2_opacity) in all of it, and 2 * 1.56 * 9.5 + 2.5 < 33 the ratio's.
+// Three loops instead of one: the scheduler does not look far enough ahead to overlap what is as long as all three.
+INLINE void alphas_of_turn(const Record* records, const uint32_t* offsets, uint32_t n, int x, int y,
+                           float (*alpha)[2][W]) {
+  alignas(64) float power[turn][W], fall[turn / W][W];
+  // A lane is a Gaussian here; power[2 k] and power[2 k + 1] belong to column k.
+  for (uint32_t j = 0; j < n; j += W) {
+    vf r[8];
+    for (int k = 0; k < 4; ++k) {
+      const float *first = (const float*)at_offset(records, offsets[j + k]),
+                  *second = (const float*)at_offset(records, offsets[j + 4 + k]);
+      r[k] = join(first, second), r[4 + k] = join(first + 4, second + 4);
+    }
+    transpose4(r), transpose4(r + 4);
+    const vf dx = (x + 0.5f) - r[0], dy = (y + 0.5f) - r[1], a = r[2], b = r[3], c = r[4], log2_opacity = r[5];
+    store(fall[j / W], r[6]);
+    const vf v = c * dy, v_below = v + c, u_first = a * dx + b * dy;
+    const vf rest = log2_opacity - v * v, rest_below = log2_opacity - v_below * v_below;
+    for (int k = 0; k < 4; ++k) {
+      const vf u = a * float(k) + u_first, u_below = u + b, e = rest - u * u;
+      store(power[j + 2 * k], e);
+      store(power[j + 2 * k + 1], (rest_below - u_below * u_below) - e);
+    }
+  }
+  for (uint32_t j = 0; j < (n + W - 1) / W * W; j += 4) {
+    vf e[4];
+    for (int k = 0; k < 4; ++k) e[k] = load(power[j + k]);
+    exp2_wide<4>(e, e);
+    for (int k = 0; k < 4; ++k) store(power[j + k], e[k]);
+  }
+  // And here a column of Gaussian k, or 4 + k: one in the first group of lanes, one in the second.
+  for (uint32_t j = 0; j < n; j += W) {
+    vf first[4], ratio[4];
+    for (int k = 0; k < 4; ++k) first[k] = load(power[j + 2 * k]), ratio[k] = load(power[j + 2 * k + 1]);
+    transpose4(first), transpose4(ratio);
+    const vf all = load(fall[j / W]);
+    const vf falls[4] = {repeat_in_group<0>(all), repeat_in_group<1>(all), repeat_in_group<2>(all),
+                         repeat_in_group<3>(all)};
+    for (int k = 0; k < 4; ++k) {
+      const vf second_ratio = ratio[k] * falls[k], third_ratio = second_ratio * falls[k];
+      vf row[4] = {first[k]};
+      row[1] = row[0] * ratio[k], row[2] = row[1] * second_ratio, row[3] = row[2] * third_ratio;
+      for (vf& p : row) p = keep_min(ge(p, splat(alpha_min)), p, splat(alpha_max));
+      for (int h = 0; h < 2; ++h) {
+        store(alpha[j + k][h], first_groups(row[2 * h], row[2 * h + 1]));
+        store(alpha[j + 4 + k][h], second_groups(row[2 * h], row[2 * h + 1]));
+      }
+    }
+  }
+}
+#endif
+
 // Composites C channels of a list over P vectors of pixels from (x, y) downwards and tells how much of it mattered to
-// each. Both the alphas of a few Gaussians and what they are composited into would not fit the registers, so they take
-// turns.
+// each.
 template <int P, int shift, int C>
 INLINE void paint(const Record* records, int x, int y, const uint32_t* at, uint32_t n, float* to, size_t plane,
                   uint32_t used[P]) {
-  constexpr uint32_t N = 4 / P, turn = 16;
-  const vf px = lane_x() + (x + 0.5f), py = lane_y() + (y + 0.5f);
-  // T runs on when a pixel is finished; as it never grows, comparing it tells that.
-  vf T[P], A[P] = {}, c[C][P] = {};
-  for (int h = 0; h < P; ++h) T[h] = splat(1.0f), used[h] = 0;
+  const vf low = splat(transmittance_min);
+  // T runs on when a pixel is finished; as it never grows, comparing it tells that. `left` does not.
+  vf T[P], left[P], c[C][P] = {};
+  for (int h = 0; h < P; ++h) T[h] = left[h] = splat(1.0f), used[h] = 0;
   alignas(64) float alpha[turn][P][W];
-  uint32_t i = 0;
-  bool going[P];
-  for (int h = 0; h < P; ++h) going[h] = true;
-  for (bool alive = true; alive && i < n;) {
+  alignas(64) uint32_t offsets[2][turn];  // of this turn and the next
+  const auto look_up = [&](uint32_t i, uint32_t* to) __attribute__((always_inline)) {
+    for (uint32_t k = 0; k < turn; k += W) store_i(to + k, shift_right_by<shift>(load_i(at + i + k)) * int(sizeof(Record)));
+  };
+  look_up(0, offsets[0]);
+  uint32_t* mine = offsets[0];
+  bool all_going = true, going = true;
+  for (uint32_t i = 0; going && i < n;) {
     const uint32_t end = n - i < turn ? n : i + turn;
-    for (uint32_t j = i; j < end; j += N) {
-      const Record* r[N];
-      vf now[N * P];
-      for (uint32_t k = 0; k < N; ++k) r[k] = records + (at[j + k] >> shift);
-      for (uint32_t k = 0; k < N; ++k) __builtin_prefetch(records + (at[j + k + ahead] >> shift));
-      alphas<N, P>(r, px, py, now);
-      for (uint32_t k = 0; k < N * P; ++k) store(alpha[j - i + k / P][k % P], now[k]);
-    }
+    uint32_t* next = offsets[mine == offsets[0]];
+    look_up(i + turn, next);
+    for (uint32_t k = 0; k < turn; ++k) __builtin_prefetch(at_offset(records, next[k]));
+    alphas_of_turn(records, mine, end - i, x, y, alpha);
     const float(*now)[P][W] = alpha;
-    for (; alive && i < end; i += G, now += G) {
+    const uint32_t* who = mine;
+    // As long as no pixel is finished nothing needs to be masked.
+    for (; all_going && i < end; i += G, now += G, who += G) {
+      vf t[G + 1][P];
+      for (int h = 0; h < P; ++h) t[0][h] = T[h];
+      for (int j = 0; j < G; ++j)
+        for (int h = 0; h < P; ++h) t[j + 1][h] = t[j][h] - t[j][h] * load(now[j][h]);
+      vf least = t[G][0];
+      for (int h = 1; h < P; ++h) least = min(least, t[G][h]);
+      all_going = bits(gt(least, low)) == (1ull << W) - 1;
+      if (!all_going) {
+        for (int h = 0; h < P; ++h) left[h] = T[h];
+        break;
+      }
       for (int j = 0; j < G; ++j) {
-        const float* feature = records[at[i + j] >> shift].feature;
+        const float* feature = at_offset(records, who[j])->feature;
+        for (int m = 0; m < C; ++m)
+          for (int h = 0; h < P; ++h) c[m][h] += (t[j][h] - t[j + 1][h]) * feature[m];
+      }
+      for (int h = 0; h < P; ++h) T[h] = t[G][h], used[h] = i + G;
+    }
+    for (; going && i < end; i += G, now += G, who += G) {
+      for (int h = 0; h < P; ++h)
+        if (bits(gt(T[h], low))) used[h] = i + G;
+      for (int j = 0; j < G; ++j) {
+        const float* feature = at_offset(records, who[j])->feature;
         vf weight[P];
         for (int h = 0; h < P; ++h) {
           const vf after = T[h] - T[h] * load(now[j][h]);
-          weight[h] = keep(gt(after, splat(transmittance_min)), T[h] - after);
-          A[h] += weight[h];
+          const mask on = gt(after, low);
+          weight[h] = keep(on, T[h] - after);
+          left[h] = blend(on, after, left[h]);
           T[h] = after;
         }
         for (int m = 0; m < C; ++m)
           for (int h = 0; h < P; ++h) c[m][h] += weight[h] * feature[m];
       }
-      alive = false;
-      for (int h = 0; h < P; ++h) {
-        if (going[h]) used[h] = i + G;
-        going[h] = bits(gt(T[h], splat(transmittance_min))) != 0;
-        alive |= going[h];
-      }
+      going = false;
+      for (int h = 0; h < P; ++h) going |= bits(gt(T[h], low)) != 0;
     }
+    mine = next;
   }
   for (int h = 0; h < P; ++h, to += VH * strip * BW) {
     for (int m = 0; m < C; ++m) write_rows(to + m * plane, strip * BW, c[m][h]);
-    write_rows(to + 4 * plane, strip * BW, A[h]);
+    write_rows(to + 4 * plane, strip * BW, 1.0f - (all_going ? T[h] : left[h]));
   }
 }
 
@@ -117,6 +214,7 @@ INLINE void draw_channels(const Region& region, const Planes& out, DrawScratch* 
   const FlushDenormals flush;
   const size_t footprints = line_up(region, scratch);
   uint32_t begins[region_blocks_max + rows_outside], ends[region_blocks_max + rows_outside];
+  const RowOfBlocks nothing = {};
   RowOfBlocks painted;
   size_t n = 0;
   uint32_t k = 0;
@@ -126,6 +224,11 @@ INLINE void draw_channels(const Region& region, const Planes& out, DrawScratch* 
     for (uint32_t by = 0; by < region.blocks_y; ++by) {
       const uint32_t* row = rows + begins[by + block_rows_max];
       const size_t in_row = ends[by + block_rows_max] - begins[by + block_rows_max];
+      if (!in_row) {
+        for (uint32_t j = 0; kept && j < V * strip; ++j) region.start[k++] = n;
+        write_row_of_blocks(region, bx0, by, out, nothing);
+        continue;
+      }
       // All lists of the row before the first block is painted: so it is known early which records come next.
       const size_t list_room = in_row + W + look_ahead * group;
       uint32_t* lists = reserve(&scratch->row_lists, strip * list_room);
@@ -231,7 +334,7 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
         __builtin_prefetch(out + at[i + ahead + j], 1);
       }
       vf alpha[G];
-      alphas<G, 1>(r, px, py, alpha);
+      alphas<G>(r, px, py, alpha);
       for (int j = 0; j < G; ++j) {
         float* to = kept + 2 * W * (i + j);
         store(to, alpha[j]), store(to + W, T);

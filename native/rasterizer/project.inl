@@ -134,14 +134,29 @@ INLINE void widen_points(const float columns[16][W], vd c[3], vd S[6]) {
 
 INLINE vf nearest(vf x, int size) { return min(max(x, vf{}), splat(float(size))); }
 
-// A row of pixels dy0..dy1 cuts a convex piece out of the ellipse (a dx + b dy)^2 + (c dy)^2 <= limit. Its leftmost and
-// its rightmost point, whose dx this gives, are the ellipse's own (at dy = -right_y and right_y), or lie on the edge of
-// the row that is nearest to them.
-INLINE void cut_row(vf inverse_a, vf b, vf c, vf limit, vf right_y, vf dy0, vf dy1, vf* left, vf* right) {
+// How rows of pixels cut the ellipse (a dx + b dy)^2 + (c dy)^2 <= limit, in columns of blocks.
+struct Cut {
+  vf c, limit, right_y;     // the ellipse's rightmost point is at dy = right_y, its leftmost at -right_y
+  vf first_at, past_at;     // columns of the mean: as a left end, and one past it as a right end
+  vf by_root, by_dy;        // columns per root of what is left of the limit, and per pixel of dy
+};
+// rough_root times this is not below the root.
+constexpr float root_above = 1.0005f;
+// So much beyond the ellipse counts as touched: `more` [px]. Columns are counted from the one that x = 0 lies in.
+INLINE Cut cut_at(vf inverse_a, vf b, vf c, vf limit, vf right_y, vf mean_x, vf more) {
+  const vf columns = inverse_a * (1.0f / BW);
+  // Pixel centres lie half a pixel inside; the block of a pixel is rounded down.
+  return {c,       limit,         right_y, (mean_x - more + 0.5f) * (1.0f / BW), (mean_x + more + (BW - 0.5f)) * (1.0f / BW),
+          columns * root_above, b * columns};
+}
+// The rows of pixels dy0..dy1 cut a convex piece out of the ellipse. Its leftmost and its rightmost point are the
+// ellipse's own, or lie on the edge of the rows that is nearest to them: the first column that it touches, and one past
+// the last, both to be rounded down.
+INLINE void cut_row(const Cut& k, vf dy0, vf dy1, vf* first, vf* past) {
   const vf tiny = splat(1e-12f);
-  const vf l = min(max(-right_y, dy0), dy1), r = min(max(right_y, dy0), dy1), cl = c * l, cr = c * r;
-  *left = -(root_above(max(limit - cl * cl, tiny)) + b * l) * inverse_a;
-  *right = (root_above(max(limit - cr * cr, tiny)) - b * r) * inverse_a;
+  const vf l = min(max(-k.right_y, dy0), dy1), r = min(max(k.right_y, dy0), dy1), cl = k.c * l, cr = k.c * r;
+  *first = k.first_at - rough_root(max(k.limit - cl * cl, tiny)) * k.by_root - k.by_dy * l;
+  *past = k.past_at + rough_root(max(k.limit - cr * cr, tiny)) * k.by_root - k.by_dy * r;
 }
 // Columns first..past of eight as bits.
 INLINE vi columns_between(vf first, vf past) {
@@ -149,6 +164,28 @@ INLINE vi columns_between(vf first, vf past) {
   const vi begin = __builtin_convertvector(min(max(first, zero), eight), vi);
   const vi end = __builtin_convertvector(min(max(past, zero), eight), vi);
   return shift_right(splat_i(255), 8 - end) & shift_left(splat_i(255), begin) & 255;
+}
+// The same for four rows: bit 8 * row + column.
+INLINE vi columns_of_rows(const vf first[4], const vf past[4]) {
+#if KINEMA_WIDTH == 8 && defined(__AVX2__)
+  const __m128i from = _mm_setr_epi8(-1, -2, -4, -8, -16, -32, -64, -128, 0, 0, 0, 0, 0, 0, 0, 0);
+  const __m128i until = _mm_setr_epi8(0, 1, 3, 7, 15, 31, 63, 127, -1, 0, 0, 0, 0, 0, 0, 0);
+  return turn_bytes(_mm256_and_si256(look_up(from, bytes_to_8(first)), look_up(until, bytes_to_8(past))));
+#else
+  vi r = {};
+  for (int j = 0; j < 4; ++j) r |= columns_between(first[j], past[j]) << 8 * j;
+  return r;
+#endif
+}
+// Of such bits the columns up to the last (of eight) and the rows up to the last (of four, or beyond).
+INLINE vi columns_until(vi last) {
+  vi r = shift_right(splat_i(255), 7 - last) & 255;
+  r |= r << 8;
+  return r | r << 16;
+}
+INLINE vi rows_until(vi last) {
+  const vi missing = 3 - last;
+  return shift_right(splat_i(-1), (missing & (missing > 0)) << 3);
 }
 // Beyond the ellipse so much still counts as touched [px], for rounding.
 constexpr float slack = 0.01f, slack_of_width = 1e-6f;
@@ -167,6 +204,10 @@ uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t
       not_finite[j % 4] += columns[j] * 0.0f;  // NaN unless finite
       store(in[j], columns[j]);
     }
+    // Early: nothing below waits for it, and it waits for nothing.
+    const vf o = columns[12];
+    const mask bright = ge(o, splat(alpha_min));
+    const vf log2_o = log2(blend(bright, o, splat(1.0f)));
     // In double: the determinant of a needle's image is a difference of nearly equal numbers.
     vd center[3], S[6];
     widen_points(in, center, S);
@@ -174,12 +215,9 @@ uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t
     const vd scale = half_log2_e / (g.p * g.r - g.q * g.q);
     const vf mx = narrow(g.gx * g.x + k.cx), my = narrow(g.gy * g.y + k.cy), z = narrow(g.z), p = narrow(g.p),
              q = narrow(g.q), r = narrow(g.r), A = narrow(g.r * scale), B = narrow(-(g.q * scale));
-    const vf o = columns[12];
-    const mask bright = ge(o, splat(1.0f / 255));
-    const vf log2_o = log2(blend(bright, o, splat(1.0f)));
     const vf reach = (log2_o - log2_alpha_min) * float(1.0 / half_log2_e);
-    const vf px = reach * p, py = reach * r;
-    const vf hx = root(px) * 1.000001f + 1e-4f, hy = root(py) * 1.000001f + 1e-4f;
+    const vf tiny = splat(1e-12f), hx = rough_root(max(reach * p, tiny)) * root_above + 1e-4f,
+             hy = rough_root(max(reach * r, tiny)) * root_above + 1e-4f;
     const vf inverse_a = reciprocal_sqrt(A), a = A * inverse_a;
     // The first pixel inside is floor(mean - half + 1/2), the last floor(mean + half - 1/2).
     const vf x0 = mx - hx + 0.5f, x1 = mx + hx - 0.5f, y0 = my - hy + 0.5f, y1 = my + hy - 0.5f;
@@ -198,24 +236,21 @@ uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t
     const vf wide = __builtin_convertvector(bx1, vf) - fx0, tall = __builtin_convertvector(row1, vf) - fy0;
     const mask fits = both(ge(splat(7.0f), wide), ge(splat(rows_max - 1.0f), tall));
     const vf limit = (log2_o - log2_alpha_min) + 1e-4f, right_y = hx * q * reciprocal(p);
-    const vf more = slack + slack_of_width * hx;
-    // Pixel centres lie half a pixel inside; the block of a pixel is rounded down.
-    const vf past_at = mx + more + (BW - 0.5f) - fx0 * float(BW), first_at = mx - more + 0.5f - fx0 * float(BW);
+    const Cut cut = cut_at(inverse_a, b, c, limit, right_y, mx - fx0 * float(BW), slack + slack_of_width * hx);
+    const unsigned fitting = bits(fits) & set;
+    const vi last = row1 - row0, columns_here = columns_until(bx1 - bx0);
+    const vf top = fy0 * float(VH) + (0.5f - my);
     vi touched[2 * bands];
+#pragma GCC unroll 4
     for (int word = 0; word < 2 * bands; ++word) {
-      vi four = {};
+      touched[word] = vi{};
+      if (!(bits(ge(tall, splat(4.0f * word))) & fitting)) continue;
+      vf first_column[4], past[4];
       for (int j = 0; j < 4; ++j) {
-        const float row = float(4 * word + j);
-        const mask in = ge(tall, splat(row));
-        if (!(bits(both(in, fits)) & set)) break;
-        const vf dy = (fy0 + row) * float(VH) + (0.5f - my);
-        vf left, right;
-        cut_row(inverse_a, b, c, limit, right_y, dy, dy + float(VH - 1), &left, &right);
-        const vf past = min((right + past_at) * (1.0f / BW), wide + 1.0f);
-        const vi blocks = columns_between((left + first_at) * (1.0f / BW), past);
-        four |= (vi)keep(in, (vf)(blocks << 8 * j));
+        const vf dy = top + float(VH * (4 * word + j));
+        cut_row(cut, dy, dy + float(VH - 1), &first_column[j], &past[j]);
       }
-      touched[word] = four;
+      touched[word] = columns_of_rows(first_column, past) & columns_here & rows_until(last - 4 * word);
     }
     const mask chosen = from_bits(set);
     append(out.ids + count, chosen, lane_index() + int(first));
@@ -232,9 +267,13 @@ uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t
     vi index;
     memcpy(&index, to, sizeof index);
     index += int(out.first);
-    const vf record[16] = {mx,          my,          a,           b, c,                     log2_o,
-                           columns[13], columns[14], columns[15], z, (vf)(bx0 | bx1 << 16), (vf)(by0 | by1 << 16),
-                           (vf)index,   near_x,      near_y,      z};
+    vf fall = {};
+    if (V == 2) {
+      const vf twice = -2.0f * (b * b + c * c);
+      exp2_wide<1>(&twice, &fall);
+    }
+    const vf record[16] = {mx,          my,          a,           b, c,      log2_o, fall,                  (vf)index,
+                           columns[13], columns[14], columns[15], z, near_x, near_y, (vf)(bx0 | bx1 << 16), (vf)(by0 | by1 << 16)};
     for (int j = 0; j < 16; j += W) {
       vf part[W];
       for (int l = 0; l < W; ++l) part[l] = record[j + l];

@@ -48,9 +48,8 @@ INLINE vf reciprocal_sqrt(vf x) {
   const vf r = (vf)_mm512_rsqrt14_ps((__m512)x);
   return r * (1.5f - 0.5f * x * r * r);
 }
-INLINE vf root(vf x) { return x * reciprocal_sqrt(x); }
-// sqrt(x) of positive x or up to a thousandth more.
-INLINE vf root_above(vf x) { return x * (vf)_mm512_rsqrt14_ps((__m512)x) * 1.0005f; }
+// sqrt(x) of positive x to 4e-4 of it.
+INLINE vf rough_root(vf x) { return x * (vf)_mm512_rsqrt14_ps((__m512)x); }
 // Shifts by more than 31, or by less than 0, give 0.
 INLINE vi shift_right(vi x, vi by) { return (vi)_mm512_srlv_epi32((__m512i)x, (__m512i)by); }
 INLINE vi shift_left(vi x, vi by) { return (vi)_mm512_sllv_epi32((__m512i)x, (__m512i)by); }
@@ -184,7 +183,11 @@ INLINE vf reciprocal(vf x) {
   vf r = (vf)_mm256_rcp_ps((__m256)x);
   return r * (2.0f - x * r);
 }
-INLINE vf root_above(vf x) { return x * (vf)_mm256_rsqrt_ps((__m256)x) * 1.0005f; }
+INLINE vf reciprocal_sqrt(vf x) {
+  const vf r = (vf)_mm256_rsqrt_ps((__m256)x);
+  return r * (1.5f - 0.5f * x * (r * r));
+}
+INLINE vf rough_root(vf x) { return x * (vf)_mm256_rsqrt_ps((__m256)x); }
 INLINE vd_half min_half(vd_half a, vd_half b) { return (vd_half)_mm256_min_pd((__m256d)a, (__m256d)b); }
 INLINE vd_half max_half(vd_half a, vd_half b) { return (vd_half)_mm256_max_pd((__m256d)a, (__m256d)b); }
 INLINE vf repeat4(const float* p) { return (vf)_mm256_broadcast_ps((const __m128*)p); }
@@ -205,6 +208,32 @@ INLINE void transpose4(vf* r) {
   r[1] = (vf)_mm256_unpackhi_pd(a, c);
   r[2] = (vf)_mm256_unpacklo_pd(b, d);
   r[3] = (vf)_mm256_unpackhi_pd(b, d);
+}
+// Groups of four lanes: two from memory, the first two and the last two of a pair, and element k of each in all of it.
+INLINE vf join(const float* first, const float* second) {
+  return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_load_ps(first)), _mm_load_ps(second), 1);
+}
+INLINE vf first_groups(vf a, vf b) {
+  return (vf)_mm256_insertf128_ps((__m256)a, _mm256_castps256_ps128((__m256)b), 1);
+}
+INLINE vf second_groups(vf a, vf b) { return (vf)_mm256_permute2f128_ps((__m256)a, (__m256)b, 0x31); }
+template <int k>
+INLINE vf repeat_in_group(vf x) {
+  return (vf)_mm256_permute_ps((__m256)x, k * 0x55);
+}
+// Four vectors of numbers, rounded down and clipped to 0..8, as bytes: vector j's are byte j of every lane after turning.
+INLINE __m256i bytes_to_8(const vf x[4]) {
+  __m256i r[4];
+  for (int j = 0; j < 4; ++j) r[j] = _mm256_cvttps_epi32((__m256)x[j]);  // negative ones are clipped below
+  const __m256i all = _mm256_packus_epi16(_mm256_packs_epi32(r[0], r[1]), _mm256_packs_epi32(r[2], r[3]));
+  return _mm256_min_epu8(all, _mm256_set1_epi8(8));
+}
+INLINE vi turn_bytes(__m256i x) {
+  const __m128i at = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return (vi)_mm256_shuffle_epi8(x, _mm256_broadcastsi128_si256(at));
+}
+INLINE __m256i look_up(__m128i table, __m256i at) {
+  return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), at);
 }
 template <int N>
 INLINE void scatter4(const vf* q, float* const to[4]) {
@@ -249,7 +278,8 @@ INLINE vf reciprocal(vf x) {
   vf r = (vf)_mm_rcp_ps((__m128)x);
   return r * (2.0f - x * r);
 }
-INLINE vf root_above(vf x) { return x * (vf)_mm_rsqrt_ps((__m128)x) * 1.0005f; }
+INLINE vf reciprocal_sqrt(vf x) { return 1.0f / sqrt(x); }
+INLINE vf rough_root(vf x) { return x * (vf)_mm_rsqrt_ps((__m128)x); }
 INLINE vd_half min_half(vd_half a, vd_half b) { return (vd_half)_mm_min_pd((__m128d)a, (__m128d)b); }
 INLINE vd_half max_half(vd_half a, vd_half b) { return (vd_half)_mm_max_pd((__m128d)a, (__m128d)b); }
 INLINE vf read_rows(const float* p, size_t stride) {
@@ -290,7 +320,8 @@ INLINE vf sqrt(vf a) {
   return a;
 }
 INLINE vf reciprocal(vf x) { return 1.0f / x; }
-INLINE vf root_above(vf x) { return sqrt(x) * 1.0005f; }
+INLINE vf reciprocal_sqrt(vf x) { return 1.0f / sqrt(x); }
+INLINE vf rough_root(vf x) { return sqrt(x); }
 INLINE vd_half min_half(vd_half a, vd_half b) { return blend_half(a < b, a, b); }
 INLINE vd_half max_half(vd_half a, vd_half b) { return blend_half(a > b, a, b); }
 INLINE vf read_rows(const float* p, size_t stride) {
@@ -328,8 +359,6 @@ INLINE void transpose(vf* r) {
 INLINE vf repeat4(const float* p) { return load(p); }
 #endif
 INLINE vf keep_min(mask m, vf a, vf b) { return keep(m, min(a, b)); }
-INLINE vf reciprocal_sqrt(vf x) { return 1.0f / sqrt(x); }
-INLINE vf root(vf x) { return sqrt(x); }
 INLINE vi set_bit(vi x, mask m, int bit) { return x | (m & bit); }
 #if KINEMA_WIDTH == 8 && defined(__AVX2__)
 // For every mask of eight lanes the places of the set ones, four bits each.
@@ -384,6 +413,20 @@ INLINE void append(uint32_t* p, mask m, vi x) {
 #endif
 #endif
 
+
+// 2^x for -126 <= x <= 127 to 3e-7: a polynomial between -1/2 and 1/2 and the rest of x to the exponent.
+template <int N>
+INLINE void exp2_wide(const vf x[N], vf out[N]) {
+  constexpr float c[] = {0.00132764715f, 0.00967554133f, 0.0555071327f, 0.240221197f, 0.693146967f, 1.00000007f};
+  constexpr float rounding = 12582912.0f;  // where floats are whole numbers, with room for the sign
+  vf whole[N], f[N], p[N];
+  for (int j = 0; j < N; ++j) whole[j] = x[j] + rounding;
+  for (int j = 0; j < N; ++j) f[j] = x[j] - (whole[j] - rounding);
+  for (int j = 0; j < N; ++j) p[j] = c[0] * f[j] + c[1];
+  for (int i = 2; i < 6; ++i)
+    for (int j = 0; j < N; ++j) p[j] = p[j] * f[j] + c[i];
+  for (int j = 0; j < N; ++j) out[j] = (vf)((vi)p[j] + ((vi)whole[j] << 23));
+}
 
 INLINE void finish_stores() {
 #if defined(__SSE__)
