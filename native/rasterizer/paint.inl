@@ -43,8 +43,8 @@ constexpr int G = group;
 // So many of them ahead records are fetched into the cache.
 constexpr int ahead = 24;
 
-// Alpha of N Gaussians at a vector of pixels, zero where it is skipped. What is computed for one after the other would be
-// a chain that waits for itself: side by side, the scheduler sees independent work.
+// Alpha of N Gaussians at a vector of pixels, zero where it is skipped. What is computed for one after the other would
+// be a chain that waits for itself: side by side, the scheduler sees independent work.
 template <int N>
 INLINE void alphas(const Record* const r[N], vf px, vf py, vf alpha[N]) {
   vf dx[N], dy[N], u[N], v[N], e[N], p[N];
@@ -81,11 +81,11 @@ INLINE void alphas_of_turn(const Record* records, const uint32_t* offsets, uint3
 }
 
 #if KINEMA_WIDTH == 8 && defined(__AVX2__)
-// At both vectors of a block of 4x4 pixels, eight Gaussians at a time. Downwards, log2 alpha is a parabola: the ratio of an
-// alpha to the one above it falls from row to row by the same factor, `fall`. So two powers of two, of a column's first
-// alpha and first ratio, give four alphas. No power leaves the range of exp2_wide: the blur keeps a and the root of
-// b^2 + c^2 below 1.56 per pixel, and where a block is touched, sqrt(8) + 1.56 * sqrt(18) < 9.5 bounds the root of the
-// exponent (less log2_opacity) in all of it, and 2 * 1.56 * 9.5 + 2.5 < 33 the ratio's.
+// At both vectors of a block of 4x4 pixels, eight Gaussians at a time. Downwards, log2 alpha is a parabola: the ratio
+// of an alpha to the one above it falls from row to row by the same factor, `fall`. So two powers of two, of a column's
+// first alpha and first ratio, give four alphas. No power leaves the range of exp2_wide: because of the blur, the root
+// of what is taken from log2_opacity grows by at most 1.56 per pixel. Where a block is touched at all it is below
+// sqrt(8) + 1.56 * sqrt(18) < 9.5 in all of it, and the exponent of the ratio below 2 * 1.56 * 9.5 + 2.5 < 33.
 // Three loops instead of one: the scheduler does not look far enough ahead to overlap what is as long as all three.
 INLINE void alphas_of_turn(const Record* records, const uint32_t* offsets, uint32_t n, int x, int y,
                            float (*alpha)[2][W]) {
@@ -149,7 +149,8 @@ INLINE void paint(const Record* records, int x, int y, const uint32_t* at, uint3
   alignas(64) float alpha[turn][P][W];
   alignas(64) uint32_t offsets[2][turn];  // of this turn and the next
   const auto look_up = [&](uint32_t i, uint32_t* to) __attribute__((always_inline)) {
-    for (uint32_t k = 0; k < turn; k += W) store_i(to + k, shift_right_by<shift>(load_i(at + i + k)) * int(sizeof(Record)));
+    for (uint32_t k = 0; k < turn; k += W)
+      store_i(to + k, shift_right_by<shift>(load_i(at + i + k)) * int(sizeof(Record)));
   };
   look_up(0, offsets[0]);
   uint32_t* mine = offsets[0];

@@ -146,8 +146,8 @@ constexpr float root_above = 1.0005f;
 INLINE Cut cut_at(vf inverse_a, vf b, vf c, vf limit, vf right_y, vf mean_x, vf more) {
   const vf columns = inverse_a * (1.0f / BW);
   // Pixel centres lie half a pixel inside; the block of a pixel is rounded down.
-  return {c,       limit,         right_y, (mean_x - more + 0.5f) * (1.0f / BW), (mean_x + more + (BW - 0.5f)) * (1.0f / BW),
-          columns * root_above, b * columns};
+  const vf first_at = (mean_x - more + 0.5f) * (1.0f / BW), past_at = (mean_x + more + (BW - 0.5f)) * (1.0f / BW);
+  return {c, limit, right_y, first_at, past_at, columns * root_above, b * columns};
 }
 // The rows of pixels dy0..dy1 cut a convex piece out of the ellipse. Its leftmost and its rightmost point are the
 // ellipse's own, or lie on the edge of the rows that is nearest to them: the first column that it touches, and one past
@@ -272,8 +272,9 @@ uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t
       const vf twice = -2.0f * (b * b + c * c);
       exp2_wide<1>(&twice, &fall);
     }
-    const vf record[16] = {mx,          my,          a,           b, c,      log2_o, fall,                  (vf)index,
-                           columns[13], columns[14], columns[15], z, near_x, near_y, (vf)(bx0 | bx1 << 16), (vf)(by0 | by1 << 16)};
+    const vf columns_of_blocks = (vf)(bx0 | bx1 << 16), rows_of_blocks = (vf)(by0 | by1 << 16);
+    const vf record[16] = {mx,          my,          a,           b, c,      log2_o, fall,              (vf)index,
+                           columns[13], columns[14], columns[15], z, near_x, near_y, columns_of_blocks, rows_of_blocks};
     for (int j = 0; j < 16; j += W) {
       vf part[W];
       for (int l = 0; l < W; ++l) part[l] = record[j + l];

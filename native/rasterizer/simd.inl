@@ -221,7 +221,7 @@ template <int k>
 INLINE vf repeat_in_group(vf x) {
   return (vf)_mm256_permute_ps((__m256)x, k * 0x55);
 }
-// Four vectors of numbers, rounded down and clipped to 0..8, as bytes: vector j's are byte j of every lane after turning.
+// Four vectors of numbers, rounded down and clipped to 0..8, as bytes. Turned, vector j's are byte j of every lane.
 INLINE __m256i bytes_to_8(const vf x[4]) {
   __m256i r[4];
   for (int j = 0; j < 4; ++j) r[j] = _mm256_cvttps_epi32((__m256)x[j]);  // negative ones are clipped below
