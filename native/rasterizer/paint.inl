@@ -298,9 +298,10 @@ void redraw(const Region& region, const Planes& out) {
   finish_stores();
 }
 
-// First front to back: alpha and T of every Gaussian. Then back to front with one number per pixel, S = sum over what
-// lies behind of weight (feature . grad), minus T_end dL/dalpha_image: dL/dalpha_i = T_i (feature_i . grad) -
-// S_i / (1 - alpha_i). From the front, S would come out of a subtraction, and 1 / (1 - alpha) magnifies its error.
+// First front to back: alpha and weight of every Gaussian. Then back to front with one number per pixel, `behind`: what
+// light that has passed Gaussian i adds to the loss per unit of it, the sum over what lies behind of weight (feature .
+// grad) over the transmittance, and -dL/dalpha_image for what passes all. So dL/dalpha_i = T_i (feature_i . grad -
+// behind_i), without a division by 1 - alpha_i, which would magnify errors.
 template <int C>
 INLINE void raster_backward_channels(const Region& region, const ConstPlanes& grad, Moments* out, Scratch* scratch) {
   const FlushDenormals flush;
@@ -316,7 +317,7 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
     const int x = vector_x(region, k), y = vector_y(region, k);
     const int nx = region.x1 - x, ny = region.y1 - y;
     const vf px = lx + float(x), py = ly + float(y);
-    vf g[C], S = {}, T = splat(1.0f), T_end = T;
+    vf g[C], behind = {}, T = splat(1.0f);
     alignas(64) float spread[C][4][W];  // the gradient of column p of a lane's group, at all lanes of the group
     for (int c = 0; c < C; ++c) {
       g[c] = grad.channel[c] ? read_pixels(grad.channel[c], grad.width, x, y, nx, ny) : vf{};
@@ -325,7 +326,7 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
       for (int p = 0; p < 4; ++p) store(spread[c][p], all[p]);
     }
     const uint32_t* at = region.list + region.start[k];
-    // Per Gaussian its alpha and T, in places aligned to 64 bytes, for which there must be 64 more.
+    // Per Gaussian its alpha and weight, in places aligned to 64 bytes, for which there must be 64 more.
     float* kept = (float*)((uintptr_t(reserve(scratch, 2 * size_t(n) * W + 16)) + 63) / 64 * 64);
     for (uint32_t i = 0; i < n; i += G) {
       const Record* r[G];
@@ -338,33 +339,30 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
       alphas<G>(r, px, py, alpha);
       for (int j = 0; j < G; ++j) {
         float* to = kept + 2 * W * (i + j);
-        store(to, alpha[j]), store(to + W, T);
         const vf after = T - T * alpha[j];
-        T_end = blend(gt(after, splat(transmittance_min)), after, T_end);
+        const mask on = gt(after, splat(transmittance_min));  // as it never grows, what is finished stays so
+        store(to, keep(on, alpha[j])), store(to + W, keep(on, T * alpha[j]));
         T = after;
       }
     }
-    if (grad.alpha) S -= T_end * read_pixels(grad.alpha, grad.width, x, y, nx, ny);
+    if (grad.alpha) behind -= read_pixels(grad.alpha, grad.width, x, y, nx, ny);
     for (uint32_t i = n; i;) {
       i -= G;
       const Record* r[G];
-      vf alpha[G], T[G], dot[G], rest[G], inverse[G], u[G], w[G];
+      vf alpha[G], w[G], dot[G], u[G];
       alignas(16) float first_dx[G], first_dy[G];
       for (int j = 0; j < G; ++j) {
         r[j] = records + at[i + j];
-        alpha[j] = load(kept + 2 * W * (i + j)), T[j] = load(kept + 2 * W * (i + j) + W);
+        alpha[j] = load(kept + 2 * W * (i + j)), w[j] = load(kept + 2 * W * (i + j) + W);
         first_dx[j] = (x + 0.5f) - r[j]->near_x, first_dy[j] = (y + 0.5f) - r[j]->near_y;
       }
       for (int j = 0; j < G; ++j) dot[j] = g[0] * r[j]->feature[0];
       for (int c = 1; c < C; ++c)
         for (int j = 0; j < G; ++j) dot[j] += g[c] * r[j]->feature[c];
-      for (int j = 0; j < G; ++j) rest[j] = 1.0f - alpha[j];
-      for (int j = 0; j < G; ++j) inverse[j] = reciprocal(rest[j]);
       for (int j = G - 1; j >= 0; --j) {
-        const mask alive = gt(T[j] - T[j] * alpha[j], splat(transmittance_min));
-        w[j] = keep(alive, T[j] * alpha[j]);
-        u[j] = keep(both(alive, gt(splat(alpha_max), alpha[j])), alpha[j] * (T[j] * dot[j] - S * inverse[j]));
-        S += w[j] * dot[j];
+        const vf more = dot[j] - behind;
+        u[j] = keep(gt(splat(alpha_max), alpha[j]), w[j] * more);
+        behind += alpha[j] * more;
       }
       // Sums over pixels, with d = pixel - near. First over the four lanes of a group: after the transposition u[p] is
       // pixel p of the group for the four Gaussians.
