@@ -89,8 +89,8 @@ bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame
   // A frame is one region if it can be. The regions of few frames do not depend on the number of threads, so sums have
   // one order for any.
   const bool few = in.frames < few_frames;
-  const int blocks_x = few ? few_frames_blocks_x : region_blocks_max, width = blocks_x * kernel.block_w;
-  const int blocks_y = few ? few_frames_blocks_y : region_blocks_max, height = blocks_y * kernel.block_h;
+  const int blocks_x = few ? few_frames_blocks_x : region_blocks_max, width = blocks_x * block_px;
+  const int blocks_y = few ? few_frames_blocks_y : region_blocks_max, height = blocks_y * block_px;
   const int nx = (in.width + width - 1) / width, ny = (in.height + height - 1) / height;
   const bool single = nx * ny == 1;
   frame.regions.resize(size_t(nx) * ny);
@@ -99,8 +99,8 @@ bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame
     region.x0 = k % nx * width, region.y0 = k / nx * height;
     region.x1 = std::min(region.x0 + width, in.width), region.y1 = std::min(region.y0 + height, in.height);
     region.count = 0;
-    region.blocks_x = (region.x1 - region.x0 + kernel.block_w - 1) / kernel.block_w;
-    region.blocks_y = (region.y1 - region.y0 + kernel.block_h - 1) / kernel.block_h;
+    region.blocks_x = (region.x1 - region.x0 + block_px - 1) / block_px;
+    region.blocks_y = (region.y1 - region.y0 + block_px - 1) / block_px;
   }
   int bad = 0;
   const size_t room = size_t(in.points) + kernel.width;
@@ -108,14 +108,14 @@ bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame
   if (single) {
     RegionData& data = frame.regions[0];
     const Visible visible{0, data.records.need(room), ids, data.depths.need(room),
-                          data.footprints.grow(kernel, room, 0)};
+                          data.footprints.grow(room, 0)};
     data.region.count = kernel.project(in.cameras[f], in.points_of(f), 0, in.points, visible, &bad);
     data.region.footprints = visible.footprints;
     frame.visible = data.region.count;
   } else {
     const size_t piece_room = piece + kernel.width;
     Visible visible{0, ws.projected.need(piece_room), ids, ws.depths.need(piece_room),
-                    ws.footprints.grow(kernel, piece_room, 0)};
+                    ws.footprints.grow(piece_room, 0)};
     std::vector<uint16_t> column(size_t(nx) * blocks_x), row(size_t(ny) * blocks_y);  // of regions, by block
     for (size_t i = 0; i < column.size(); ++i) column[i] = uint16_t(i / blocks_x);
     for (size_t i = 0; i < row.size(); ++i) row[i] = uint16_t(i / blocks_y);
@@ -134,7 +134,7 @@ bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame
         RegionData& data = frame.regions[k];
         const size_t used = data.region.count, need = used + more[k] + kernel.width;
         data.records.grow(need, used), data.depths.grow(need, used);
-        data.region.footprints = data.footprints.grow(kernel, need, used);
+        data.region.footprints = data.footprints.grow(need, used);
       }
       for (uint32_t i = 0; i < n; ++i)
         for_regions(visible.records[i], [&](int k) {
@@ -142,7 +142,7 @@ bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame
           const uint32_t to = data.region.count++;
           data.records.data()[to] = visible.records[i];
           data.depths.data()[to] = visible.depths[i];
-          for (int j = 0; j < kernel.footprint_words; ++j)
+          for (int j = 0; j < footprint_words; ++j)
             data.region.footprints.rows[j][to] = visible.footprints.rows[j][i];
           data.region.footprints.corners[to] = visible.footprints.corners[i];
         });
@@ -163,7 +163,7 @@ void draw_region(const Inputs& in, uint32_t f, Workspace& ws, const FrameData& f
   Region& region = data.region;
   region.order = sort(ws, data.depths.data(), region.count);
   const bool listed = keep || in.passes() > 1;
-  if (listed) region.start = data.start.need(in.kernel->block_vectors * region.blocks() + 1);
+  if (listed) region.start = data.start.need(region.blocks() + 1);
   const auto planes = [&](int pass) {
     Planes r = planes_of_pass<Planes, float>(in, f, pass, image.features, image.alpha, image.depth);
     r.past_cache = in.frames * in.pixels() * (in.channels + 2) * sizeof(float) > past_cache_bytes;

@@ -63,9 +63,9 @@ struct OwnedScratch : Scratch {
 
 struct FootprintBuffers {
   Buffer<uint32_t> rows[footprint_words], corners;
-  Footprints grow(const Kernel& kernel, size_t n, size_t used) {
+  Footprints grow(size_t n, size_t used) {
     Footprints r{};
-    for (int k = 0; k < kernel.footprint_words; ++k) r.rows[k] = rows[k].grow(n, used);
+    for (int k = 0; k < footprint_words; ++k) r.rows[k] = rows[k].grow(n, used);
     r.corners = corners.grow(n, used);
     return r;
   }
@@ -105,9 +105,8 @@ struct Workspace {
   DrawScratch draw{};
   ~Workspace() {
     for (Scratch& s : draw.footprint) std::free(s.data);
-    for (Scratch& s : draw.strip_blocks) std::free(s.data);
-    for (Scratch* s : {&draw.corner, &draw.record, &draw.strip_row, &draw.strip_record, &draw.rows, &draw.row_lists,
-                       &draw.list})
+    for (Scratch* s : {&draw.corner, &draw.record, &draw.strip_blocks, &draw.strip_row, &draw.strip_record, &draw.rows,
+                       &draw.row_lists, &draw.list})
       std::free(s->data);
   }
 };

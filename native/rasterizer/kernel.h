@@ -13,7 +13,7 @@ struct alignas(64) Record {
   float mean_x, mean_y;
   float a, b, c;
   float log2_opacity;
-  float fall;                       // 2^(-2 (b^2 + c^2)), for blocks of two vectors: see paint.inl
+  float fall;                       // 2^(-2 (b^2 + c^2)), for blocks of several vectors: see paint.inl
   uint32_t index;                   // among the visible Gaussians of the frame
   float feature[4];                 // three channels and the depth, or a group of four channels
   float near_x, near_y;             // the point of the image that is nearest to the mean
@@ -40,9 +40,12 @@ constexpr float alpha_max = 0.999f, transmittance_min = 1e-4f;
 constexpr float alpha_min = 1.0f / 255, log2_alpha_min = -7.9943534368588578f;
 constexpr double half_log2_e = 0.72134752044448170368, root_half_log2_e = 0.84932180028801904272;
 
-// Which vectors of pixels from block (bx0, by0) on a Gaussian touches, eight columns and `rows_max` rows; no bit at all
-// if it is larger. Bit 8 * row + column for every four rows.
-constexpr int footprint_words = 4;
+// The image is cut into blocks of so many pixels by so many.
+constexpr int block_px = 4;
+
+// Which blocks from (bx0, by0) on a Gaussian touches, eight columns and eight rows; no bit at all if it is larger. Bit
+// 8 * row + column for every four rows.
+constexpr int footprint_words = 2, footprint_rows = 8;
 struct Footprints {
   uint32_t* rows[footprint_words];
   uint32_t* corners;  // bx0 | by0 << 16
@@ -72,8 +75,8 @@ struct Region {
   const Record* records;  // and one more after the last, which contributes nothing
   const uint32_t* order;  // records front to back
   Footprints footprints;  // of the records
-  // For every vector of pixels, block by block, the records that matter to it, front to back:
-  // list[start[k]..start[k + 1]], a multiple of `group`, filled up with the record that contributes nothing.
+  // For every block the records that matter to it, front to back: list[start[k]..start[k + 1]], a multiple of `group`,
+  // filled up with the record that contributes nothing.
   uint32_t* start;
   const uint32_t* list;  // with room for look_ahead groups after the end
 
@@ -86,8 +89,7 @@ struct Scratch {
   size_t size;
 };
 struct DrawScratch {
-  Scratch footprint[footprint_words], corner, record, strip_blocks[footprint_words / 2], strip_row, strip_record, rows,
-      row_lists;
+  Scratch footprint[footprint_words], corner, record, strip_blocks, strip_row, strip_record, rows, row_lists;
   Scratch list;  // for the backward pass
 };
 
@@ -117,9 +119,6 @@ struct PointsGradient {
 
 struct Kernel {
   int width;
-  int block_w, block_h;
-  int block_vectors;  // in one block
-  int footprint_words;  // that are used
   // Finds the visible among the points begin..end, in their order, and returns their number. Sets *bad if an input is
   // not finite.
   uint32_t (*project)(const Camera&, const Points&, uint32_t begin, uint32_t end, const Visible& out, int* bad);

@@ -3,25 +3,26 @@
 // A vector of pixels out of a row-major plane; the part outside of the image is zero.
 INLINE vf read_pixels(const float* plane, int width, int x, int y, int nx, int ny) {
   plane += size_t(y) * width + x;
-  if (nx >= BW && ny >= VH) return read_rows(plane, width);
+  if (nx >= block_px && ny >= VH) return read_rows(plane, width);
   vf r = {};
   for (int i = 0; i < W; ++i)
-    if (i % BW < nx && i / BW < ny) r[i] = plane[size_t(i / BW) * width + i % BW];
+    if (i % block_px < nx && i / block_px < ny) r[i] = plane[size_t(i / block_px) * width + i % block_px];
   return r;
 }
 
 // The pixels of a row of blocks of a strip: four channels and alpha.
 struct alignas(64) RowOfBlocks {
-  float plane[5][BH][strip * BW];
+  float plane[5][block_px][strip * block_px];
 };
 
 // Whole cache lines go past the cache if the image is large: fetching the line to be overwritten would take longer than
 // the painting.
 INLINE void write_row_of_blocks(const Region& region, uint32_t bx0, uint32_t by, const Planes& out,
                                 const RowOfBlocks& from) {
-  constexpr int columns = strip * BW;
-  const int x = region.x0 + bx0 * BW, y = region.y0 + by * BH;
-  const int nx = region.x1 - x < columns ? region.x1 - x : columns, ny = region.y1 - y < BH ? region.y1 - y : BH;
+  constexpr int columns = strip * block_px;
+  const int x = region.x0 + bx0 * block_px, y = region.y0 + by * block_px;
+  const int nx = region.x1 - x < columns ? region.x1 - x : columns;
+  const int ny = region.y1 - y < block_px ? region.y1 - y : block_px;
   for (int p = 0; p < 5; ++p) {
     float* plane = p < 4 ? out.channel[p] : out.alpha;
     if (!plane) continue;
@@ -59,68 +60,68 @@ INLINE void alphas(const Record* const r[N], vf px, vf py, vf alpha[N]) {
   for (int j = 0; j < N; ++j) alpha[j] = keep_min(ge(e[j], splat(log2_alpha_min)), p[j], splat(alpha_max));
 }
 
-// Forward, lists are walked in turns of so many Gaussians: first their alphas, then compositing. Both at once would not
-// fit the registers. What a turn needs of the list stands in `offsets`, in bytes from the first record.
+// Lists are walked in turns of so many Gaussians, from `offsets` in bytes from the first record: first the alphas of all
+// pixels of the block, then compositing. Both at once would not fit the registers.
 constexpr uint32_t turn = 16;
 static_assert(2 * turn <= look_ahead * group, "a turn and the next are read beyond the end of a list");
+constexpr int block_size = block_px * block_px;
 INLINE const Record* at_offset(const Record* records, uint32_t offset) {
   return (const Record*)((const char*)records + offset);
 }
 
-// The alphas of n Gaussians, at most a turn, at one vector of pixels from (x, y) on.
+// The alphas of n Gaussians, at most a turn, at the pixels of the block at (x, y).
+#if KINEMA_WIDTH == 16
 INLINE void alphas_of_turn(const Record* records, const uint32_t* offsets, uint32_t n, int x, int y,
-                           float (*alpha)[1][W]) {
+                           float (*alpha)[block_size]) {
   const vf px = lane_x() + (x + 0.5f), py = lane_y() + (y + 0.5f);
   for (uint32_t j = 0; j < n; j += G) {
     const Record* r[G];
     vf now[G];
     for (int k = 0; k < G; ++k) r[k] = at_offset(records, offsets[j + k]);
     alphas<G>(r, px, py, now);
-    for (int k = 0; k < G; ++k) store(alpha[j + k][0], now[k]);
+    for (int k = 0; k < G; ++k) store(alpha[j + k], now[k]);
   }
 }
-
-#if KINEMA_WIDTH == 8 && defined(__AVX2__)
-// At both vectors of a block of 4x4 pixels, eight Gaussians at a time. Downwards, log2 alpha is a parabola: the ratio
-// of an alpha to the one above it falls from row to row by the same factor, `fall`. So two powers of two, of a column's
-// first alpha and first ratio, give four alphas. No power leaves the range of exp2_wide: because of the blur, the root
-// of what is taken from log2_opacity grows by at most 1.56 per pixel. Where a block is touched at all it is below
-// sqrt(8) + 1.56 * sqrt(18) < 9.5 in all of it, and the exponent of the ratio below 2 * 1.56 * 9.5 + 2.5 < 33.
+#else
+// Downwards, log2 alpha is a parabola: the ratio of an alpha to the one above it falls from row to row by the same factor,
+// `fall`. So two powers of two, of a column's first alpha and first ratio, give four alphas. (With 16 lanes, turning them
+// to rows of pixels takes longer than the powers that it saves.) No power leaves the range of exp2_of: because of the
+// blur, the root of what is taken from log2_opacity grows by at most 1.56 per pixel. Where a block is touched at all it is
+// below sqrt(8) + 1.56 * sqrt(18) < 9.5 in all of it, and the exponent of the ratio below 2 * 1.56 * 9.5 + 2.5 < 33.
 // Three loops instead of one: the scheduler does not look far enough ahead to overlap what is as long as all three.
 INLINE void alphas_of_turn(const Record* records, const uint32_t* offsets, uint32_t n, int x, int y,
-                           float (*alpha)[2][W]) {
-  alignas(64) float power[turn][W], fall[turn / W][W];
-  // A lane is a Gaussian here; power[2 k] and power[2 k + 1] belong to column k.
-  for (uint32_t j = 0; j < n; j += W) {
+                           float (*alpha)[block_size]) {
+  alignas(64) float power[turn / W][2 * block_px][W], fall[turn / W][W];
+  const uint32_t vectors = (n + W - 1) / W;
+  // A lane is a Gaussian here; power[.][2 k] and power[.][2 k + 1] belong to column k.
+  for (uint32_t j = 0; j < vectors; ++j) {
+    const float* from[W];
+    for (int k = 0; k < W; ++k) from[k] = (const float*)at_offset(records, offsets[W * j + k]);
     vf r[8];
-    for (int k = 0; k < 4; ++k) {
-      const float *first = (const float*)at_offset(records, offsets[j + k]),
-                  *second = (const float*)at_offset(records, offsets[j + 4 + k]);
-      r[k] = join(first, second), r[4 + k] = join(first + 4, second + 4);
-    }
-    transpose4(r), transpose4(r + 4);
+    read_eight(from, r);
     const vf dx = (x + 0.5f) - r[0], dy = (y + 0.5f) - r[1], a = r[2], b = r[3], c = r[4], log2_opacity = r[5];
-    store(fall[j / W], r[6]);
+    store(fall[j], r[6]);
     const vf v = c * dy, v_below = v + c, u_first = a * dx + b * dy;
     const vf rest = log2_opacity - v * v, rest_below = log2_opacity - v_below * v_below;
-    for (int k = 0; k < 4; ++k) {
+    for (int k = 0; k < block_px; ++k) {
       const vf u = a * float(k) + u_first, u_below = u + b, e = rest - u * u;
-      store(power[j + 2 * k], e);
-      store(power[j + 2 * k + 1], (rest_below - u_below * u_below) - e);
+      store(power[j][2 * k], e);
+      store(power[j][2 * k + 1], (rest_below - u_below * u_below) - e);
     }
   }
-  for (uint32_t j = 0; j < (n + W - 1) / W * W; j += 4) {
-    vf e[4];
-    for (int k = 0; k < 4; ++k) e[k] = load(power[j + k]);
-    exp2_wide<4>(e, e);
-    for (int k = 0; k < 4; ++k) store(power[j + k], e[k]);
-  }
-  // And here a column of Gaussian k, or 4 + k: one in the first group of lanes, one in the second.
-  for (uint32_t j = 0; j < n; j += W) {
+  for (uint32_t j = 0; j < vectors; ++j)
+    for (int k = 0; k < 2 * block_px; k += 4) {
+      vf e[4];
+      for (int l = 0; l < 4; ++l) e[l] = load(power[j][k + l]);
+      exp2_of<4>(e, e);
+      for (int l = 0; l < 4; ++l) store(power[j][k + l], e[l]);
+    }
+  // And here a group of four lanes is a row of Gaussian k, or 4 + k.
+  for (uint32_t j = 0; j < vectors; ++j) {
     vf first[4], ratio[4];
-    for (int k = 0; k < 4; ++k) first[k] = load(power[j + 2 * k]), ratio[k] = load(power[j + 2 * k + 1]);
+    for (int k = 0; k < 4; ++k) first[k] = load(power[j][2 * k]), ratio[k] = load(power[j][2 * k + 1]);
     transpose4(first), transpose4(ratio);
-    const vf all = load(fall[j / W]);
+    const vf all = load(fall[j]);
     const vf falls[4] = {repeat_in_group<0>(all), repeat_in_group<1>(all), repeat_in_group<2>(all),
                          repeat_in_group<3>(all)};
     for (int k = 0; k < 4; ++k) {
@@ -128,86 +129,104 @@ INLINE void alphas_of_turn(const Record* records, const uint32_t* offsets, uint3
       vf row[4] = {first[k]};
       row[1] = row[0] * ratio[k], row[2] = row[1] * second_ratio, row[3] = row[2] * third_ratio;
       for (vf& p : row) p = keep_min(ge(p, splat(alpha_min)), p, splat(alpha_max));
-      for (int h = 0; h < 2; ++h) {
-        store(alpha[j + k][h], first_groups(row[2 * h], row[2 * h + 1]));
-        store(alpha[j + 4 + k][h], second_groups(row[2 * h], row[2 * h + 1]));
-      }
+      store_groups(row, alpha + W * j + k);
     }
   }
 }
 #endif
 
-// Composites C channels of a list over P vectors of pixels from (x, y) downwards and tells how much of it mattered to
-// each.
-template <int P, int shift, int C>
-INLINE void paint(const Record* records, int x, int y, const uint32_t* at, uint32_t n, float* to, size_t plane,
-                  uint32_t used[P]) {
-  const vf low = splat(transmittance_min);
+// P vectors of pixels while a list is composited over them.
+template <int P, int C>
+struct Pixels {
   // T runs on when a pixel is finished; as it never grows, comparing it tells that. `left` does not.
-  vf T[P], left[P], c[C][P] = {};
-  for (int h = 0; h < P; ++h) T[h] = left[h] = splat(1.0f), used[h] = 0;
-  alignas(64) float alpha[turn][P][W];
+  vf T[P], left[P], color[C][P] = {};
+  bool all_going = true, going = true;
+  __attribute__((always_inline)) Pixels() {
+    for (int h = 0; h < P; ++h) T[h] = left[h] = splat(1.0f);
+  }
+};
+
+// Composites n Gaussians, at most a turn, and tells how many of them were walked until all pixels were finished.
+template <int P, int C>
+INLINE uint32_t composite(const Record* records, const uint32_t* offsets, uint32_t n, const float* alpha,
+                          Pixels<P, C>& to) {
+  const vf low = splat(transmittance_min);
+  uint32_t i = 0;
+  // As long as no pixel is finished nothing needs to be masked.
+  for (; to.all_going && i < n; i += G) {
+    vf t[G + 1][P];
+    for (int h = 0; h < P; ++h) t[0][h] = to.T[h];
+    for (int j = 0; j < G; ++j)
+      for (int h = 0; h < P; ++h) t[j + 1][h] = t[j][h] - t[j][h] * load(alpha + block_size * (i + j) + h * W);
+    vf least = t[G][0];
+    for (int h = 1; h < P; ++h) least = min(least, t[G][h]);
+    to.all_going = bits(gt(least, low)) == (1ull << W) - 1;
+    if (!to.all_going) {
+      for (int h = 0; h < P; ++h) to.left[h] = to.T[h];
+      break;
+    }
+    for (int j = 0; j < G; ++j) {
+      const float* feature = at_offset(records, offsets[i + j])->feature;
+      for (int m = 0; m < C; ++m)
+        for (int h = 0; h < P; ++h) to.color[m][h] += (t[j][h] - t[j + 1][h]) * feature[m];
+    }
+    for (int h = 0; h < P; ++h) to.T[h] = t[G][h];
+  }
+  for (; to.going && i < n; i += G) {
+    for (int j = 0; j < G; ++j) {
+      const float* feature = at_offset(records, offsets[i + j])->feature;
+      vf weight[P];
+      for (int h = 0; h < P; ++h) {
+        const vf after = to.T[h] - to.T[h] * load(alpha + block_size * (i + j) + h * W);
+        const mask on = gt(after, low);
+        weight[h] = keep(on, to.T[h] - after);
+        to.left[h] = blend(on, after, to.left[h]);
+        to.T[h] = after;
+      }
+      for (int m = 0; m < C; ++m)
+        for (int h = 0; h < P; ++h) to.color[m][h] += weight[h] * feature[m];
+    }
+    to.going = false;
+    for (int h = 0; h < P; ++h) to.going |= bits(gt(to.T[h], low)) != 0;
+  }
+  return i;
+}
+
+// Composites C channels of a list over the block at (x, y) and tells how much of it mattered.
+template <int shift, int C>
+INLINE uint32_t paint(const Record* records, int x, int y, const uint32_t* at, uint32_t n, float* to, size_t plane) {
+  constexpr int P = V < 2 ? V : 2, parts = V / P;  // more vectors at once would not fit the registers
+  Pixels<P, C> pixels[parts];
+  alignas(64) float alpha[turn][block_size];
   alignas(64) uint32_t offsets[2][turn];  // of this turn and the next
   const auto look_up = [&](uint32_t i, uint32_t* to) __attribute__((always_inline)) {
     for (uint32_t k = 0; k < turn; k += W)
       store_i(to + k, shift_right_by<shift>(load_i(at + i + k)) * int(sizeof(Record)));
   };
   look_up(0, offsets[0]);
-  uint32_t* mine = offsets[0];
-  bool all_going = true, going = true;
-  for (uint32_t i = 0; going && i < n;) {
-    const uint32_t end = n - i < turn ? n : i + turn;
+  uint32_t *mine = offsets[0], used = 0;
+  bool going = true;
+  for (uint32_t i = 0; going && i < n; i += turn) {
     uint32_t* next = offsets[mine == offsets[0]];
     look_up(i + turn, next);
     for (uint32_t k = 0; k < turn; ++k) __builtin_prefetch(at_offset(records, next[k]));
-    alphas_of_turn(records, mine, end - i, x, y, alpha);
-    const float(*now)[P][W] = alpha;
-    const uint32_t* who = mine;
-    // As long as no pixel is finished nothing needs to be masked.
-    for (; all_going && i < end; i += G, now += G, who += G) {
-      vf t[G + 1][P];
-      for (int h = 0; h < P; ++h) t[0][h] = T[h];
-      for (int j = 0; j < G; ++j)
-        for (int h = 0; h < P; ++h) t[j + 1][h] = t[j][h] - t[j][h] * load(now[j][h]);
-      vf least = t[G][0];
-      for (int h = 1; h < P; ++h) least = min(least, t[G][h]);
-      all_going = bits(gt(least, low)) == (1ull << W) - 1;
-      if (!all_going) {
-        for (int h = 0; h < P; ++h) left[h] = T[h];
-        break;
-      }
-      for (int j = 0; j < G; ++j) {
-        const float* feature = at_offset(records, who[j])->feature;
-        for (int m = 0; m < C; ++m)
-          for (int h = 0; h < P; ++h) c[m][h] += (t[j][h] - t[j + 1][h]) * feature[m];
-      }
-      for (int h = 0; h < P; ++h) T[h] = t[G][h], used[h] = i + G;
-    }
-    for (; going && i < end; i += G, now += G, who += G) {
-      for (int h = 0; h < P; ++h)
-        if (bits(gt(T[h], low))) used[h] = i + G;
-      for (int j = 0; j < G; ++j) {
-        const float* feature = at_offset(records, who[j])->feature;
-        vf weight[P];
-        for (int h = 0; h < P; ++h) {
-          const vf after = T[h] - T[h] * load(now[j][h]);
-          const mask on = gt(after, low);
-          weight[h] = keep(on, T[h] - after);
-          left[h] = blend(on, after, left[h]);
-          T[h] = after;
-        }
-        for (int m = 0; m < C; ++m)
-          for (int h = 0; h < P; ++h) c[m][h] += weight[h] * feature[m];
-      }
-      going = false;
-      for (int h = 0; h < P; ++h) going |= bits(gt(T[h], low)) != 0;
+    const uint32_t now = n - i < turn ? n - i : turn;
+    alphas_of_turn(records, mine, now, x, y, alpha);
+    going = false;
+    for (int part = 0; part < parts; ++part) {
+      if (parts > 1 && !pixels[part].going) continue;
+      const uint32_t walked = i + composite(records, mine, now, alpha[0] + part * P * W, pixels[part]);
+      used = walked > used ? walked : used;
+      going |= pixels[part].going;
     }
     mine = next;
   }
-  for (int h = 0; h < P; ++h, to += VH * strip * BW) {
-    for (int m = 0; m < C; ++m) write_rows(to + m * plane, strip * BW, c[m][h]);
-    write_rows(to + 4 * plane, strip * BW, 1.0f - (all_going ? T[h] : left[h]));
+  for (int h = 0; h < V; ++h, to += VH * strip * block_px) {
+    const Pixels<P, C>& from = pixels[h / P];
+    for (int m = 0; m < C; ++m) write_rows(to + m * plane, strip * block_px, from.color[m][h % P]);
+    write_rows(to + 4 * plane, strip * block_px, 1.0f - (from.all_going ? from.T[h % P] : from.left[h % P]));
   }
+  return used;
 }
 
 template <int C>
@@ -223,10 +242,10 @@ INLINE void draw_channels(const Region& region, const Planes& out, DrawScratch* 
     const size_t in_strip = filter_strip(region, scratch, footprints, bx0);
     const uint32_t* rows = scatter_rows(scratch, in_strip, region.blocks_y + rows_outside, begins, ends);
     for (uint32_t by = 0; by < region.blocks_y; ++by) {
-      const uint32_t* row = rows + begins[by + block_rows_max];
-      const size_t in_row = ends[by + block_rows_max] - begins[by + block_rows_max];
+      const uint32_t* row = rows + begins[by + footprint_rows];
+      const size_t in_row = ends[by + footprint_rows] - begins[by + footprint_rows];
       if (!in_row) {
-        for (uint32_t j = 0; kept && j < V * strip; ++j) region.start[k++] = n;
+        for (uint32_t j = 0; kept && j < strip; ++j) region.start[k++] = n;
         write_row_of_blocks(region, bx0, by, out, nothing);
         continue;
       }
@@ -238,23 +257,22 @@ INLINE void draw_channels(const Region& region, const Planes& out, DrawScratch* 
       for (uint32_t column = 0; column < strip; ++column)
         for (uint32_t j = 0; j < look_ahead * group; ++j)
           lists[column * list_room + count[column] + j] = region.count << record_shift;
-      uint32_t* list = kept ? reserve(kept, n + V * strip * list_room) : nullptr;
+      uint32_t* list = kept ? reserve(kept, n + strip * list_room) : nullptr;
       for (uint32_t column = 0; column < strip; ++column) {
         uint32_t* mine = lists + column * list_room;
-        uint32_t used[V] = {};
+        uint32_t used = 0;
         if (bx0 + column < region.blocks_x) {
           if (column + 1 < strip)
             for (uint32_t j = 0; j < ahead; ++j)
               __builtin_prefetch(region.records + (mine[list_room + j] >> record_shift));
-          paint<V, record_shift, C>(region.records, region.x0 + (bx0 + column) * BW, region.y0 + by * BH, mine,
-                                    (count[column] + G - 1) / G * G, painted.plane[0][0] + column * BW,
-                                    BH * strip * BW, used);
+          used = paint<record_shift, C>(region.records, region.x0 + (bx0 + column) * block_px,
+                                        region.y0 + by * block_px, mine, (count[column] + G - 1) / G * G,
+                                        painted.plane[0][0] + column * block_px, block_px * strip * block_px);
         }
-        for (int h = 0; kept && h < V; ++h) {
-          region.start[k++] = n;
-          n += filter_vector(mine, used[h], 1u << (column + 4 * h), list + n);
-          for (; n % G; ++n) list[n] = region.count;
-        }
+        if (!kept) continue;
+        region.start[k++] = n;
+        for (uint32_t j = 0; j < used; j += W) store_i(list + n + j, shift_right_by<record_shift>(load_i(mine + j)));
+        n += used;
       }
       write_row_of_blocks(region, bx0, by, out, painted);
     }
@@ -273,27 +291,23 @@ void draw(const Region& region, const Planes& out, DrawScratch* scratch, Scratch
     draw_channels<3>(region, out, scratch, kept);
 }
 
-// Where vector k of a region lies.
-INLINE int vector_x(const Region& region, uint32_t k) {
-  const uint32_t block = k / V;
-  return region.x0 + (block / (strip * region.blocks_y) * strip + block % strip) * BW;
+// Where block k of a region lies.
+INLINE int block_x(const Region& region, uint32_t k) {
+  return region.x0 + (k / (strip * region.blocks_y) * strip + k % strip) * block_px;
 }
-INLINE int vector_y(const Region& region, uint32_t k) {
-  return region.y0 + (k / V / strip % region.blocks_y) * BH + k % V * VH;
-}
+INLINE int block_y(const Region& region, uint32_t k) { return region.y0 + k / strip % region.blocks_y * block_px; }
 
 void redraw(const Region& region, const Planes& out) {
   const FlushDenormals flush;
   RowOfBlocks painted;
-  for (uint32_t k = 0; k < V * region.blocks(); ++k) {
-    const int x = vector_x(region, k), y = vector_y(region, k);
-    const uint32_t begin = region.start[k], column = k / V % strip;
-    uint32_t used[1];
+  for (uint32_t k = 0; k < region.blocks(); ++k) {
+    const int x = block_x(region, k), y = block_y(region, k);
+    const uint32_t begin = region.start[k], column = k % strip;
     if (x < region.x1)
-      paint<1, 0, 4>(region.records, x, y, region.list + begin, region.start[k + 1] - begin,
-                     painted.plane[0][k % V * VH] + column * BW, BH * strip * BW, used);
-    if (k % (V * strip) == V * strip - 1)
-      write_row_of_blocks(region, (x - region.x0) / BW - (strip - 1), (y - region.y0) / BH, out, painted);
+      paint<0, 4>(region.records, x, y, region.list + begin, region.start[k + 1] - begin,
+                  painted.plane[0][0] + column * block_px, block_px * strip * block_px);
+    if (column == strip - 1)
+      write_row_of_blocks(region, (x - region.x0) / block_px - (strip - 1), (y - region.y0) / block_px, out, painted);
   }
   finish_stores();
 }
@@ -306,28 +320,32 @@ template <int C>
 INLINE void raster_backward_channels(const Region& region, const ConstPlanes& grad, Moments* out, Scratch* scratch) {
   const FlushDenormals flush;
   const Record* const records = region.records;
-  const vf lx = lane_x() + 0.5f, ly = lane_y() + 0.5f;
-  // In a group of four lanes lie pixels of one row, or all of a 2x2 block.
-  constexpr int columns = W == 4 ? 2 : 4;
   vf row;  // of a lane's group
   for (int i = 0; i < W; ++i) row[i] = i / 4;
-  for (uint32_t k = 0; k < V * region.blocks(); ++k) {
+  for (uint32_t k = 0; k < region.blocks(); ++k) {
     const uint32_t n = region.start[k + 1] - region.start[k];
     if (!n) continue;
-    const int x = vector_x(region, k), y = vector_y(region, k);
-    const int nx = region.x1 - x, ny = region.y1 - y;
-    const vf px = lx + float(x), py = ly + float(y);
-    vf g[C], behind = {}, T = splat(1.0f);
-    alignas(64) float spread[C][4][W];  // the gradient of column p of a lane's group, at all lanes of the group
-    for (int c = 0; c < C; ++c) {
-      g[c] = grad.channel[c] ? read_pixels(grad.channel[c], grad.width, x, y, nx, ny) : vf{};
-      vf all[4] = {g[c], g[c], g[c], g[c]};
-      transpose4(all);
-      for (int p = 0; p < 4; ++p) store(spread[c][p], all[p]);
+    const int x = block_x(region, k), y = block_y(region, k), nx = region.x1 - x;
+    vf g[V][C], behind[V], T[V];
+    alignas(64) float spread[V][C][4][W];  // the gradient of column p, at all lanes of its row
+    for (int h = 0; h < V; ++h) {
+      const int y_here = y + h * VH, ny = region.y1 - y_here;
+      const auto read = [&](const float* plane) __attribute__((always_inline)) {
+        return plane ? read_pixels(plane, grad.width, x, y_here, nx, ny) : vf{};
+      };
+      for (int c = 0; c < C; ++c) {
+        g[h][c] = read(grad.channel[c]);
+        vf all[4] = {g[h][c], g[h][c], g[h][c], g[h][c]};
+        transpose4(all);
+        for (int p = 0; p < 4; ++p) store(spread[h][c][p], all[p]);
+      }
+      T[h] = splat(1.0f), behind[h] = -read(grad.alpha);
     }
     const uint32_t* at = region.list + region.start[k];
-    // Per Gaussian its alpha and weight, in places aligned to 64 bytes, for which there must be 64 more.
-    float* kept = (float*)((uintptr_t(reserve(scratch, 2 * size_t(n) * W + 16)) + 63) / 64 * 64);
+    // Per Gaussian the alphas and weights of the block, aligned to 64 bytes, for which there must be 64 more.
+    constexpr size_t pair = 2 * block_size;
+    float* kept = (float*)((uintptr_t(reserve(scratch, pair * n + 16)) + 63) / 64 * 64);
+    alignas(64) float alphas_now[turn][block_size];
     for (uint32_t i = 0; i < n; i += G) {
       const Record* r[G];
       for (int j = 0; j < G; ++j) {
@@ -335,64 +353,68 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
         __builtin_prefetch(records + at[i + ahead + j]);
         __builtin_prefetch(out + at[i + ahead + j], 1);
       }
-      vf alpha[G];
-      alphas<G>(r, px, py, alpha);
-      for (int j = 0; j < G; ++j) {
-        float* to = kept + 2 * W * (i + j);
-        const vf after = T - T * alpha[j];
-        const mask on = gt(after, splat(transmittance_min));  // as it never grows, what is finished stays so
-        store(to, keep(on, alpha[j])), store(to + W, keep(on, T * alpha[j]));
-        T = after;
+      vf alpha[G][V];
+      if (V == 1) {
+        alphas<G>(r, lane_x() + (x + 0.5f), lane_y() + (y + 0.5f), alpha[0]);
+      } else {
+        if (i % turn == 0) {
+          alignas(64) uint32_t offsets[turn];
+          for (uint32_t j = 0; j < turn; j += W) store_i(offsets + j, load_i(at + i + j) * int(sizeof(Record)));
+          alphas_of_turn(records, offsets, n - i < turn ? n - i : turn, x, y, alphas_now);
+        }
+        for (int j = 0; j < G; ++j)
+          for (int h = 0; h < V; ++h) alpha[j][h] = load(alphas_now[i % turn + j] + h * W);
       }
+      for (int j = 0; j < G; ++j)
+        for (int h = 0; h < V; ++h) {
+          float* to = kept + pair * (i + j) + h * W;
+          const vf weight = T[h] * alpha[j][h], after = T[h] - weight;
+          const mask on = gt(after, splat(transmittance_min));  // as it never grows, what is finished stays so
+          store(to, keep(on, alpha[j][h])), store(to + block_size, keep(on, weight));
+          T[h] = after;
+        }
     }
-    if (grad.alpha) behind -= read_pixels(grad.alpha, grad.width, x, y, nx, ny);
     for (uint32_t i = n; i;) {
       i -= G;
       const Record* r[G];
-      vf alpha[G], w[G], dot[G], u[G];
-      alignas(16) float first_dx[G], first_dy[G];
-      for (int j = 0; j < G; ++j) {
-        r[j] = records + at[i + j];
-        alpha[j] = load(kept + 2 * W * (i + j)), w[j] = load(kept + 2 * W * (i + j) + W);
-        first_dx[j] = (x + 0.5f) - r[j]->near_x, first_dy[j] = (y + 0.5f) - r[j]->near_y;
-      }
-      for (int j = 0; j < G; ++j) dot[j] = g[0] * r[j]->feature[0];
-      for (int c = 1; c < C; ++c)
-        for (int j = 0; j < G; ++j) dot[j] += g[c] * r[j]->feature[c];
-      for (int j = G - 1; j >= 0; --j) {
-        const vf more = dot[j] - behind;
-        u[j] = keep(gt(splat(alpha_max), alpha[j]), w[j] * more);
-        behind += alpha[j] * more;
-      }
-      // Sums over pixels, with d = pixel - near. First over the four lanes of a group: after the transposition u[p] is
-      // pixel p of the group for the four Gaussians.
-      transpose4(u);
-      transpose4(w);
-      vf q[12];
-      const vf ax = repeat4(first_dx), ay = repeat4(first_dy);
-      if (columns == 4) {
-        const vf y_row = ay + row;
+      for (int j = 0; j < G; ++j) r[j] = records + at[i + j];
+      // Not through an array: what is written in parts and read at once would wait for all before it.
+      const v4 near_x = {r[0]->near_x, r[1]->near_x, r[2]->near_x, r[3]->near_x};
+      const v4 near_y = {r[0]->near_y, r[1]->near_y, r[2]->near_y, r[3]->near_y};
+      // Sums over pixels, with d = pixel - near, by groups of four lanes: pixels of a row.
+      vf q[12] = {};
+      const vf ax = repeat4((x + 0.5f) - near_x), ay = repeat4((y + 0.5f) - near_y) + row;
+      for (int h = 0; h < V; ++h) {
+        vf alpha[G], dot[G], u[G], w[G];
+        for (int j = 0; j < G; ++j) {
+          const float* from = kept + pair * (i + j) + h * W;
+          alpha[j] = load(from), w[j] = load(from + block_size);
+        }
+        for (int j = 0; j < G; ++j) dot[j] = g[h][0] * r[j]->feature[0];
+        for (int c = 1; c < C; ++c)
+          for (int j = 0; j < G; ++j) dot[j] += g[h][c] * r[j]->feature[c];
+        for (int j = G - 1; j >= 0; --j) {
+          const vf more = dot[j] - behind[h];
+          u[j] = keep(gt(splat(alpha_max), alpha[j]), w[j] * more);
+          behind[h] += alpha[j] * more;
+        }
+        // After this, u[p] is pixel p of the group for the four Gaussians.
+        transpose4(u);
+        transpose4(w);
+        const auto add = [&](int number, vf x) __attribute__((always_inline)) { q[number] = h ? q[number] + x : x; };
+        const vf y_row = ay + float(h * VH);
         const vf s0 = (u[0] + u[1]) + (u[2] + u[3]), b1 = u[1] + 2.0f * u[2] + 3.0f * u[3];
-        const vf s1 = b1 + ax * s0, b2 = u[1] + 4.0f * u[2] + 9.0f * u[3];
-        q[0] = s0;
-        q[1] = s1;
-        q[2] = y_row * s0;
-        q[3] = b2 + ax * (b1 + s1);  // sum of (ax + p)^2 u
-        q[4] = y_row * s1;
-        q[5] = y_row * q[2];
-      } else {
-        const vf low = u[0] + u[1], high = u[2] + u[3], right = u[1] + u[3], ax1 = ax + 1.0f, ay1 = ay + 1.0f;
-        q[0] = low + high;
-        q[1] = ax * (u[0] + u[2]) + ax1 * right;
-        q[2] = ay * low + ay1 * high;
-        q[3] = ax * ax * (u[0] + u[2]) + ax1 * ax1 * right;
-        q[4] = ay * (ax * u[0] + ax1 * u[1]) + ay1 * (ax * u[2] + ax1 * u[3]);
-        q[5] = ay * ay * low + ay1 * ay1 * high;
+        const vf s1 = b1 + ax * s0, b2 = u[1] + 4.0f * u[2] + 9.0f * u[3], y_s0 = y_row * s0;
+        add(0, s0);
+        add(1, s1);
+        add(2, y_s0);
+        add(3, b2 + ax * (b1 + s1));  // sum of (ax + p)^2 u
+        add(4, y_row * s1);
+        add(5, y_row * y_s0);
+        for (int c = 0; c < C; ++c)
+          add(6 + c, (w[0] * load(spread[h][c][0]) + w[1] * load(spread[h][c][1])) +
+                         (w[2] * load(spread[h][c][2]) + w[3] * load(spread[h][c][3])));
       }
-      for (int c = 0; c < C; ++c)
-        q[6 + c] = (w[0] * load(spread[c][0]) + w[1] * load(spread[c][1])) +
-                   (w[2] * load(spread[c][2]) + w[3] * load(spread[c][3]));
-      for (int j = 6 + C; j < 12; ++j) q[j] = vf{};
       float* to[G];
       for (int j = 0; j < G; ++j) to[j] = (float*)(out + at[i + j]);
       scatter4<6 + C>(q, to);

@@ -140,13 +140,14 @@ struct Cut {
   vf first_at, past_at;     // columns of the mean: as a left end, and one past it as a right end
   vf by_root, by_dy;        // columns per root of what is left of the limit, and per pixel of dy
 };
+constexpr float per_block = 1.0f / block_px;
 // rough_root times this is not below the root.
 constexpr float root_above = 1.0005f;
 // So much beyond the ellipse counts as touched: `more` [px]. Columns are counted from the one that x = 0 lies in.
 INLINE Cut cut_at(vf inverse_a, vf b, vf c, vf limit, vf right_y, vf mean_x, vf more) {
-  const vf columns = inverse_a * (1.0f / BW);
+  const vf columns = inverse_a * per_block;
   // Pixel centres lie half a pixel inside; the block of a pixel is rounded down.
-  const vf first_at = (mean_x - more + 0.5f) * (1.0f / BW), past_at = (mean_x + more + (BW - 0.5f)) * (1.0f / BW);
+  const vf first_at = (mean_x - more + 0.5f) * per_block, past_at = (mean_x + more + (block_px - 0.5f)) * per_block;
   return {c, limit, right_y, first_at, past_at, columns * root_above, b * columns};
 }
 // The rows of pixels dy0..dy1 cut a convex piece out of the ellipse. Its leftmost and its rightmost point are the
@@ -191,7 +192,7 @@ INLINE vi rows_until(vi last) {
 constexpr float slack = 0.01f, slack_of_width = 1e-6f;
 
 uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t end, const Visible& out, int* bad) {
-  const float last_x = float((k.width + BW - 1) / BW - 1), last_y = float((k.height + VH - 1) / VH - 1);
+  const float last_x = float((k.width + block_px - 1) / block_px - 1), last_y = float((k.height + block_px - 1) / block_px - 1);
   uint32_t count = 0;
   vf not_finite[4] = {};
   for (uint32_t first = begin; first < end; first += W) {
@@ -224,38 +225,38 @@ uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t
     mask seen = both(both(bright, ge(z, splat(float(near_plane)))), both(gt(A, vf{}), gt(r, vf{})));
     seen = both(seen, both(both(ge(x1, vf{}), gt(splat(float(k.width)), x0)),
                            both(ge(y1, vf{}), gt(splat(float(k.height)), y0))));
-    const vi bx0 = __builtin_convertvector(min(max(x0, vf{}) * (1.0f / BW), splat(last_x)), vi);
-    const vi bx1 = __builtin_convertvector(min(max(x1, vf{}) * (1.0f / BW), splat(last_x)), vi);
-    const vi row0 = __builtin_convertvector(min(max(y0, vf{}) * (1.0f / VH), splat(last_y)), vi) & -V;
-    const vi row1 = __builtin_convertvector(min(max(y1, vf{}) * (1.0f / VH), splat(last_y)), vi);
-    const vi by0 = row0 >> (V - 1), by1 = row1 >> (V - 1);
+    const vi bx0 = __builtin_convertvector(min(max(x0, vf{}) * per_block, splat(last_x)), vi);
+    const vi bx1 = __builtin_convertvector(min(max(x1, vf{}) * per_block, splat(last_x)), vi);
+    const vi by0 = __builtin_convertvector(min(max(y0, vf{}) * per_block, splat(last_y)), vi);
+    const vi by1 = __builtin_convertvector(min(max(y1, vf{}) * per_block, splat(last_y)), vi);
     const vf b = B * inverse_a, c = float(root_half_log2_e) * reciprocal_sqrt(r);
     unsigned set = bits(seen);
     if (end - first < W) set &= (1u << (end - first)) - 1;
-    const vf fx0 = __builtin_convertvector(bx0, vf), fy0 = __builtin_convertvector(row0, vf);
-    const vf wide = __builtin_convertvector(bx1, vf) - fx0, tall = __builtin_convertvector(row1, vf) - fy0;
-    const mask fits = both(ge(splat(7.0f), wide), ge(splat(rows_max - 1.0f), tall));
+    const vf fx0 = __builtin_convertvector(bx0, vf), fy0 = __builtin_convertvector(by0, vf);
+    const vf wide = __builtin_convertvector(bx1, vf) - fx0, tall = __builtin_convertvector(by1, vf) - fy0;
+    const mask fits = both(ge(splat(7.0f), wide), ge(splat(footprint_rows - 1.0f), tall));
     const vf limit = (log2_o - log2_alpha_min) + 1e-4f, right_y = hx * q * reciprocal(p);
-    const Cut cut = cut_at(inverse_a, b, c, limit, right_y, mx - fx0 * float(BW), slack + slack_of_width * hx);
+    const Cut cut = cut_at(inverse_a, b, c, limit, right_y, mx - fx0 * float(block_px), slack + slack_of_width * hx);
     const unsigned fitting = bits(fits) & set;
-    const vi last = row1 - row0, columns_here = columns_until(bx1 - bx0);
-    const vf top = fy0 * float(VH) + (0.5f - my);
-    vi touched[2 * bands];
-#pragma GCC unroll 4
-    for (int word = 0; word < 2 * bands; ++word) {
+    const vi last = by1 - by0, columns_here = columns_until(bx1 - bx0);
+    const vf top = fy0 * float(block_px) + (0.5f - my);
+    vi touched[footprint_words];
+#pragma GCC unroll 2
+    for (int word = 0; word < footprint_words; ++word) {
       touched[word] = vi{};
       if (!(bits(ge(tall, splat(4.0f * word))) & fitting)) continue;
       vf first_column[4], past[4];
       for (int j = 0; j < 4; ++j) {
-        const vf dy = top + float(VH * (4 * word + j));
-        cut_row(cut, dy, dy + float(VH - 1), &first_column[j], &past[j]);
+        const vf dy = top + float(block_px * (4 * word + j));
+        cut_row(cut, dy, dy + float(block_px - 1), &first_column[j], &past[j]);
       }
       touched[word] = columns_of_rows(first_column, past) & columns_here & rows_until(last - 4 * word);
     }
     const mask chosen = from_bits(set);
     append(out.ids + count, chosen, lane_index() + int(first));
     append(out.depths + count, chosen, (vi)z);
-    for (int j = 0; j < 2 * bands; ++j) append(out.footprints.rows[j] + count, chosen, (vi)keep(fits, (vf)touched[j]));
+    for (int j = 0; j < footprint_words; ++j)
+      append(out.footprints.rows[j] + count, chosen, (vi)keep(fits, (vf)touched[j]));
     append(out.footprints.corners + count, chosen, bx0 | by0 << 16);
     // Records are rows: transposed, and stored one after the other where visible.
     uint32_t to[W];
@@ -268,9 +269,9 @@ uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t
     memcpy(&index, to, sizeof index);
     index += int(out.first);
     vf fall = {};
-    if (V == 2) {
+    if (V > 1) {
       const vf twice = -2.0f * (b * b + c * c);
-      exp2_wide<1>(&twice, &fall);
+      exp2_of<1>(&twice, &fall);
     }
     const vf columns_of_blocks = (vf)(bx0 | bx1 << 16), rows_of_blocks = (vf)(by0 | by1 << 16);
     const vf record[16] = {mx,          my,          a,           b, c,      log2_o, fall,              (vf)index,

@@ -3,6 +3,7 @@
 
 constexpr int W = KINEMA_WIDTH, D = W / 2;
 typedef float vf __attribute__((vector_size(4 * W)));
+typedef float v4 __attribute__((vector_size(16)));
 typedef int vi __attribute__((vector_size(4 * W)));
 typedef double vd_half __attribute__((vector_size(8 * D)));
 typedef long long vl_half __attribute__((vector_size(8 * D)));
@@ -59,7 +60,7 @@ INLINE vi set_bit(vi x, mask m, int bit) {
 }
 INLINE void store_past_cache(float* p, vf x) { _mm512_stream_ps(p, (__m512)x); }
 INLINE void append(uint32_t* p, mask m, vi x) { _mm512_storeu_si512(p, _mm512_maskz_compress_epi32(m, (__m512i)x)); }
-INLINE vf repeat4(const float* p) { return (vf)_mm512_broadcast_f32x4(_mm_loadu_ps(p)); }
+INLINE vf repeat4(v4 x) { return (vf)_mm512_broadcast_f32x4((__m128)x); }
 INLINE vf read_rows(const float* p, size_t stride) {
   __m512 r = _mm512_castps128_ps512(_mm_loadu_ps(p));
   r = _mm512_insertf32x4(r, _mm_loadu_ps(p + stride), 1);
@@ -107,17 +108,6 @@ INLINE void scatter4(const vf* q, float* const to[4]) {
                           _mm512_shuffle_f32x4(even, c, 0x2d), _mm512_shuffle_f32x4(odd, c, 0x3d)};
   for (int e = 0; e < 4; ++e) store(to[e], load(to[e]) + (vf)rows[e]);
 }
-// 2^x for x <= 0 to 1e-7.
-template <int N>
-INLINE void exp2_of(const vf x[N], vf out[N]) {
-  constexpr float c[] = {0.00187757668f, 0.00898934028f, 0.0558263177f, 0.240153617f, 0.693153073f, 0.999999925f};
-  vf r[N], p[N];
-  for (int j = 0; j < N; ++j) r[j] = (vf)_mm512_reduce_ps((__m512)x[j], 1);  // x - floor(x)
-  for (int j = 0; j < N; ++j) p[j] = c[0] * r[j] + c[1];
-  for (int i = 2; i < 6; ++i)
-    for (int j = 0; j < N; ++j) p[j] = p[j] * r[j] + c[i];
-  for (int j = 0; j < N; ++j) out[j] = (vf)_mm512_scalef_ps((__m512)p[j], (__m512)x[j]);
-}
 INLINE void transpose(vf* r) {
   __m512 a[16], b[16];
   for (int i = 0; i < 16; ++i) a[i] = (__m512)r[i];
@@ -143,18 +133,6 @@ INLINE void transpose(vf* r) {
   }
 }
 #else
-// 2^x for -8 <= x <= 0 to 3e-6 relative, 1e-6 absolute: a polynomial for 2^(x/8), squared three times. Garbage outside.
-template <int N>
-INLINE void exp2_of(const vf x[N], vf out[N]) {
-  constexpr float c[] = {2.86495236e-08f, 2.24331302e-06f, 0.000107968204f, 0.00375269051f, 0.0866427794f, 0.99999994f};
-  vf p[N];
-  for (int j = 0; j < N; ++j) p[j] = c[0] * x[j] + c[1];
-  for (int i = 2; i < 6; ++i)
-    for (int j = 0; j < N; ++j) p[j] = p[j] * x[j] + c[i];
-  for (int i = 0; i < 2; ++i)
-    for (int j = 0; j < N; ++j) p[j] *= p[j];
-  for (int j = 0; j < N; ++j) out[j] = p[j] * p[j];
-}
 typedef vi mask;
 INLINE mask ge(vf a, vf b) { return a >= b; }
 INLINE mask gt(vf a, vf b) { return a > b; }
@@ -190,7 +168,7 @@ INLINE vf reciprocal_sqrt(vf x) {
 INLINE vf rough_root(vf x) { return x * (vf)_mm256_rsqrt_ps((__m256)x); }
 INLINE vd_half min_half(vd_half a, vd_half b) { return (vd_half)_mm256_min_pd((__m256d)a, (__m256d)b); }
 INLINE vd_half max_half(vd_half a, vd_half b) { return (vd_half)_mm256_max_pd((__m256d)a, (__m256d)b); }
-INLINE vf repeat4(const float* p) { return (vf)_mm256_broadcast_ps((const __m128*)p); }
+INLINE vf repeat4(v4 x) { return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256((__m128)x), (__m128)x, 1); }
 INLINE vf read_rows(const float* p, size_t stride) {
   return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + stride), 1);
 }
@@ -209,17 +187,27 @@ INLINE void transpose4(vf* r) {
   r[2] = (vf)_mm256_unpacklo_pd(b, d);
   r[3] = (vf)_mm256_unpackhi_pd(b, d);
 }
-// Groups of four lanes: two from memory, the first two and the last two of a pair, and element k of each in all of it.
-INLINE vf join(const float* first, const float* second) {
-  return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_load_ps(first)), _mm_load_ps(second), 1);
+// The first eight numbers of W places (aligned to 16 bytes), as columns.
+INLINE void read_eight(const float* const from[W], vf r[8]) {
+  for (int k = 0; k < 4; ++k)
+    for (int half = 0; half < 2; ++half) {
+      const __m128 first = _mm_load_ps(from[k] + 4 * half), second = _mm_load_ps(from[4 + k] + 4 * half);
+      r[4 * half + k] = (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(first), second, 1);
+    }
+  transpose4(r), transpose4(r + 4);
 }
-INLINE vf first_groups(vf a, vf b) {
-  return (vf)_mm256_insertf128_ps((__m256)a, _mm256_castps256_ps128((__m256)b), 1);
-}
-INLINE vf second_groups(vf a, vf b) { return (vf)_mm256_permute2f128_ps((__m256)a, (__m256)b, 0x31); }
+// Element k of each group of four lanes, in all of the group.
 template <int k>
 INLINE vf repeat_in_group(vf x) {
   return (vf)_mm256_permute_ps((__m256)x, k * 0x55);
+}
+// Group g of the four vectors, one after the other, at to[4 g].
+INLINE void store_groups(const vf r[4], float (*to)[16]) {
+  for (int h = 0; h < 2; ++h) {
+    const __m256 a = (__m256)r[2 * h], b = (__m256)r[2 * h + 1];
+    store(to[0] + W * h, (vf)_mm256_insertf128_ps(a, _mm256_castps256_ps128(b), 1));
+    store(to[4] + W * h, (vf)_mm256_permute2f128_ps(a, b, 0x31));
+  }
 }
 // Four vectors of numbers, rounded down and clipped to 0..8, as bytes. Turned, vector j's are byte j of every lane.
 INLINE __m256i bytes_to_8(const vf x[4]) {
@@ -269,7 +257,8 @@ INLINE void transpose(vf* r) {
     r[4 + i] = (vf)_mm256_permute2f128_ps(b[i], b[4 + i], 0x31);
   }
 }
-#elif KINEMA_WIDTH == 4 && defined(__SSE4_1__)
+#else  // four lanes
+#if defined(__SSE4_1__)
 INLINE unsigned bits(mask m) { return _mm_movemask_ps((__m128)m); }
 INLINE vf min(vf a, vf b) { return (vf)_mm_min_ps((__m128)a, (__m128)b); }
 INLINE vf max(vf a, vf b) { return (vf)_mm_max_ps((__m128)a, (__m128)b); }
@@ -278,40 +267,14 @@ INLINE vf reciprocal(vf x) {
   vf r = (vf)_mm_rcp_ps((__m128)x);
   return r * (2.0f - x * r);
 }
-INLINE vf reciprocal_sqrt(vf x) { return 1.0f / sqrt(x); }
 INLINE vf rough_root(vf x) { return x * (vf)_mm_rsqrt_ps((__m128)x); }
 INLINE vd_half min_half(vd_half a, vd_half b) { return (vd_half)_mm_min_pd((__m128d)a, (__m128d)b); }
 INLINE vd_half max_half(vd_half a, vd_half b) { return (vd_half)_mm_max_pd((__m128d)a, (__m128d)b); }
-INLINE vf read_rows(const float* p, size_t stride) {
-  return (vf)_mm_loadh_pi(_mm_loadl_pi(_mm_setzero_ps(), (const __m64*)p), (const __m64*)(p + stride));
-}
-INLINE void store_past_cache(float* p, vf x) { store(p, x); }  // the rows are half a line
-INLINE void write_rows(float* p, size_t stride, vf v) {
-  _mm_storel_pi((__m64*)p, (__m128)v);
-  _mm_storeh_pi((__m64*)(p + stride), (__m128)v);
-}
-INLINE void transpose4(vf* r) { _MM_TRANSPOSE4_PS(r[0], r[1], r[2], r[3]); }
-template <int N>
-INLINE void scatter4(const vf* q, float* const to[4]) {
-  for (int k = 0; k < 12; k += 4) {
-    vf rows[4] = {q[k], q[k + 1], q[k + 2], q[k + 3]};
-    transpose4(rows);
-    for (int e = 0; e < 4; ++e) store(to[e] + k, load(to[e] + k) + rows[e]);
-  }
-}
-INLINE void transpose(vf* r) {
-  const __m128 a = _mm_unpacklo_ps((__m128)r[0], (__m128)r[1]), b = _mm_unpackhi_ps((__m128)r[0], (__m128)r[1]);
-  const __m128 c = _mm_unpacklo_ps((__m128)r[2], (__m128)r[3]), d = _mm_unpackhi_ps((__m128)r[2], (__m128)r[3]);
-  r[0] = (vf)_mm_movelh_ps(a, c);
-  r[1] = (vf)_mm_movehl_ps(c, a);
-  r[2] = (vf)_mm_movelh_ps(b, d);
-  r[3] = (vf)_mm_movehl_ps(d, b);
-}
+INLINE void store_past_cache(float* p, vf x) { _mm_stream_ps(p, (__m128)x); }
 #else  // any other machine
 INLINE unsigned bits(mask m) {
-  unsigned r = 0;
-  for (int i = 0; i < W; ++i) r |= unsigned(m[i] & 1) << i;
-  return r;
+  const vi each = m & (vi){1, 2, 4, 8};
+  return unsigned((each[0] | each[1]) | (each[2] | each[3]));
 }
 INLINE vf min(vf a, vf b) { return blend(a < b, a, b); }
 INLINE vf max(vf a, vf b) { return blend(a > b, a, b); }
@@ -320,43 +283,49 @@ INLINE vf sqrt(vf a) {
   return a;
 }
 INLINE vf reciprocal(vf x) { return 1.0f / x; }
-INLINE vf reciprocal_sqrt(vf x) { return 1.0f / sqrt(x); }
 INLINE vf rough_root(vf x) { return sqrt(x); }
 INLINE vd_half min_half(vd_half a, vd_half b) { return blend_half(a < b, a, b); }
 INLINE vd_half max_half(vd_half a, vd_half b) { return blend_half(a > b, a, b); }
-INLINE vf read_rows(const float* p, size_t stride) {
-  vf r;
-  for (int i = 0; i < W; ++i) r[i] = p[i / 2 * stride + i % 2];
-  return r;
-}
 INLINE void store_past_cache(float* p, vf x) { store(p, x); }
-INLINE void write_rows(float* p, size_t stride, vf v) {
-  for (int i = 0; i < W; ++i) p[i / 2 * stride + i % 2] = v[i];
+#endif
+INLINE vf reciprocal_sqrt(vf x) { return 1.0f / sqrt(x); }
+INLINE vf repeat4(v4 x) { return x; }
+INLINE vf read_rows(const float* p, size_t) { return load(p); }
+INLINE void write_rows(float* p, size_t, vf v) { store(p, v); }
+template <int i, int j, int k, int l>
+INLINE vf choose(vf a, vf b) {
+#if defined(__clang__)
+  return __builtin_shufflevector(a, b, i, j, k, l);
+#else
+  return __builtin_shuffle(a, b, (vi){i, j, k, l});
+#endif
+}
+INLINE void transpose(vf* r) {
+  const vf a = choose<0, 4, 1, 5>(r[0], r[1]), b = choose<2, 6, 3, 7>(r[0], r[1]);
+  const vf c = choose<0, 4, 1, 5>(r[2], r[3]), d = choose<2, 6, 3, 7>(r[2], r[3]);
+  r[0] = choose<0, 1, 4, 5>(a, c), r[1] = choose<2, 3, 6, 7>(a, c);
+  r[2] = choose<0, 1, 4, 5>(b, d), r[3] = choose<2, 3, 6, 7>(b, d);
+}
+INLINE void transpose4(vf* r) { transpose(r); }
+template <int k>
+INLINE vf repeat_in_group(vf x) {
+  return choose<k, k, k, k>(x, x);
+}
+INLINE void read_eight(const float* const from[W], vf r[8]) {
+  for (int k = 0; k < W; ++k) r[k] = load(from[k]), r[4 + k] = load(from[k] + 4);
+  transpose(r), transpose(r + 4);
+}
+INLINE void store_groups(const vf r[4], float (*to)[16]) {
+  for (int h = 0; h < 4; ++h) store(to[0] + W * h, r[h]);
 }
 template <int N>
 INLINE void scatter4(const vf* q, float* const to[4]) {
-  for (int k = 0; k < 12; ++k)
-    for (int e = 0; e < 4; ++e) to[e][k] += q[k][e];
+  for (int k = 0; k < 12; k += 4) {
+    vf rows[4] = {q[k], q[k + 1], q[k + 2], q[k + 3]};
+    transpose(rows);
+    for (int e = 0; e < 4; ++e) store(to[e] + k, load(to[e] + k) + rows[e]);
+  }
 }
-INLINE void transpose4(vf* r) {
-  for (int i = 0; i < 4; ++i)
-    for (int j = 0; j < i; ++j) {
-      const float t = r[i][j];
-      r[i][j] = r[j][i];
-      r[j][i] = t;
-    }
-}
-INLINE void transpose(vf* r) {
-  for (int i = 0; i < W; ++i)
-    for (int j = 0; j < i; ++j) {
-      const float t = r[i][j];
-      r[i][j] = r[j][i];
-      r[j][i] = t;
-    }
-}
-#endif
-#if KINEMA_WIDTH == 4
-INLINE vf repeat4(const float* p) { return load(p); }
 #endif
 INLINE vf keep_min(mask m, vf a, vf b) { return keep(m, min(a, b)); }
 INLINE vi set_bit(vi x, mask m, int bit) { return x | (m & bit); }
@@ -414,18 +383,29 @@ INLINE void append(uint32_t* p, mask m, vi x) {
 #endif
 
 
-// 2^x for -126 <= x <= 127 to 3e-7: a polynomial between -1/2 and 1/2 and the rest of x to the exponent.
+// 2^x for -126 <= x <= 127.
 template <int N>
-INLINE void exp2_wide(const vf x[N], vf out[N]) {
+INLINE void exp2_of(const vf x[N], vf out[N]) {
+#if KINEMA_WIDTH == 16 && defined(__AVX512F__)
+  constexpr float c[] = {0.00187757668f, 0.00898934028f, 0.0558263177f, 0.240153617f, 0.693153073f, 0.999999925f};
+  vf f[N], p[N];
+  for (int j = 0; j < N; ++j) f[j] = (vf)_mm512_reduce_ps((__m512)x[j], 1);  // x - floor(x)
+#else
+  // To 3e-7: a polynomial between -1/2 and 1/2, and the rest of x to the exponent.
   constexpr float c[] = {0.00132764715f, 0.00967554133f, 0.0555071327f, 0.240221197f, 0.693146967f, 1.00000007f};
   constexpr float rounding = 12582912.0f;  // where floats are whole numbers, with room for the sign
   vf whole[N], f[N], p[N];
   for (int j = 0; j < N; ++j) whole[j] = x[j] + rounding;
   for (int j = 0; j < N; ++j) f[j] = x[j] - (whole[j] - rounding);
+#endif
   for (int j = 0; j < N; ++j) p[j] = c[0] * f[j] + c[1];
   for (int i = 2; i < 6; ++i)
     for (int j = 0; j < N; ++j) p[j] = p[j] * f[j] + c[i];
+#if KINEMA_WIDTH == 16 && defined(__AVX512F__)
+  for (int j = 0; j < N; ++j) out[j] = (vf)_mm512_scalef_ps((__m512)p[j], (__m512)x[j]);
+#else
   for (int j = 0; j < N; ++j) out[j] = (vf)((vi)p[j] + ((vi)whole[j] << 23));
+#endif
 }
 
 INLINE void finish_stores() {
