@@ -18,7 +18,7 @@ const uint32_t* sort(Workspace& ws, const uint32_t* depths, uint32_t n) {
   uint64_t *a = ws.keys.need(n), *b = ws.keys_other.need(n);
   uint32_t lowest = ~0u, highest = 0, bits = 0;
   for (uint32_t i = 0; i < n; ++i) lowest = std::min(lowest, depths[i]), highest = std::max(highest, depths[i]);
-  for (uint32_t i = 0; i < n; ++i) a[i] = uint64_t(depths[i] - lowest) << 32 | i;  // positive floats order as their bits
+  for (uint32_t i = 0; i < n; ++i) a[i] = uint64_t(depths[i] - lowest) << 32 | i;  // positive floats order as bits
   for (uint32_t range = n ? highest - lowest : 0; range; range >>= 1) ++bits;
   const uint32_t passes = n < 256 ? (bits + 7) / 8 : (bits + 11) / 12;
   const uint32_t digit = passes ? (bits + passes - 1) / passes : 0, buckets = 1u << digit, mask = buckets - 1;
@@ -79,8 +79,8 @@ P planes_of_pass(const Inputs& in, uint32_t frame, int pass, F* features, F* alp
 size_t bytes(const FrameData& frame) {
   size_t sum = frame.ids.bytes();
   for (const RegionData& r : frame.regions)
-    sum += r.records.bytes() + r.depths.bytes() + r.start.bytes() + 4 * r.list.size + r.footprints.bytes() + r.moments.bytes() +
-           r.more_moments.bytes();
+    sum += r.records.bytes() + r.depths.bytes() + r.start.bytes() + 4 * r.list.size + r.footprints.bytes() +
+           r.moments.bytes() + r.more_moments.bytes();
   return sum;
 }
 
@@ -192,8 +192,8 @@ void differentiate_region(const Inputs& in, uint32_t f, Workspace& ws, const Fra
       std::memset(extra, 0, sizeof(float) * region.count * more);
       continue;
     }
-    in.kernel->raster_backward(region, planes_of_pass<ConstPlanes, const float>(in, f, pass, g.features, g.alpha, g.depth),
-                               moments, &ws.draw.list);
+    const auto planes = planes_of_pass<ConstPlanes, const float>(in, f, pass, g.features, g.alpha, g.depth);
+    in.kernel->raster_backward(region, planes, moments, &ws.draw.list);
     if (!pass) continue;
     for (uint32_t i = 0; i < region.count; ++i) {
       std::memcpy(extra + size_t(i) * more + 4 * (pass - 1), moments[i].feature, 16);
@@ -210,7 +210,7 @@ void finish_frame(const Inputs& in, uint32_t f, Workspace& ws, const FrameData& 
   if (frame.visible < n) {
     std::memset(to.centers, 0, 12 * n), std::memset(to.covariances, 0, 36 * n), std::memset(to.opacities, 0, 4 * n);
     std::memset(to.features, 0, 4 * n * c);
-  } else if (c > 3) {
+  } else if (n && c > 3) {
     std::memset(to.features, 0, 4 * n * c);
   }
   const Moments* moments = frame.regions[0].moments.data();

@@ -20,8 +20,9 @@ struct alignas(64) Record {
   uint16_t bx0, bx1, by0, by1;      // blocks of the image that the box around all alpha >= 1/255 touches
 };
 
-// Sums over pixels of u = alpha dL/dalpha, with d = pixel - near: {1, dx, dy, dx^2, dx dy, dy^2}, then dL/dfeature. Around
-// a mean far outside of the image the squares would be large and their sum, in single precision, too coarse for a needle.
+// Sums over pixels of u = alpha dL/dalpha, with d = pixel - near: {1, dx, dy, dx^2, dx dy, dy^2}, then dL/dfeature.
+// Around a mean far outside of the image the squares would be large and their sum, in single precision, too coarse for
+// a needle.
 struct alignas(64) Moments {
   float u[6];
   float feature[4];

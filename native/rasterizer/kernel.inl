@@ -1,10 +1,10 @@
 // The rasterizer at one vector width: projection, binning, compositing and their gradients.
 //
-// A region of pixels is cut into blocks of 4x4 pixels: one, two or four vectors below each other. Every block has its own
-// list of Gaussians, front to back, culled by the exact distance of the block to the ellipse alpha = 1/255; its pixels
-// stay in registers while the list is walked, and the walk ends when all of them are opaque. The lists are filtered out of
-// the depth order by strip of four columns, by row and by block: a few vector instructions per 16 Gaussians each, no
-// branches. The backward pass walks them again.
+// A region of pixels is cut into blocks of 4x4 pixels: one, two or four vectors below each other. Every block has its
+// own list of Gaussians, front to back, culled by the exact distance of the block to the ellipse alpha = 1/255; its
+// pixels stay in registers while the list is walked, and the walk ends when all of them are opaque. The lists are
+// filtered out of the depth order by strip of four columns, by row and by block: a few vector instructions per 16
+// Gaussians each, no branches. The backward pass walks them again.
 #include <cstdlib>
 #include <cstring>
 #if defined(__x86_64__) || defined(_M_X64)

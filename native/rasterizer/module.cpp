@@ -104,7 +104,8 @@ void give_memory(std::unique_ptr<Memory> memory) {
 
 nb::ndarray<nb::pytorch, float, nb::ndim<1>> empty(size_t n) {
   Memory* memory = take_memory(n).release();
-  const nb::capsule owner(memory, [](void* p) noexcept { give_memory(std::unique_ptr<Memory>(static_cast<Memory*>(p))); });
+  const nb::capsule owner(
+      memory, [](void* p) noexcept { give_memory(std::unique_ptr<Memory>(static_cast<Memory*>(p))); });
   return nb::ndarray<nb::pytorch, float, nb::ndim<1>>(memory->buffer.data(), {n}, owner);
 }
 

@@ -60,7 +60,7 @@ INLINE void alphas(const Record* const r[N], vf px, vf py, vf alpha[N]) {
   for (int j = 0; j < N; ++j) alpha[j] = keep_min(ge(e[j], splat(log2_alpha_min)), p[j], splat(alpha_max));
 }
 
-// Lists are walked in turns of so many Gaussians, from `offsets` in bytes from the first record: first the alphas of all
+// Lists are walked in turns of so many Gaussians, `offsets` in bytes from the first record: first the alphas of all
 // pixels of the block, then compositing. Both at once would not fit the registers.
 constexpr uint32_t turn = 16;
 static_assert(2 * turn <= look_ahead * group, "a turn and the next are read beyond the end of a list");
@@ -83,11 +83,12 @@ INLINE void alphas_of_turn(const Record* records, const uint32_t* offsets, uint3
   }
 }
 #else
-// Downwards, log2 alpha is a parabola: the ratio of an alpha to the one above it falls from row to row by the same factor,
-// `fall`. So two powers of two, of a column's first alpha and first ratio, give four alphas. (With 16 lanes, turning them
-// to rows of pixels takes longer than the powers that it saves.) No power leaves the range of exp2_of: because of the
-// blur, the root of what is taken from log2_opacity grows by at most 1.56 per pixel. Where a block is touched at all it is
-// below sqrt(8) + 1.56 * sqrt(18) < 9.5 in all of it, and the exponent of the ratio below 2 * 1.56 * 9.5 + 2.5 < 33.
+// Downwards, log2 alpha is a parabola: the ratio of an alpha to the one above it falls from row to row by the same
+// factor, `fall`. So two powers of two, of a column's first alpha and first ratio, give four alphas. (With 16 lanes,
+// turning them to rows of pixels takes longer than the powers that it saves.) No power leaves the range of exp2_of:
+// because of the blur, the root of what is taken from log2_opacity grows by at most 1.56 per pixel. Where a block is
+// touched at all it is below sqrt(8) + 1.56 * sqrt(18) < 9.5 in all of it, and the exponent of the ratio below
+// 2 * 1.56 * 9.5 + 2.5 < 33.
 // Three loops instead of one: the scheduler does not look far enough ahead to overlap what is as long as all three.
 INLINE void alphas_of_turn(const Record* records, const uint32_t* offsets, uint32_t n, int x, int y,
                            float (*alpha)[block_size]) {

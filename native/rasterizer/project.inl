@@ -51,7 +51,8 @@ INLINE void read_points(const Points& p, const uint32_t* ids, vf* columns) {
       part[half][0] = _mm_loadu_ps(covariance);
       part[half][1] = _mm_loadu_ps(covariance + 4);
       part[half][2] = _mm_move_ss(_mm_maskload_ps(p.centers + 3 * i - 1, three), _mm_load_ss(covariance + 8));
-      part[half][3] = _mm_move_ss(_mm_maskload_ps(p.features + p.channels * i - 1, features), _mm_load_ss(p.opacities + i));
+      part[half][3] =
+          _mm_move_ss(_mm_maskload_ps(p.features + p.channels * i - 1, features), _mm_load_ss(p.opacities + i));
     }
     for (int j = 0; j < 4; ++j)
       columns[4 * j + l] = (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(part[0][j]), part[1][j], 1);
@@ -192,7 +193,7 @@ INLINE vi rows_until(vi last) {
 constexpr float slack = 0.01f, slack_of_width = 1e-6f;
 
 uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t end, const Visible& out, int* bad) {
-  const float last_x = float((k.width + block_px - 1) / block_px - 1), last_y = float((k.height + block_px - 1) / block_px - 1);
+  const float last_x = float((k.width - 1) / block_px), last_y = float((k.height - 1) / block_px);
   uint32_t count = 0;
   vf not_finite[4] = {};
   for (uint32_t first = begin; first < end; first += W) {
@@ -321,10 +322,12 @@ INLINE Gradients project_backward_lanes(const Camera& k, const vd c[3], const vd
   for (int e = 0; e < 6; ++e)
     r.covariance[e] = g.M0[at[e][0]] * n0[at[e][1]] + g.M1[at[e][0]] * n1[at[e][1]];
   // dL/dM = 2 G M Sigma, and M rows are gx (R0 - slope_x R2), gy (R1 - slope_y R2).
-  const vd w0[3] = {2.0 * (n0[0] * S[0] + n0[1] * S[1] + n0[2] * S[2]), 2.0 * (n0[0] * S[1] + n0[1] * S[3] + n0[2] * S[4]),
-                    2.0 * (n0[0] * S[2] + n0[1] * S[4] + n0[2] * S[5])};
-  const vd w1[3] = {2.0 * (n1[0] * S[0] + n1[1] * S[1] + n1[2] * S[2]), 2.0 * (n1[0] * S[1] + n1[1] * S[3] + n1[2] * S[4]),
-                    2.0 * (n1[0] * S[2] + n1[1] * S[4] + n1[2] * S[5])};
+  const int row[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
+  vd w0[3], w1[3];
+  for (int j = 0; j < 3; ++j) {
+    w0[j] = 2.0 * (n0[0] * S[row[j][0]] + n0[1] * S[row[j][1]] + n0[2] * S[row[j][2]]);
+    w1[j] = 2.0 * (n1[0] * S[row[j][0]] + n1[1] * S[row[j][1]] + n1[2] * S[row[j][2]]);
+  }
   vd to_gx = splat_d(0.0), to_gy = to_gx, to_sx = to_gx, to_sy = to_gx;
   for (int j = 0; j < 3; ++j) {
     to_gx += w0[j] * (k.R[j] - g.slope_x * k.R[6 + j]);

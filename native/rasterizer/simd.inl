@@ -125,7 +125,8 @@ INLINE void transpose(vf* r) {
   }
   for (int i = 0; i < 4; ++i) {
     const __m512 p = _mm512_shuffle_f32x4(a[i], a[4 + i], 0x88), q = _mm512_shuffle_f32x4(a[i], a[4 + i], 0xdd);
-    const __m512 s = _mm512_shuffle_f32x4(a[8 + i], a[12 + i], 0x88), t = _mm512_shuffle_f32x4(a[8 + i], a[12 + i], 0xdd);
+    const __m512 s = _mm512_shuffle_f32x4(a[8 + i], a[12 + i], 0x88);
+    const __m512 t = _mm512_shuffle_f32x4(a[8 + i], a[12 + i], 0xdd);
     r[i] = (vf)_mm512_shuffle_f32x4(p, s, 0x88);
     r[8 + i] = (vf)_mm512_shuffle_f32x4(p, s, 0xdd);
     r[4 + i] = (vf)_mm512_shuffle_f32x4(q, t, 0x88);
@@ -404,7 +405,7 @@ INLINE void exp2_of(const vf x[N], vf out[N]) {
 #if KINEMA_WIDTH == 16 && defined(__AVX512F__)
   for (int j = 0; j < N; ++j) out[j] = (vf)_mm512_scalef_ps((__m512)p[j], (__m512)x[j]);
 #else
-  for (int j = 0; j < N; ++j) out[j] = (vf)((vi)p[j] + ((vi)whole[j] << 23));
+  for (int j = 0; j < N; ++j) out[j] = (vf)((vu)p[j] + ((vu)whole[j] << 23));
 #endif
 }
 

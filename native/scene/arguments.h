@@ -38,7 +38,8 @@ struct ShadowArguments {
     const float *centers, *covariances, *opacities;  // frames x count x 3, x 3 x 3, [frames x] count
     const float *origin;                             // frames x 2
     float *mass, *factor;                            // frames x 2 x cells x cells, frames x cells x cells
-    float *grad_factor, *grad_centers;
+    const float *grad_factor;
+    float *grad_centers;  // is added to
     float *boxes;  // frames x 6
     float per_cell, gain, kappa, height, strength, tiny;
     int64_t count, step, cells;

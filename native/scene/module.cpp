@@ -198,14 +198,13 @@ void shadow_forward(Array<const float> centers, Array<const float> covariances, 
         threads);
 }
 
-// Overwrites mass and grad_factor.
+// Adds to grad_centers.
 void shadow_backward(Array<const float> centers, Array<const float> covariances, Array<const float> opacities,
                      Array<const float> origin, Array<float> mass, int64_t step, float cell, float gain, float kappa,
-                     float height, float strength, float tiny, Array<float> grad_factor,
+                     float height, float strength, float tiny, Array<const float> grad_factor,
                      Array<float> grad_centers, int threads) {
     ShadowArguments p = shadow_arguments(centers, covariances, opacities, origin, mass, step, cell, gain, kappa,
                                          height, strength, tiny);
-    fresh(grad_centers);
     p.grad_factor = grad_factor.data();
     p.grad_centers = grad_centers.data();
     nb::gil_scoped_release release;
@@ -213,11 +212,10 @@ void shadow_backward(Array<const float> centers, Array<const float> covariances,
         threads);
 }
 
-void bounds(Array<const float> centers, int64_t step, Array<float> boxes, int threads) {
+void bounds(Array<const float> centers, Array<float> boxes, int threads) {
     ShadowArguments p{};
     p.centers = centers.data();
     p.count = int64_t(centers.shape(1));
-    p.step = step;
     p.boxes = boxes.data();
     nb::gil_scoped_release release;
     run(pick(base::bounds, avx2::bounds, avx512::bounds), p, int64_t(centers.shape(0)), threads);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "arguments.h"
 
@@ -90,20 +91,19 @@ void shadow_forward(const ShadowArguments &p, int64_t frame) {
 
 void shadow_backward(const ShadowArguments &p, int64_t frame) {
     const int64_t area = p.cells * p.cells;
-    // The masses are not needed again: their gradients take their place.
-    float *s0 = p.mass + frame * 2 * area, *s1 = s0 + area;
-    float *g = p.grad_factor + frame * area;
+    const float *m0 = p.mass + frame * 2 * area, *m1 = m0 + area, *g = p.grad_factor + frame * area;
+    std::vector<float> gradients(3 * area);  // of both masses, and room to blur them
+    float *s0 = gradients.data(), *s1 = s0 + area, *scratch = s1 + area;
     for (int64_t i = 0; i < area; ++i) {
-        if (s0[i] == 0 && g[i] == 0) continue;  // most of the grid; both masses are 0 there and so are their gradients
-        const float a = s0[i], b = s1[i], cover = 1 - std::exp(-a);
+        if (m0[i] == 0 && g[i] == 0) continue;  // most of the grid; both masses are 0 there and so are their gradients
+        const float a = m0[i], b = m1[i], cover = 1 - std::exp(-a);
         const float nearness = a == 0 ? 1 : fourth_root((b + p.tiny) / (a + p.tiny));
         const float down = -p.strength * g[i] * nearness;
         s0[i] = down * ((1 - cover) - cover * 0.25f / (a + p.tiny));
         s1[i] = down * cover * 0.25f / (b + p.tiny);
     }
-    blur(s0, g, p.cells);
-    blur(s1, g, p.cells);
-    std::memset(p.grad_centers + frame * p.count * 3, 0, sizeof(float) * size_t(3 * p.count));
+    blur(s0, scratch, p.cells);
+    blur(s1, scratch, p.cells);
     for (int64_t n = 0; n < p.count; n += p.step) {
         const Drop d = drop_one(p, frame, n);
         if (!d.falls) continue;
@@ -117,23 +117,30 @@ void shadow_backward(const ShadowArguments &p, int64_t frame) {
         }
         const float lift =
             (1 - d.tz) * ((1 - d.tx) * h1[0] + d.tx * h1[1]) + d.tz * ((1 - d.tx) * h1[c] + d.tx * h1[c + 1]);
-        out[0] = d.weight * p.per_cell * ((1 - d.tz) * (q[1] - q[0]) + d.tz * (q[3] - q[2]));
-        out[1] = d.free ? -p.kappa * d.weight * d.near * lift : 0;
-        out[2] = d.weight * p.per_cell * ((1 - d.tx) * (q[2] - q[0]) + d.tx * (q[3] - q[1]));
+        out[0] += d.weight * p.per_cell * ((1 - d.tz) * (q[1] - q[0]) + d.tz * (q[3] - q[2]));
+        out[1] += d.free ? -p.kappa * d.weight * d.near * lift : 0;
+        out[2] += d.weight * p.per_cell * ((1 - d.tx) * (q[2] - q[0]) + d.tx * (q[3] - q[1]));
     }
 }
 
-// Smallest and largest x, y, z of a frame.
+// Smallest and largest x, y, z of a frame, sixteen points at a time.
 void bounds(const ShadowArguments &p, int64_t frame) {
+    constexpr int64_t many = 16 * 3;
     const float *c = p.centers + frame * p.count * 3;
-    float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (int64_t n = 0; n < p.count; n += p.step) {
-        __builtin_prefetch(c + 3 * (n + kAhead * p.step));
-        for (int k = 0; k < 3; ++k) {
-            const float value = c[3 * n + k];
-            low[k] = value < low[k] ? value : low[k];
-            high[k] = value > high[k] ? value : high[k];
+    float low[many], high[many];
+    for (int64_t k = 0; k < many; ++k) low[k] = INFINITY, high[k] = -INFINITY;
+    const auto widen = [&](const float *from, int64_t n) {
+        for (int64_t k = 0; k < n; ++k) {
+            low[k] = from[k] < low[k] ? from[k] : low[k];
+            high[k] = from[k] > high[k] ? from[k] : high[k];
         }
+    };
+    int64_t i = 0;
+    for (; i + many <= 3 * p.count; i += many) widen(c + i, many);
+    widen(c + i, 3 * p.count - i);
+    for (int64_t k = 3; k < many; ++k) {
+        low[k % 3] = low[k] < low[k % 3] ? low[k] : low[k % 3];
+        high[k % 3] = high[k] > high[k % 3] ? high[k] : high[k % 3];
     }
     for (int k = 0; k < 3; ++k) {
         p.boxes[6 * frame + k] = low[k];

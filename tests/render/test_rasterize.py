@@ -119,16 +119,14 @@ def test_needle_just_before_the_near_plane(simd):
 
 @pytest.mark.parametrize("simd", _rasterizer.widths())
 def test_points_smaller_than_a_pixel_anywhere_in_a_block(simd):
-    # The blur alone makes the steepest fall from pixel to pixel that there is; the rows of a block grow out of its first.
+    # The blur alone makes the steepest fall from pixel to pixel; the rows of a block grow out of its first.
     rng = torch.Generator().manual_seed(0)
     frames, n = 9, 150
     centers = 0.7 * (2 * torch.rand(frames, n, 3, generator=rng) - 1)
     scales = torch.tensor([1e-5, 1e-5, 0.02]) * torch.rand(frames, n, 3, generator=rng)
     covariances = covariances_from(scales, torch.randn(frames, n, 4, generator=rng))
     operands = (centers, covariances, torch.rand(n, generator=rng), torch.rand(n, 3, generator=rng))
-    compare(
-        operands, 64, 48, render=lambda *a: rasterize_native(*a, simd=simd), image_bar=1e-5, gradient_bar=1e-4
-    )
+    compare(operands, 64, 48, render=lambda *a: rasterize_native(*a, simd=simd), image_bar=1e-5, gradient_bar=1e-4)
 
 
 def test_native_is_the_dense_image_on_larger_clouds():

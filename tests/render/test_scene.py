@@ -9,7 +9,7 @@ from kinema.render.follow import View, ViewRange, box_path, follow, framing_dist
 from kinema.render.ground import Ground, cast_ground, checker
 from kinema.render.rasterize import rasterize
 from kinema.render.scene import Scene, backdrop, composite, composite_torch, render_video
-from kinema.render.shadow import Shadow, look_up, shadow_map, shadow_map_torch
+from kinema.render.shadow import Shadow, bounding_boxes, look_up, shadow_map, shadow_map_torch
 from kinema.splat.pose import PosedSplats, native_scene
 
 
@@ -222,6 +222,22 @@ def test_gradients_of_image_and_shadow_add_up(detach):
     if not detach:
         alone = torch.autograd.grad((shadows.factor**2).sum(), centers)[0]
         assert alone[:, ::3].abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 50])
+def test_bounding_boxes_of_any_number_of_points(count):
+    centers = torch.randn(3, count, 3, generator=torch.Generator().manual_seed(count))
+    expected = torch.stack((centers.amin(1), centers.amax(1)), 1)
+    assert torch.equal(bounding_boxes(centers), expected)
+    assert torch.equal(bounding_boxes(centers.double()), expected.double())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_no_points_give_the_bare_ground(dtype):
+    nobody = PosedSplats(torch.zeros(2, 0, 3, dtype=dtype), torch.zeros(2, 0, 3, 3, dtype=dtype))
+    scene, cameras = Scene(shadow=Shadow()), camera(20, 15, frames=2, dtype=dtype)
+    video = render_video(nobody, torch.zeros(0, dtype=dtype), torch.zeros(0, 3, dtype=dtype), cameras, scene=scene)
+    assert_close(video, backdrop(cameras, scene), atol=1e-5, rtol=0)
 
 
 def test_painting_does_not_depend_on_threads():

@@ -12,7 +12,7 @@ from kinema.errors import KinemaError
 from kinema.render._native import new_output
 from kinema.render.ground import FARTHEST, Color, Ground, cast_ground, ground_pattern
 from kinema.render.rasterize import chosen_backend, rasterize
-from kinema.render.shadow import Shadow, ShadowMap, look_up, pick_casters, shadow_map, shadow_step
+from kinema.render.shadow import Shadow, ShadowMap, bounding_boxes, look_up, shadow_map, with_shadow
 from kinema.splat.pose import PosedSplats, native_scene
 
 CHUNK_PX = 1 << 16
@@ -62,16 +62,14 @@ def render_video(
         raise KinemaError(f"{len(cameras)} cameras do not fit {len(posed)} frames: give one or several per frame")
     shadows = None
     if scene.ground is not None:
-        heights = posed.centers[..., 1].detach()
-        if heights.numel() and bool(heights.min() < scene.ground.height):  # otherwise the frames share one set
-            opacities = torch.where(heights < scene.ground.height, 0.0, opacities)
+        height, boxes = scene.ground.height, bounding_boxes(posed.centers)
+        if bool((boxes[:, 0, 1] < height).any()):  # otherwise the frames share one set
+            opacities = torch.where(posed.centers[..., 1].detach() < height, 0.0, opacities)
         if scene.shadow is not None:
-            few, step = posed, shadow_step(posed, scene.shadow)
             if views == 1 and chosen_backend(posed.centers, backend) == "native":
-                posed, few = pick_casters(posed, scene.shadow, step=step)
+                posed, shadows = with_shadow(posed, opacities, scene.shadow, height=height, boxes=boxes)
             else:
-                step = 1
-            shadows = shadow_map(few, opacities[..., ::step], scene.shadow, height=scene.ground.height, stand_for=step)
+                shadows = shadow_map(posed, opacities, scene.shadow, height=height)
     centers, covariances = posed.centers, posed.covariances
     if views > 1:
         centers, covariances = centers.repeat(views, 1, 1), covariances.repeat(views, 1, 1, 1)

@@ -14,7 +14,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.render._native import new_output
 from kinema.splat.pose import PosedSplats, native_scene
 
 CELLS = 64
@@ -58,26 +57,40 @@ def shadow_map(
     shadow: Shadow,
     *,
     height: float = 0.0,
-    stand_for: int = 1,
 ) -> ShadowMap:
-    """Differentiable with respect to the centres: where a Gaussian is and how high. Its thickness is a constant.
+    """Differentiable with respect to the centres: where a Gaussian is and how high. Its thickness is a constant."""
+    return with_shadow(posed, opacities, shadow, height=height)[1]
 
-    `stand_for` is how many Gaussians each of `posed` stands for, if they were picked (`pick_casters`).
+
+def with_shadow(
+    posed: PosedSplats,
+    opacities: Float[Tensor, "n"] | Float[Tensor, "frames n"],
+    shadow: Shadow,
+    *,
+    height: float = 0.0,
+    boxes: Float[Tensor, "frames 2 3"] | None = None,
+) -> tuple[PosedSplats, ShadowMap]:
+    """The shadow map, and the same Gaussians again for the native rasterizer, and for nothing else.
+
+    The gradient that reaches those is taken over and the shadow's is added to it in place, instead of making an array
+    as large as all centres for the few that cast the shadow. It belongs to us alone only if the native rasterizer
+    made it. `boxes` are the bounding boxes of the centres, if they are known.
     """
     operands = (posed.centers, posed.covariances, opacities)
     native = native_scene() is not None and all(x.dtype == torch.float32 and x.device.type == "cpu" for x in operands)
     if not native:
-        return shadow_map_torch(posed, opacities, shadow, height=height, stand_for=stand_for)
+        return posed, shadow_map_torch(posed, opacities, shadow, height=height)
     step = shadow_step(posed, shadow)
-    origin, cell = _grid(bounding_boxes(posed.centers, step=step))
+    origin, cell = _grid(bounding_boxes(posed.centers) if boxes is None else boxes)
     kappa = SHARPNESS * shadow.falloff
-    gain = 2 * torch.pi * LAYERS * step * stand_for / cell**2
+    gain = 2 * torch.pi * LAYERS * step / cell**2
     options = (step, cell, gain, kappa, height, shadow.strength, TINY)
     centers = posed.centers.detach() if shadow.detach else posed.centers
-    factor = _Cast.apply(
-        centers.contiguous(), posed.covariances.detach().contiguous(), opacities.detach().contiguous(), origin, options
-    )
-    return ShadowMap(factor, origin, cell)
+    constants = (posed.covariances.detach().contiguous(), opacities.detach().contiguous(), origin, options)
+    centers, factor = _Cast.apply(centers.contiguous(), *constants)  # pyright: ignore[reportGeneralTypeIssues]
+    if shadow.detach:
+        centers = posed.centers
+    return PosedSplats(centers, posed.covariances), ShadowMap(factor, origin, cell)
 
 
 def shadow_map_torch(
@@ -86,19 +99,18 @@ def shadow_map_torch(
     shadow: Shadow,
     *,
     height: float = 0.0,
-    stand_for: int = 1,
 ) -> ShadowMap:
     """The same, written down."""
     step = shadow_step(posed, shadow)
     centers = posed.centers[:, ::step]
     if shadow.detach:
         centers = centers.detach()
-    origin, cell = _grid(bounding_boxes(posed.centers, step=step))
+    origin, cell = _grid(bounding_boxes(posed.centers))
     with torch.no_grad():
         flat = posed.covariances[:, ::step]
         area = 2 * torch.pi * (flat[..., 0, 0] * flat[..., 2, 2] - flat[..., 0, 2] ** 2).clamp(min=0).sqrt()
         above = (centers[..., 1] > height).to(area)
-        weight = area * above * opacities[..., ::step] * (LAYERS * step * stand_for / cell**2)
+        weight = area * above * opacities[..., ::step] * (LAYERS * step / cell**2)
     kappa = SHARPNESS * shadow.falloff
     y = (centers[..., 1] - height).clamp(min=0)
     deposit = torch.stack((weight.expand_as(y), weight * (-kappa * y).clamp(min=-50).exp()), 1)
@@ -116,40 +128,14 @@ def shadow_map_torch(
     return ShadowMap(1 - shadow.strength * (1 - torch.exp(-s0)) * nearness, origin, cell)
 
 
-def pick_casters(posed: PosedSplats, shadow: Shadow, *, step: int) -> tuple[PosedSplats, PosedSplats]:
-    """All Gaussians, for the native rasterizer, and every `step`-th of them, to cast the shadow.
-
-    Where both are differentiated, the few gradients are added to the many in place, instead of making an array of
-    zeros as large as all centres for them. That array belongs to us alone only if the native rasterizer made it.
-    """
-    covariances = posed.covariances.detach()[:, ::step].contiguous()
-    if shadow.detach:
-        return posed, PosedSplats(posed.centers.detach()[:, ::step].contiguous(), covariances)
-    centers, few = _Pick.apply(posed.centers, step)  # pyright: ignore[reportGeneralTypeIssues]
-    return PosedSplats(centers, posed.covariances), PosedSplats(few, covariances)
-
-
-class _Pick(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, centers: Tensor, step: int) -> tuple[Tensor, Tensor]:
-        ctx.step = step
-        return centers.view_as(centers), centers[:, ::step].contiguous()
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        everything, few = grads
-        everything[:, :: ctx.step] += few
-        return everything, None
-
-
-def bounding_boxes(centers: Float[Tensor, "frames n 3"], *, step: int = 1) -> Float[Tensor, "frames 2 3"]:
-    """Smallest and largest coordinates of every `step`-th point, per frame; no gradient passes."""
+def bounding_boxes(centers: Float[Tensor, "frames n 3"]) -> Float[Tensor, "frames 2 3"]:
+    """Smallest and largest coordinates per frame, infinite without points; no gradient passes."""
     centers = centers.detach()
     if native_scene() is None or centers.dtype != torch.float32 or centers.device.type != "cpu":
-        some = centers[:, ::step]
-        return torch.stack((some.amin(1), some.amax(1)), 1)
+        nowhere = centers.new_full((len(centers), 1, 3), torch.inf)
+        return torch.stack((torch.cat((centers, nowhere), 1).amin(1), torch.cat((centers, -nowhere), 1).amax(1)), 1)
     boxes = centers.new_empty(len(centers), 2, 3)
-    native_scene().bounds(centers.contiguous(), step, boxes, torch.get_num_threads())
+    native_scene().bounds(centers.contiguous(), boxes, torch.get_num_threads())
     return boxes
 
 
@@ -162,30 +148,36 @@ def _grid(boxes: Float[Tensor, "frames 2 3"]) -> tuple[Float[Tensor, "frames 2"]
     """Origin per frame and edge of a cell: square, one size for all frames, with four cells of margin for the blur."""
     low, high = boxes[..., ::2].unbind(1)
     cell = float((high - low).amax().clamp(min=1e-6)) / (CELLS - 9)
-    return ((low + high) / 2 - cell * (CELLS - 1) / 2).contiguous(), cell
+    middle = torch.where(low <= high, (low + high) / 2, 0.0)  # somewhere, if there are no points
+    return (middle - cell * (CELLS - 1) / 2).contiguous(), cell
 
 
 class _Cast(torch.autograd.Function):
+    """The centres again, and the factors."""
+
     @staticmethod
     def forward(
         ctx: Any, centers: Tensor, covariances: Tensor, opacities: Tensor, origin: Tensor, options: tuple
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         mass = centers.new_empty(len(centers), 2, CELLS, CELLS)
         factor = centers.new_empty(len(centers), CELLS, CELLS)
         operands = (centers.detach(), covariances, opacities, origin)
         native_scene().shadow_forward(*operands, mass, *options, factor, torch.get_num_threads())
         ctx.save_for_backward(*operands, mass)
         ctx.options = options
-        return factor
+        ctx.set_materialize_grads(False)
+        return centers.view_as(centers), factor
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
-        *operands, mass = ctx.saved_tensors
-        grad_centers = new_output(*operands[0].shape)
-        # The kernel works in place, on copies so that a second backward pass sees the same.
-        native_scene().shadow_backward(
-            *operands, mass.clone(), *ctx.options, grads[0].clone(), grad_centers, torch.get_num_threads()
-        )
+    def backward(
+        ctx: Any, grad_centers: Tensor | None, grad_factor: Tensor | None
+    ) -> tuple[Tensor | None, None, None, None, None]:
+        if grad_factor is not None:
+            operands = ctx.saved_tensors
+            grad_centers = torch.zeros_like(operands[0]) if grad_centers is None else grad_centers.contiguous()
+            native_scene().shadow_backward(
+                *operands, *ctx.options, grad_factor.contiguous(), grad_centers, torch.get_num_threads()
+            )
         return grad_centers, None, None, None, None
 
 
