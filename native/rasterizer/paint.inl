@@ -382,9 +382,10 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
       // Not through an array: what is written in parts and read at once would wait for all before it.
       const v4 near_x = {r[0]->near_x, r[1]->near_x, r[2]->near_x, r[3]->near_x};
       const v4 near_y = {r[0]->near_y, r[1]->near_y, r[2]->near_y, r[3]->near_y};
-      // Sums over pixels, with d = pixel - near, by groups of four lanes: pixels of a row.
-      vf q[12] = {};
-      const vf ax = repeat4((x + 0.5f) - near_x), ay = repeat4((y + 0.5f) - near_y) + row;
+      // Sums over pixels, by groups of four lanes, which are pixels of a row: of u, x u and x^2 u with x from the left of
+      // the block, the first two times the top of the vector, the first times its square, and of the features.
+      vf u0 = {}, u1 = {}, u2 = {}, u0_y = {}, u1_y = {}, u0_yy = {}, q[12] = {};
+#pragma GCC unroll 4
       for (int h = 0; h < V; ++h) {
         vf alpha[G], dot[G], u[G], w[G];
         for (int j = 0; j < G; ++j) {
@@ -402,19 +403,31 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
         // After this, u[p] is pixel p of the group for the four Gaussians.
         transpose4(u);
         transpose4(w);
-        const auto add = [&](int number, vf x) __attribute__((always_inline)) { q[number] = h ? q[number] + x : x; };
-        const vf y_row = ay + float(h * VH);
-        const vf s0 = (u[0] + u[1]) + (u[2] + u[3]), b1 = u[1] + 2.0f * u[2] + 3.0f * u[3];
-        const vf s1 = b1 + ax * s0, b2 = u[1] + 4.0f * u[2] + 9.0f * u[3], y_s0 = y_row * s0;
-        add(0, s0);
-        add(1, s1);
-        add(2, y_s0);
-        add(3, b2 + ax * (b1 + s1));  // sum of (ax + p)^2 u
-        add(4, y_row * s1);
-        add(5, y_row * y_s0);
+        const vf s0 = (u[0] + u[1]) + (u[2] + u[3]), s1 = u[1] + 2.0f * u[2] + 3.0f * u[3],
+                 s2 = u[1] + 4.0f * u[2] + 9.0f * u[3];
+        const auto add = [&](vf& sum, vf x) __attribute__((always_inline)) { sum = h ? sum + x : x; };
+        add(u0, s0), add(u1, s1), add(u2, s2);
+        if (h) {
+          const float top = h * VH;
+          u0_y += top * s0, u1_y += top * s1, u0_yy += top * top * s0;
+        }
         for (int c = 0; c < C; ++c)
-          add(6 + c, (w[0] * load(spread[h][c][0]) + w[1] * load(spread[h][c][1])) +
-                         (w[2] * load(spread[h][c][2]) + w[3] * load(spread[h][c][3])));
+          add(q[6 + c], (w[0] * load(spread[h][c][0]) + w[1] * load(spread[h][c][1])) +
+                            (w[2] * load(spread[h][c][2]) + w[3] * load(spread[h][c][3])));
+      }
+      // To d = pixel - near: (ax + x, ay + y), where ay is that of the row in the first vector.
+      const vf ax = repeat4((x + 0.5f) - near_x), ay = repeat4((y + 0.5f) - near_y) + row;
+      q[0] = u0;
+      q[1] = u1 + ax * u0;
+      q[2] = ay * u0;
+      q[3] = u2 + ax * (u1 + q[1]);
+      q[4] = ay * q[1];
+      if (V > 1) {
+        q[2] += u0_y;
+        q[4] += u1_y + ax * u0_y;
+        q[5] = u0_yy + ay * (q[2] + u0_y);
+      } else {
+        q[5] = ay * q[2];
       }
       float* to[G];
       for (int j = 0; j < G; ++j) to[j] = (float*)(out + at[i + j]);
