@@ -321,8 +321,6 @@ template <int C>
 INLINE void raster_backward_channels(const Region& region, const ConstPlanes& grad, Moments* out, Scratch* scratch) {
   const FlushDenormals flush;
   const Record* const records = region.records;
-  vf row;  // of a lane's group
-  for (int i = 0; i < W; ++i) row[i] = i / 4;
   for (uint32_t k = 0; k < region.blocks(); ++k) {
     const uint32_t n = region.start[k + 1] - region.start[k];
     if (!n) continue;
@@ -416,7 +414,7 @@ INLINE void raster_backward_channels(const Region& region, const ConstPlanes& gr
                             (w[2] * load(spread[h][c][2]) + w[3] * load(spread[h][c][3])));
       }
       // To d = pixel - near: (ax + x, ay + y), where ay is that of the row in the first vector.
-      const vf ax = repeat4((x + 0.5f) - near_x), ay = repeat4((y + 0.5f) - near_y) + row;
+      const vf ax = repeat4((x + 0.5f) - near_x), ay = repeat4((y + 0.5f) - near_y) + lane_y();
       q[0] = u0;
       q[1] = u1 + ax * u0;
       q[2] = ay * u0;
