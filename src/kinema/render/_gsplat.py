@@ -25,8 +25,6 @@ def rasterize_gsplat(
         from gsplat import rasterization
     except ImportError as error:
         raise KinemaError(f"rasterize: CUDA tensors need gsplat ({error}); pip install 'kinema[gpu]'") from error
-    if not centers.is_cuda:
-        raise KinemaError(f"rasterize: gsplat renders CUDA tensors only, these are on {centers.device}")
     frames = centers.shape[0]
     last = torch.tensor([0.0, 0, 0, 1], dtype=centers.dtype, device=centers.device).expand(frames, 1, 4)
     fx, fy, cx, cy = cameras.focal_center_px.unbind(-1)

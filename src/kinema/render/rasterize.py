@@ -64,6 +64,8 @@ def rasterize(
     opacities = opacities.expand(frames, -1)
     features = features.expand(frames, -1, -1)
     if backend == "gsplat":
+        if not centers.is_cuda:
+            raise KinemaError(f"rasterize: gsplat renders CUDA tensors only, these are on {centers.device}")
         from kinema.render._gsplat import rasterize_gsplat
 
         image = Image(*rasterize_gsplat(centers, covariances, opacities, features, cameras))
