@@ -119,33 +119,28 @@ bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame
     std::vector<uint16_t> column(size_t(nx) * blocks_x), row(size_t(ny) * blocks_y);  // of regions, by block
     for (size_t i = 0; i < column.size(); ++i) column[i] = uint16_t(i / blocks_x);
     for (size_t i = 0; i < row.size(); ++i) row[i] = uint16_t(i / blocks_y);
-    const auto for_regions = [&](const Record& r, const auto& body) {
-      for (int y = row[r.by0]; y <= row[r.by1]; ++y)
-        for (int x = column[r.bx0]; x <= column[r.bx1]; ++x) body(y * nx + x);
-    };
-    std::vector<uint32_t> more(frame.regions.size());
     for (uint32_t begin = 0; begin < in.points; begin += piece) {
       const uint32_t end = std::min(begin + piece, in.points);
       const uint32_t n = kernel.project(in.cameras[f], in.points_of(f), begin, end, visible, &bad);
       visible.first += n, visible.ids += n;
-      std::fill(more.begin(), more.end(), 0);
-      for (uint32_t i = 0; i < n; ++i) for_regions(visible.records[i], [&](int k) { ++more[k]; });
-      for (size_t k = 0; k < more.size(); ++k) {
-        RegionData& data = frame.regions[k];
-        const size_t used = data.region.count, need = used + more[k] + kernel.width;
+      for (RegionData& data : frame.regions) {
+        const size_t used = data.region.count, need = used + n + kernel.width;
         data.records.grow(need, used), data.depths.grow(need, used);
         data.region.footprints = data.footprints.grow(need, used);
       }
-      for (uint32_t i = 0; i < n; ++i)
-        for_regions(visible.records[i], [&](int k) {
-          RegionData& data = frame.regions[k];
-          const uint32_t to = data.region.count++;
-          data.records.data()[to] = visible.records[i];
-          data.depths.data()[to] = visible.depths[i];
-          for (int j = 0; j < footprint_words; ++j)
-            data.region.footprints.rows[j][to] = visible.footprints.rows[j][i];
-          data.region.footprints.corners[to] = visible.footprints.corners[i];
-        });
+      for (uint32_t i = 0; i < n; ++i) {
+        const Record& r = visible.records[i];
+        for (int y = row[r.by0]; y <= row[r.by1]; ++y)
+          for (int x = column[r.bx0]; x <= column[r.bx1]; ++x) {
+            RegionData& data = frame.regions[y * nx + x];
+            const uint32_t to = data.region.count++;
+            data.records.data()[to] = r;
+            data.depths.data()[to] = visible.depths[i];
+            for (int j = 0; j < footprint_words; ++j)
+              data.region.footprints.rows[j][to] = visible.footprints.rows[j][i];
+            data.region.footprints.corners[to] = visible.footprints.corners[i];
+          }
+      }
     }
     frame.visible = visible.first;
   }
