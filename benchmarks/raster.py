@@ -5,8 +5,9 @@ backward with all gradients but the cameras', for all frames of one call. The cl
 widths were chosen so that `pairs_per_gaussian`, the number of pixels with alpha >= 1/255 a Gaussian has on average,
 is about 55, 71, 106 and 125.
 
-`python benchmarks/raster.py OTHER` compares the installed kernel with another build, a file `_rasterizer*.so`: the
-two take turns in processes of their own, and the least times of all turns are divided.
+`python benchmarks/raster.py OTHER [WIDTH]` compares the installed kernel with another build, a file `_rasterizer*.so`,
+at the machine's or the given vector width: the two take turns in processes of their own, and the least times of all
+turns are divided.
 """
 
 import math
@@ -152,12 +153,12 @@ def load_kernel(path: str) -> None:
     spec.loader.exec_module(module)
 
 
-def ratios(other: str, *, turns: int = 4) -> Iterator[tuple[str, float]]:
+def ratios(other: str, width: str, *, turns: int = 4) -> Iterator[tuple[str, float]]:
     """CPU time of the installed kernel over that of the other build."""
     best: dict[tuple[str, str], float] = {}
     for _ in range(turns):
         for kernel in ("installed", other):
-            child = [sys.executable, __file__, "turn", kernel]
+            child = [sys.executable, __file__, "turn", kernel, width]
             for line in subprocess.run(child, capture_output=True, text=True, check=True).stdout.splitlines():
                 metric, value = line.split()
                 best[kernel, metric] = min(best.get((kernel, metric), math.inf), float(value))
@@ -166,16 +167,18 @@ def ratios(other: str, *, turns: int = 4) -> Iterator[tuple[str, float]]:
             yield f"{metric}_ratio", value / best[other, metric]
 
 
-def turn(kernel: str) -> Iterator[tuple[str, float]]:
+def turn(kernel: str, width: str) -> Iterator[tuple[str, float]]:
     if kernel != "installed":
         load_kernel(kernel)
+    renders = {"native": lambda *a: rasterize_native(*a, depth=False, simd=int(width))}
     for name, case in CASES.items():
-        forward, backward = measure({"native": rasterize_native}, case, 6 if name == "C" else 25)["native"]
+        forward, backward = measure(renders, case, 6 if name == "C" else 25)["native"]
         yield f"{name}.forward", forward
         yield f"{name}.backward", backward
 
 
 if __name__ == "__main__":
-    figures = turn(sys.argv[2]) if sys.argv[1] == "turn" else ratios(sys.argv[1])
+    words = [*sys.argv[1:], "0"]
+    figures = turn(*words[1:3]) if words[0] == "turn" else ratios(*words[:2])
     for metric, value in figures:
         print(f"{metric} {value:.4g}", flush=True)

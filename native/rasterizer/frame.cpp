@@ -205,7 +205,7 @@ void finish_frame(const Inputs& in, uint32_t f, Workspace& ws, const FrameData& 
   if (frame.visible < n) {
     std::memset(to.centers, 0, 12 * n), std::memset(to.covariances, 0, 36 * n), std::memset(to.opacities, 0, 4 * n);
     std::memset(to.features, 0, 4 * n * c);
-  } else if (n && c > 3) {
+  } else if (n && c > 3) {  // without points there is nothing to write to
     std::memset(to.features, 0, 4 * n * c);
   }
   const Moments* moments = frame.regions[0].moments.data();

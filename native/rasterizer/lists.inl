@@ -92,11 +92,8 @@ size_t line_up(const Region& region, DrawScratch* scratch) {
 // Rows of blocks are counted from -footprint_rows: so far a footprint may reach out of the region, above and below.
 constexpr uint32_t rows_outside = 2 * footprint_rows;
 
-// Four rows (bit 8 * row + column) and the next four, of four columns each, in one word, and where row j lies in it.
-template <class T>
-INLINE T fold(T upper, T lower) {
-  return upper | lower << 4;
-}
+// Four rows (bit 8 * row + column) and, four bits above them, the next four, of four columns each, are folded into one
+// word. There row j lies at this bit.
 INLINE uint32_t place(int j) { return j % 4 * 8 + j / 4 * 4; }
 
 // What touches a strip, with the bits of its blocks moved to the strip's columns and folded.
@@ -114,7 +111,7 @@ INLINE size_t filter_strip(const Region& region, DrawScratch* scratch, size_t co
       if (right >= 4 || right <= -8) continue;
       const uint32_t kept = (right >= 0 ? 15u << right & 15 : 255u >> -right & 15) * 0x01010101u;
       const auto moved = [&](uint32_t x) { return (right >= 0 ? x << right : x >> -right) & kept; };
-      to_blocks[n] = fold(moved(upper[i]), moved(lower[i]));
+      to_blocks[n] = moved(upper[i]) | moved(lower[i]) << 4;
       to_row[n] = (corner[i] >> 16) - row;
       to_record[n] = record[i];
       n += to_blocks[n] != 0;
@@ -131,7 +128,7 @@ INLINE size_t filter_strip(const Region& region, DrawScratch* scratch, size_t co
       const vi x = load_i(from + i);
       return (shift_left(x, right) | shift_right(x, left)) & kept;
     };
-    const vi blocks = fold(moved(upper), moved(lower));
+    const vi blocks = moved(upper) | moved(lower) << 4;
     const mask hit = any_bit(blocks, blocks);
     append(to_blocks + n, hit, blocks);
     append(to_row + n, hit, (vi)((vu)corners >> 16) - row);

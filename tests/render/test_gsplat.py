@@ -1,7 +1,7 @@
 """gsplat as a judge of the image model, and of the way we call it.
 
-Its kernels need CUDA. What runs here is its own Python around them and its own projection in torch; only what it does
-per pixel is written down anew, from its documentation of `rasterize_to_pixels`.
+Its kernels need CUDA. What runs here is its own Python around them and its own projection in torch; for what it does
+per pixel the twin stands in.
 """
 
 import sys
@@ -13,10 +13,10 @@ from torch.testing import assert_close
 
 from kinema.camera import Cameras
 from kinema.render._gsplat import rasterize_gsplat
-from kinema.render._twin import project
+from kinema.render._twin import composite, project
 from kinema.render.rasterize import covariances_from, rasterize
 
-gsplat = pytest.importorskip("gsplat", reason="gsplat is not installed")
+pytest.importorskip("gsplat", reason="gsplat is not installed")
 
 
 def cloud(frames: int = 2, n: int = 40, *, spread: float = 0.7) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -41,20 +41,20 @@ def orbit(frames: int = 2) -> Cameras:
 
 
 def pixels(means, conics, colors, opacities, width, height, tile_size, offsets, ids, *, backgrounds, packed, absgrad):
-    """Alpha compositing by depth, which is the last channel."""
+    """The twin's compositing, by depth, which is the last channel."""
     assert backgrounds is None
     assert not packed
     rows, columns = torch.meshgrid(torch.arange(height) + 0.5, torch.arange(width) + 0.5, indexing="ij")
-    order = colors[..., -1].argsort(-1)
-    means, conics, colors = (x.gather(-2, order[..., None].expand_as(x)) for x in (means, conics, colors))
-    opacities = opacities.gather(-1, order)
-    dx, dy = (torch.stack((columns, rows), -1).to(means)[..., None, :] - means[..., None, None, :, :]).unbind(-1)
-    a, b, c = (x[..., None, None, :] for x in conics.unbind(-1))
-    alpha = opacities[..., None, None, :] * torch.exp(-(0.5 * (a * dx**2 + c * dy**2) + b * dx * dy))
-    alpha = alpha.clamp(max=0.999) * (alpha >= 1 / 255)
-    after = (1 - alpha).cumprod(-1)
-    weight = torch.where(after > 1e-4, alpha * after / (1 - alpha), 0.0)
-    return torch.einsum("...hwn,...nc->...hwc", weight, colors), weight.sum(-1, keepdim=True)
+    places = torch.stack((columns, rows), -1).flatten(0, 1).to(means)
+    covariances = torch.linalg.inv(conics[..., [[0, 1], [1, 2]]])
+    images = []
+    for f in range(len(means)):  # of one camera each
+        order = colors[f, 0, :, -1].argsort()
+        operands = (x[f, 0][order] for x in (means, covariances, opacities, colors))
+        image, alpha = composite(places, *operands)
+        images.append(torch.cat((image, alpha[:, None]), 1).unflatten(0, (height, width))[None])
+    both = torch.stack(images)
+    return both[..., :-1], both[..., -1:]
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def with_shadow(
     native = native_scene() is not None and all(x.dtype == torch.float32 and x.device.type == "cpu" for x in operands)
     if not native:
         return posed, shadow_map_torch(posed, opacities, shadow, height=height)
-    step = shadow_step(posed, shadow)
+    step = _step(posed, shadow)
     origin, cell = _grid(bounding_boxes(posed.centers) if boxes is None else boxes)
     kappa = SHARPNESS * shadow.falloff
     gain = 2 * torch.pi * LAYERS * step / cell**2
@@ -101,7 +101,7 @@ def shadow_map_torch(
     height: float = 0.0,
 ) -> ShadowMap:
     """The same, written down."""
-    step = shadow_step(posed, shadow)
+    step = _step(posed, shadow)
     centers = posed.centers[:, ::step]
     if shadow.detach:
         centers = centers.detach()
@@ -139,7 +139,7 @@ def bounding_boxes(centers: Float[Tensor, "frames n 3"]) -> Float[Tensor, "frame
     return boxes
 
 
-def shadow_step(posed: PosedSplats, shadow: Shadow) -> int:
+def _step(posed: PosedSplats, shadow: Shadow) -> int:
     """Every so-manieth Gaussian casts the shadow."""
     return max(1, -(-posed.centers.shape[1] // shadow.most))
 
