@@ -21,7 +21,7 @@ from kinema.physics.model import Control, Model, State
 from kinema.physics.rollout import rollout
 from kinema.rig.kinematics import Rig
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "physics"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from physics_bodies import boxes, chain, humanoid, model_of, quadruped, rest
 
 

@@ -21,14 +21,14 @@ import numpy as np
 
 from kinema.asset.blender import blender_command, run_blender
 from kinema.asset.character import Mesh
-from kinema.asset.creatures import creature
-from kinema.asset.creatures.proportions import Vertebrate
-from kinema.asset.creatures.surface import triangulate
-from kinema.asset.creatures.table import SPECIES
-from kinema.asset.creatures.vertebrate import vertebrate
 from kinema.asset.load import load
+from kinema.create.creatures import creature
+from kinema.create.creatures.proportions import Vertebrate
+from kinema.create.creatures.surface import triangulate
+from kinema.create.creatures.table import SPECIES
+from kinema.create.creatures.vertebrate import vertebrate
 from kinema.errors import KinemaError
-from kinema.rig.bone_heat import Bones, Visibility, bone_heat, rig_character
+from kinema.rig.weights.bone_heat import Bones, Visibility, bone_heat, rig_character
 
 CASES = {"fox_1k": ("fox", 1_000), "horse_10k": ("horse", 10_000), "fox_100k": ("fox", 100_000)}
 SCRIPT = Path(__file__).with_name("bone_heat_in_blender.py")

@@ -31,9 +31,9 @@ from kinema.distill.sds import sds
 from kinema.distill.take import prepare, random_take, shoot
 from kinema.evaluate.metrics import measure
 from kinema.gait.make import make_motion
-from kinema.motion import Motion, load_motion, save_motion
+from kinema.job.animate import find_character, make_body, plant_feet, read_tempo, settle, tracking
+from kinema.motion.motion import Motion, load_motion, save_motion
 from kinema.physics.track import track
-from kinema.pipeline import find_character, make_body, plant_feet, read_tempo, settle, tracking
 from kinema.prior.nano.prior import NanoPrior
 from kinema.render.show import Film, render_character
 from kinema.rig.kinematics import Rig

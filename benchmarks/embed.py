@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from kinema.asset.character import Mesh
-from kinema.asset.creatures import creature
-from kinema.rig.embed import embed_skeleton
-from kinema.rig.templates import SPECIES_OF, template
+from kinema.create.creatures import creature
+from kinema.rig.embed.embed import embed_skeleton
+from kinema.rig.embed.templates import SPECIES_OF, template
 
 
 def run() -> Iterator[tuple[str, float]]:

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from kinema.asset.character import Character
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 
 GAITS = (
@@ -94,7 +94,7 @@ def processor() -> str:
 
 
 def gait_case(name: str, gait: str) -> tuple[Character, Rig, Motion]:
-    from kinema.asset.creatures import creature
+    from kinema.create.creatures import creature
     from kinema.gait.make import make_motion
     from kinema.rig.limbs import find_limbs
 

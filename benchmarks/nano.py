@@ -18,7 +18,7 @@ from kinema.evaluate.classify import prompt_errors
 from kinema.gait.make import Label
 from kinema.gait.recorded import HELD_OUT, motion_name, recorded_motion
 from kinema.gait.retarget import Recording
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.prior.nano.data import FPS, FRAMES, Actor, conditions
 from kinema.prior.nano.prior import NanoPrior
 from kinema.prior.protocol import Shot, guided_estimate, sample
@@ -121,7 +121,7 @@ def score_rigs(prior: NanoPrior, shared: Path, takes: int, draws: int) -> None:
 
 def score_words(prior: NanoPrior) -> None:
     """Free wordings that no template of the training holds (tests/gait/paraphrases.py)."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "gait"))
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
     from paraphrases import PARAPHRASES
 
     read = [(text, truth, prior.read(text).motion) for text, truth in PARAPHRASES]
@@ -134,7 +134,7 @@ def draw_samples(prior: NanoPrior, folder: Path) -> None:
     """Twelve prompts: what the prior itself makes of them, every third frame, in the look that it sees."""
     from PIL import Image
 
-    from kinema.asset.creatures import creature
+    from kinema.create.creatures import creature
 
     rows = []
     for number, (words, prompt) in enumerate(TWELVE):

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from kinema.camera import Cameras
+from kinema.geometry.camera import Cameras
 from kinema.render._native import rasterize_native
 from kinema.render._twin import project
 from kinema.render.rasterize import covariances_from, rasterize

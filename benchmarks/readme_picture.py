@@ -14,9 +14,9 @@ from PIL import Image, ImageDraw
 
 from kinema.distill.config import Animate
 from kinema.files import replacing
-from kinema.pipeline import animate
+from kinema.job.animate import animate
+from kinema.motion.source import CONFIG, load_result, read_config
 from kinema.render.show import Film, render_character
-from kinema.sources import CONFIG, load_result, read_config
 
 JOBS = {
     "fox": ("a red fox", "a fox is walking"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinema.doctor import _processor
+from kinema.cli.doctor import _processor
 from kinema.files import replacing
 
 ROOT = Path(__file__).parents[1]

@@ -17,11 +17,11 @@ import numpy as np
 import torch
 
 from kinema.asset.character import Character
-from kinema.asset.gltf_animation import original_vertices
-from kinema.asset.gltf_geometry import read_parts
+from kinema.asset.gltf.animation import original_vertices
+from kinema.asset.gltf.geometry import read_parts
 from kinema.asset.load import load
 from kinema.errors import KinemaError
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.skin import Skin, blend, skin_points
 
@@ -66,7 +66,7 @@ def run() -> Iterable[tuple[str, float]]:
         if errors:
             yield f"{path.stem}.median_clip", float(np.median(list(errors.values())))
             yield f"{path.stem}.worst_clip", max(errors.values())
-            yield f"{path.stem}.clips_that_slide", sum(clip.slide is not None for clip in character.clips)
+            yield f"{path.stem}.clips_that_slide", sum(clip.translation is not None for clip in character.clips)
             yield f"{path.stem}.clips_above_1e-4", sum(error > 1e-4 for error in errors.values())
             yield f"{path.stem}.clips_above_1e-2", sum(error > 1e-2 for error in errors.values())
 

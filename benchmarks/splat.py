@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from kinema.asset.character import Character
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.render.follow import View, box_path, follow, framing_distance
 from kinema.render.rasterize import rasterize
 from kinema.render.raycast import raycast
@@ -47,7 +47,7 @@ def characters(names: tuple[str, ...] = NAMES) -> Iterator[Character]:
         for name in names:
             yield load(folder / f"{name}.glb")
     else:
-        from kinema.asset.creatures import creature
+        from kinema.create.creatures import creature
 
         yield creature("fox")
 

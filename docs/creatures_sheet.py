@@ -11,7 +11,7 @@ import trimesh
 from PIL import Image, ImageDraw
 
 from kinema.asset.character import Mesh
-from kinema.asset.creatures import creature, species
+from kinema.create.creatures import creature, species
 
 
 def draw(mesh: Mesh, *, yaw_deg: float, elevation_deg: float, size: int) -> np.ndarray:

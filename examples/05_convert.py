@@ -8,9 +8,9 @@ import torch
 from kinema import Motion, Rig, creature, load, write
 from kinema.export.write import convert
 from kinema.gait.make import make_motion
-from kinema.motion import load_motion
+from kinema.motion.motion import load_motion
+from kinema.motion.source import find_motion
 from kinema.rig.limbs import find_limbs
-from kinema.sources import find_motion
 
 wolf = creature("a grey wolf")
 assert wolf.skeleton is not None

@@ -9,7 +9,7 @@ import torch
 import trimesh
 
 from kinema import Motion, Rig, load, write
-from kinema.rig.bone_heat import rig_character
+from kinema.rig.weights.bone_heat import rig_character
 from kinema.skin import Skin, blend, skin_points
 
 JOINTS = [

@@ -7,7 +7,7 @@ import torch
 
 if TYPE_CHECKING:
     from kinema.asset.character import Character
-    from kinema.motion import Motion
+    from kinema.motion.motion import Motion
     from kinema.rig.kinematics import Rig
 
 
@@ -33,7 +33,7 @@ def shared_data() -> Path:
 # Kinema is imported inside: this file is read before jaxtyping's import hook, which checks the shapes, is in place.
 @pytest.fixture(scope="session")
 def fox() -> "Character":
-    from kinema.asset.creatures import creature
+    from kinema.create.creatures import creature
 
     return creature("fox")
 

@@ -11,13 +11,13 @@ from jaxtyping import TypeCheckError
 
 def test_import_is_cheap() -> None:
     heavy = ("torch", "diffusers", "viser", "numpy")
-    code = f"import sys, kinema.cli; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, kinema.cli.main; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_shapes_are_checked() -> None:
     """If this fails, no annotation in the project is worth anything: see `--jaxtyping-packages` in pyproject.toml."""
-    from kinema.transforms import quaternion_to_matrix
+    from kinema.geometry.transforms import quaternion_to_matrix
 
     with pytest.raises(TypeCheckError):
         quaternion_to_matrix(torch.zeros(5, 3))

@@ -6,9 +6,9 @@ import torch
 
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.errors import KinemaError
+from kinema.geometry.transforms import apply, compose, euler_to_matrix, quaternion_to_matrix
 from kinema.rig.kinematics import Rig, forward_kinematics
 from kinema.skin import Skin, blend, skin_covariances, skin_points
-from kinema.transforms import apply, compose, euler_to_matrix, quaternion_to_matrix
 
 
 def random_rig(joints: int, *, seed: int = 0) -> Rig:

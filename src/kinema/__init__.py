@@ -21,24 +21,24 @@ if "OMP_WAIT_POLICY" not in os.environ:
 
 if TYPE_CHECKING:
     from kinema.asset.character import Character
-    from kinema.asset.creatures import creature
     from kinema.asset.load import load
+    from kinema.create.creatures import creature
     from kinema.distill.config import Animate
     from kinema.errors import KinemaError
     from kinema.export.write import write
-    from kinema.motion import Motion
-    from kinema.pipeline import Animation, animate
+    from kinema.job.animate import Animation, animate
+    from kinema.motion.motion import Motion
     from kinema.rig.kinematics import Rig
 
 _HOME = {
     "Animate": "kinema.distill.config",
-    "Animation": "kinema.pipeline",
+    "Animation": "kinema.job.animate",
     "Character": "kinema.asset.character",
     "KinemaError": "kinema.errors",
-    "Motion": "kinema.motion",
+    "Motion": "kinema.motion.motion",
     "Rig": "kinema.rig.kinematics",
-    "animate": "kinema.pipeline",
-    "creature": "kinema.asset.creatures",
+    "animate": "kinema.job.animate",
+    "creature": "kinema.create.creatures",
     "load": "kinema.asset.load",
     "write": "kinema.export.write",
 }

@@ -1,3 +1,3 @@
-from kinema.cli import main
+from kinema.cli.main import main
 
 main()

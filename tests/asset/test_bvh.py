@@ -7,9 +7,9 @@ import torch
 from kinema.asset.bvh import read_bvh, write_bvh
 from kinema.asset.character import Clip, Skeleton
 from kinema.errors import KinemaError
-from kinema.motion import Motion
+from kinema.geometry.transforms import quaternion_to_matrix
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig, place_joints
-from kinema.transforms import quaternion_to_matrix
 
 SMALL = """HIERARCHY
 ROOT Hips
@@ -63,16 +63,16 @@ def test_position_channels_that_stand_still_are_the_bone_and_others_a_slide(tmp_
     text = text.replace("20 10 30 0 0 0 0 0", "20 10 30 0 0 0 7 0 0").replace(" 90 -90 0", " 90 @ -90 0")
     skeleton, _ = read_bvh(write(tmp_path, text.replace("@", "7")))
     np.testing.assert_allclose(skeleton.heads[1] - skeleton.heads[0], [0, 4, 7])
-    assert read_bvh(write(tmp_path, text.replace("@", "7")))[1].slide is None
+    assert read_bvh(write(tmp_path, text.replace("@", "7")))[1].translation is None
     skeleton, clip = read_bvh(write(tmp_path, text.replace("@", "9")), scale=0.1)
     np.testing.assert_allclose(skeleton.heads[1] - skeleton.heads[0], [0, 0.4, 0])
-    assert clip.slide is not None
-    np.testing.assert_allclose(clip.slide[:, 1], [[0, 0, 0.7], [0, 0, 0.9]])
+    assert clip.translation is not None
+    np.testing.assert_allclose(clip.translation[:, 1], [[0, 0, 0.7], [0, 0, 0.9]])
     # Beside an OFFSET of zero the mean is the bone.
     skeleton, clip = read_bvh(write(tmp_path, text.replace("@", "9").replace("OFFSET 0 4 0", "OFFSET 0 0 0")))
     np.testing.assert_allclose(skeleton.heads[1] - skeleton.heads[0], [0, 0, 8])
-    assert clip.slide is not None
-    np.testing.assert_allclose(clip.slide[:, 1], [[0, 0, -1], [0, 0, 1]])
+    assert clip.translation is not None
+    np.testing.assert_allclose(clip.translation[:, 1], [[0, 0, -1], [0, 0, 1]])
 
 
 def test_round_trip_of_any_rotation(tmp_path: Path) -> None:

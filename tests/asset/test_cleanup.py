@@ -7,11 +7,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 from small_gltf import Builder, arm, tube
 
-from kinema.asset.cleanup import RawRig, clean_rig
-from kinema.asset.cleanup_fit import fit_rotations, gather_targets, nearest_rotation, own_places, slides
-from kinema.asset.gltf_animation import original_vertices
-from kinema.asset.gltf_character import load_gltf
-from kinema.asset.gltf_geometry import read_parts
+from kinema.asset.gltf.animation import original_vertices
+from kinema.asset.gltf.character import load_gltf
+from kinema.asset.gltf.geometry import read_parts
+from kinema.asset.rigs.cleanup import RawRig, clean_rig
+from kinema.asset.rigs.cleanup_fit import fit_rotations, gather_targets, nearest_rotation, own_places, translations
 
 
 def _moments(clouds: list[np.ndarray]) -> np.ndarray:
@@ -141,17 +141,17 @@ def test_the_fit_is_a_minimum_and_better_than_the_files_own_rotations() -> None:
 def test_slides_place_joints_where_the_file_has_them_and_are_zero_where_it_only_turns() -> None:
     raw, motion, parents = _stretched()
     position, rotation = own_places(motion, raw.heads)
-    slide = slides(position, rotation, raw.heads, parents, size=raw.size)
+    translation = translations(position, rotation, raw.heads, parents, size=raw.size)
     placed = position.copy()
     for j, p in enumerate(parents):
         if p >= 0:
-            offset = raw.heads[j] - raw.heads[p] + slide[:, j]
+            offset = raw.heads[j] - raw.heads[p] + translation[:, j]
             placed[:, j] = placed[:, p] + np.einsum("tab,tb->ta", rotation[:, p], offset)
     np.testing.assert_allclose(placed, position, atol=1e-9)
-    assert np.abs(slide[:, 1:]).max() > 0.01
+    assert np.abs(translation[:, 1:]).max() > 0.01
     still = _rigid_motion(raw, parents, frames=8, seed=5)
     still[:, 1:, :, 3] += 1e-7
-    assert not slides(*own_places(still, raw.heads), raw.heads, parents, size=raw.size).any()
+    assert not translations(*own_places(still, raw.heads), raw.heads, parents, size=raw.size).any()
 
 
 def _loose_elbow() -> Builder:
@@ -164,12 +164,12 @@ def _loose_elbow() -> Builder:
 def test_a_clip_that_moves_joints_in_their_sockets_slides_and_others_do_not(tmp_path: Path) -> None:
     character = load_gltf(_loose_elbow().write(tmp_path / "loose.glb"), up="+y", facing="+z", scale=1.0, ground=0.0)
     clip = character.clips[0]
-    assert clip.slide is not None
-    at = np.linspace(0, len(clip.slide) - 1, 3).astype(int)
-    np.testing.assert_allclose(clip.slide[at, 1], [[0, 0, 0], [0.2, 0, 0], [0.1, 0, 0]], atol=1e-6)
+    assert clip.translation is not None
+    at = np.linspace(0, len(clip.translation) - 1, 3).astype(int)
+    np.testing.assert_allclose(clip.translation[at, 1], [[0, 0, 0], [0.2, 0, 0], [0.1, 0, 0]], atol=1e-6)
     assert any("1 of 1 clips slide joints out of their places: elbow" in line for line in character.changes)
     plain = load_gltf(arm().write(tmp_path / "plain.glb"))
-    assert plain.clips[0].slide is None
+    assert plain.clips[0].translation is None
 
 
 def test_nearest_rotation_is_the_polar_factor_and_never_a_mirror() -> None:

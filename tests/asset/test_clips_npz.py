@@ -4,10 +4,10 @@ import torch
 
 from kinema.asset.clips_npz import load_clips_npz
 from kinema.errors import KinemaError
-from kinema.motion import Motion
+from kinema.geometry.transforms import quaternion_to_matrix
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.skin import Skin, blend, skin_points
-from kinema.transforms import quaternion_to_matrix
 
 
 @pytest.mark.parametrize(("name", "clip"), [("fox", "Walk"), ("khronos_fox", "Run"), ("deer", "Gallop")])

@@ -7,11 +7,11 @@ import pytest
 import torch
 from small_gltf import arm, tube
 
-from kinema.asset.gltf import read_document
-from kinema.asset.gltf_animation import Track, global_matrices, local_matrices, original_vertices, sample_track
-from kinema.asset.gltf_character import load_gltf
-from kinema.asset.gltf_geometry import read_parts
-from kinema.motion import Motion
+from kinema.asset.gltf.animation import Track, global_matrices, local_matrices, original_vertices, sample_track
+from kinema.asset.gltf.character import load_gltf
+from kinema.asset.gltf.document import read_document
+from kinema.asset.gltf.geometry import read_parts
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.skin import Skin, blend, skin_points
 

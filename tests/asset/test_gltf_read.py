@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from small_gltf import Builder, arm, pack_glb, tube
 
-from kinema.asset.gltf import read_accessor, read_document
-from kinema.asset.gltf_character import load_gltf
-from kinema.asset.gltf_geometry import read_parts
+from kinema.asset.gltf.character import load_gltf
+from kinema.asset.gltf.document import read_accessor, read_document
+from kinema.asset.gltf.geometry import read_parts
 from kinema.errors import KinemaError
 
 

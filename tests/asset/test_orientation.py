@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kinema.asset.character import Frame, Skeleton
-from kinema.asset.orientation import apply_frame, find_frame, place_clip, place_skeleton, words
+from kinema.asset.rigs.orientation import apply_frame, find_frame, place_clip, place_skeleton, words
 from kinema.errors import KinemaError
 
 

@@ -8,11 +8,11 @@ import torch
 from conftest import shared_data_path
 
 from kinema.asset.character import Character
-from kinema.asset.gltf_animation import original_vertices
-from kinema.asset.gltf_geometry import read_parts
+from kinema.asset.gltf.animation import original_vertices
+from kinema.asset.gltf.geometry import read_parts
 from kinema.asset.load import load
 from kinema.errors import KinemaError
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.skin import Skin, blend, skin_points
 
@@ -57,14 +57,14 @@ def test_clips_of_real_rigs_are_reproduced(name: str) -> None:
 @pytest.mark.slow
 def test_clips_of_the_knight_slide_only_where_the_file_moves_limbs_in_their_sockets(shared_data: Path) -> None:
     character = load(shared_data / "assets" / "kaykit_knight.glb")
-    slides = {clip.name for clip in character.clips if clip.slide is not None}
-    assert {"Death_A", "Death_B_Pose", "Running_A", "Unarmed_Idle"} <= slides
-    assert not slides & {"Idle", "T-Pose", "Hit_A", "Hit_B", "1H_Melee_Attack_Chop", "Jump_Full_Long", "Use_Item"}
+    translations = {clip.name for clip in character.clips if clip.translation is not None}
+    assert {"Death_A", "Death_B_Pose", "Running_A", "Unarmed_Idle"} <= translations
+    assert not translations & {"Idle", "T-Pose", "Hit_A", "Hit_B", "1H_Melee_Attack_Chop", "Jump_Full_Long", "Use_Item"}
 
 
 def test_rigs_whose_tree_was_changed_keep_to_rotations(shared_data: Path) -> None:
     # An IK foot is not where the shin ends; what it slides there is our doing, not the file's.
-    assert all(clip.slide is None for clip in load(shared_data / "assets" / "fox.glb").clips)
+    assert all(clip.translation is None for clip in load(shared_data / "assets" / "fox.glb").clips)
 
 
 def test_ik_feet_hang_on_the_lower_legs(shared_data: Path) -> None:

@@ -8,9 +8,9 @@ import pytest
 import torch
 from PIL import Image
 
-from kinema.asset.creatures import creature
 from kinema.asset.load import load
-from kinema.cli import main
+from kinema.cli.main import main
+from kinema.create.creatures import creature
 from kinema.export.write import write
 from kinema.gait.make import make_motion
 from kinema.rig.kinematics import Rig

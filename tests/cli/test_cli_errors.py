@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kinema.asset.creatures import creature
-from kinema.cli import main
+from kinema.cli.main import main
+from kinema.create.creatures import creature
 from kinema.export.write import write
 from kinema.gait.make import make_motion
 from kinema.rig.kinematics import Rig
@@ -261,12 +261,12 @@ def test_wrong_usage_has_its_own_code(capsys: pytest.CaptureFixture) -> None:
 def test_a_bug_is_one_line_too_and_verbose_shows_where(
     tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch
 ) -> None:
-    import kinema.sources
+    import kinema.motion.source
 
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr(kinema.sources, "find_character", broken)
+    monkeypatch.setattr(kinema.motion.source, "find_character", broken)
     for arguments, lines in ((["inspect", "fox"], 1), (["inspect", "fox", "-v"], 5)):
         with pytest.raises(SystemExit) as stop:
             main(arguments)

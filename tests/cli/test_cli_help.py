@@ -11,8 +11,8 @@ from typing import get_args
 
 import pytest
 
-from kinema import commands
-from kinema.cli import _RUN, main
+from kinema.cli import commands
+from kinema.cli.main import _RUN, main
 
 
 def dataclasses_of_commands() -> list[type]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kinema.commands import parse
+from kinema.cli.commands import parse
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -49,7 +49,7 @@ def test_readme_has_its_parts_in_order() -> None:
 def test_the_new_species_of_the_how_to_stands() -> None:
     import numpy as np
 
-    from kinema.asset.creatures import generate, table
+    from kinema.create.creatures import generate, table
 
     row = next(block for block in blocks(ROOT / "docs" / "extending.md", "python") if "okapi" in block)
     rows = eval("{" + row + "}", vars(table))
@@ -60,7 +60,7 @@ def test_the_new_species_of_the_how_to_stands() -> None:
 
 
 def test_the_new_format_of_the_how_to_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kinema.asset.creatures import creature
+    from kinema.create.creatures import creature
     from kinema.export import write as module
     from kinema.files import replacing
 

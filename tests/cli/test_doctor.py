@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from kinema.cli import main
-from kinema.doctor import doctor_lines, examine, memory_lines
+from kinema.cli.doctor import doctor_lines, examine, memory_lines
+from kinema.cli.main import main
 from kinema.prior.load import MODELS
 
 
@@ -31,11 +31,11 @@ def test_examination_is_true_and_complete(capsys: pytest.CaptureFixture) -> None
 
 
 def test_examination_without_extras(monkeypatch: pytest.MonkeyPatch) -> None:
-    import kinema.doctor
+    import kinema.cli.doctor
 
-    monkeypatch.setattr(kinema.doctor, "_nano_job", lambda: None)
-    monkeypatch.setattr(kinema.doctor, "find_spec", lambda name: None)
-    monkeypatch.setattr(kinema.doctor, "_version", lambda name: None)
+    monkeypatch.setattr(kinema.cli.doctor, "_nano_job", lambda: None)
+    monkeypatch.setattr(kinema.cli.doctor, "find_spec", lambda name: None)
+    monkeypatch.setattr(kinema.cli.doctor, "_version", lambda name: None)
     text = "\n".join(doctor_lines(examine()))
     assert "pip install 'kinema[gpu]'" in text
     assert "pip install 'kinema[usd]'" in text

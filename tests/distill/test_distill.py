@@ -20,12 +20,12 @@ from kinema.distill.tempo import Tempo, choose_tempo
 from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
 from kinema.gait.make import make_motion
-from kinema.motion import Motion
-from kinema.pipeline import find_character, lift_skin, make_body, plant_feet, settle
+from kinema.geometry.transforms import quaternion_to_matrix
+from kinema.job.animate import find_character, lift_skin, make_body, plant_feet, settle
+from kinema.motion.motion import Motion
 from kinema.prior.nano.codec import fit_codec, patches
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior, Reader
-from kinema.transforms import quaternion_to_matrix
 
 FOX = Animate("fox", "a fox is walking", splats=1500, physics=False)
 

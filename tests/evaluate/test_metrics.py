@@ -1,9 +1,7 @@
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
+from gait_bodies import BODIES
 
 from kinema.asset.bvh import read_bvh
 from kinema.asset.character import Character, Mesh
@@ -11,12 +9,9 @@ from kinema.asset.clips_npz import load_clips_npz
 from kinema.evaluate.metrics import bone_change, measure, shape_change
 from kinema.gait.make import make_motion
 from kinema.gait.pattern import touchdowns
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
-
-sys.path.append(str(Path(__file__).parents[1] / "gait"))
-from gait_bodies import BODIES
 
 MEANS = {"sneak": "walk", "limp": "walk", "turn_left": "walk", "turn_right": "walk"}
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton
-from kinema.asset.gltf import GltfBinding, read_accessor, read_document
-from kinema.asset.gltf_animation import animated_locals, global_matrices, original_vertices, read_tracks
-from kinema.asset.gltf_geometry import read_parts
+from kinema.asset.gltf.animation import animated_locals, global_matrices, original_vertices, read_tracks
+from kinema.asset.gltf.document import GltfBinding, read_accessor, read_document
+from kinema.asset.gltf.geometry import read_parts
 from kinema.errors import KinemaError
-from kinema.export.glb import decompose, recompose, write_glb
+from kinema.export.gltf.glb import decompose, recompose, write_glb
 from kinema.export.timing import as_clip, world_transforms
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.skin import Skin, blend, skin_points
 

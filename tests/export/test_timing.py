@@ -7,8 +7,8 @@ import torch
 from kinema.asset.character import Clip, Frame, Skeleton
 from kinema.errors import KinemaError
 from kinema.export.timing import arrange, close_loop, hold_in_place, in_file_frame, resample, world_transforms
+from kinema.geometry.transforms import quaternion_to_matrix
 from kinema.rig.kinematics import Rig, place_joints
-from kinema.transforms import quaternion_to_matrix
 
 SKELETON = Skeleton(("a", "b"), (-1, 0), np.array([[0.0, 1, 0], [0, 1, 1]]), np.array([[0.0, 1, 1], [0, 1, 2]]))
 
@@ -72,14 +72,14 @@ def test_closed_cycle_stays_as_it_is() -> None:
 
 
 def sliding(clip: Clip, by: np.ndarray) -> Clip:
-    slide = np.zeros((len(by), 2, 3))
-    slide[:, 1] = by[:, None] * [0.1, 0.2, 0.3]
-    return replace(clip, slide=slide)
+    translation = np.zeros((len(by), 2, 3))
+    translation[:, 1] = by[:, None] * [0.1, 0.2, 0.3]
+    return replace(clip, translation=translation)
 
 
 def slid(clip: Clip) -> np.ndarray:
-    assert clip.slide is not None
-    return clip.slide[:, 1] @ [0.1, 0.2, 0.3] / 0.14
+    assert clip.translation is not None
+    return clip.translation[:, 1] @ [0.1, 0.2, 0.3] / 0.14
 
 
 def test_slides_are_resampled_linearly_and_closed_with_the_loop() -> None:
@@ -102,8 +102,8 @@ def test_file_frame_is_the_inverse_similarity() -> None:
 
 def test_world_transforms_are_those_of_the_rig() -> None:
     clip = sliding(turning(np.linspace(0, 90, 5)), np.arange(5.0))
-    assert clip.slide is not None
+    assert clip.translation is not None
     rotations = quaternion_to_matrix(torch.from_numpy(clip.wxyz_parent_joint))
     rig = Rig.from_skeleton(SKELETON, dtype=torch.float64)
-    expected = place_joints(rig, torch.from_numpy(clip.root_position), rotations, torch.from_numpy(clip.slide))
+    expected = place_joints(rig, torch.from_numpy(clip.root_position), rotations, torch.from_numpy(clip.translation))
     np.testing.assert_allclose(world_transforms(SKELETON, clip)[..., :3, :], expected.numpy(), atol=1e-12)

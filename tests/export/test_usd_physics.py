@@ -1,15 +1,10 @@
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "physics"))
 from physics_bodies import boxes, model_of, quadruped
 
 from kinema.export.usd_physics import write_usd_physics
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 
 pytest.importorskip("pxr")
 

@@ -13,7 +13,7 @@ from kinema.asset.skeleton_json import read_skeleton_json
 from kinema.errors import KinemaError
 from kinema.export.timing import as_clip, world_transforms
 from kinema.export.write import FORMATS, convert, write
-from kinema.motion import Motion, load_motion
+from kinema.motion.motion import Motion, load_motion
 from kinema.rig.kinematics import Rig
 
 
@@ -41,9 +41,9 @@ def clip(request: pytest.FixtureRequest, character: Character) -> Clip:
     t = torch.linspace(0, 3, 13, dtype=torch.float64)
     angles = torch.stack((0.2 * t.sin(), 0.7 * t.cos()), -1)[..., None].expand(13, 2, 3)
     root = rig.heads[0] + t[:, None] * torch.tensor([0.1, 0.0, 0.3], dtype=torch.float64)
-    slide = torch.zeros(13, 2, 3, dtype=torch.float64)
-    slide[:, 1] = t[:, None] * torch.tensor([0.02, 0.1, -0.05], dtype=torch.float64)
-    return as_clip(character, Motion(root, angles, 24.0, slide if request.param == "sliding" else None))
+    translation = torch.zeros(13, 2, 3, dtype=torch.float64)
+    translation[:, 1] = t[:, None] * torch.tensor([0.02, 0.1, -0.05], dtype=torch.float64)
+    return as_clip(character, Motion(root, angles, 24.0, translation if request.param == "sliding" else None))
 
 
 @pytest.mark.parametrize("suffix", [".glb", ".gltf"])
@@ -59,11 +59,11 @@ def test_gltf_is_loaded_as_it_was(tmp_path: Path, character: Character, clip: Cl
     np.testing.assert_allclose(
         world_transforms(back.skeleton, back.clips[0]), world_transforms(character.skeleton, clip), atol=1e-5
     )
-    if clip.slide is None:
-        assert back.clips[0].slide is None
+    if clip.translation is None:
+        assert back.clips[0].translation is None
     else:
-        assert back.clips[0].slide is not None
-        np.testing.assert_allclose(back.clips[0].slide, clip.slide, atol=1e-6)
+        assert back.clips[0].translation is not None
+        np.testing.assert_allclose(back.clips[0].translation, clip.translation, atol=1e-6)
 
 
 def test_bvh_has_the_units_of_the_file(tmp_path: Path, character: Character, clip: Clip) -> None:
@@ -72,8 +72,8 @@ def test_bvh_has_the_units_of_the_file(tmp_path: Path, character: Character, cli
     assert character.skeleton is not None
     assert back.fps == 48
     text = (tmp_path / "boxes.bvh").read_text()
-    assert text.count("CHANNELS 6") == (1 if clip.slide is None else 2)
-    assert (back.slide is None) == (clip.slide is None)
+    assert text.count("CHANNELS 6") == (1 if clip.translation is None else 2)
+    assert (back.translation is None) == (clip.translation is None)
     np.testing.assert_allclose(skeleton.heads, character.skeleton.heads, atol=1e-9)
     np.testing.assert_allclose(
         world_transforms(skeleton, back)[::2], world_transforms(character.skeleton, clip), atol=1e-8
@@ -89,17 +89,17 @@ def test_npz_is_a_motion_and_json_a_skeleton(tmp_path: Path, character: Characte
     np.testing.assert_allclose(pose.numpy(), expected, atol=1e-9)
     with np.load(tmp_path / "boxes.npz") as data:
         np.testing.assert_allclose(data["T_world_joint"], expected, atol=1e-12)
-        assert ("slide" in data.files) == (clip.slide is not None)
+        assert ("translation" in data.files) == (clip.translation is not None)
     write(tmp_path / "boxes.json", character, clip)
     skeleton = read_skeleton_json(tmp_path / "boxes.json")
     assert skeleton.names == character.skeleton.names
     np.testing.assert_allclose(skeleton.heads, character.skeleton.heads * 100, atol=1e-6)
     motion = json.loads((tmp_path / "boxes.json").read_text())["motion"]
     np.testing.assert_allclose(motion["root_position"], clip.root_position * 100, atol=1e-6)
-    if clip.slide is None:
-        assert "slide" not in motion
+    if clip.translation is None:
+        assert "translation" not in motion
     else:
-        np.testing.assert_allclose(motion["slide"], clip.slide * 100, atol=1e-6)
+        np.testing.assert_allclose(motion["translation"], clip.translation * 100, atol=1e-6)
 
 
 def test_usd_poses_like_ours(tmp_path: Path, character: Character, clip: Clip) -> None:
@@ -128,7 +128,7 @@ def test_usd_poses_like_ours(tmp_path: Path, character: Character, clip: Clip) -
 
 def test_mjcf_is_written_with_its_trajectory(tmp_path: Path, character: Character, clip: Clip) -> None:
     mujoco = pytest.importorskip("mujoco")
-    told = contextlib.nullcontext() if clip.slide is None else pytest.warns(UserWarning, match="joints only turn")
+    told = contextlib.nullcontext() if clip.translation is None else pytest.warns(UserWarning, match="joints only turn")
     with told:
         write(tmp_path / "boxes.xml", character, clip)
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "boxes.xml"))

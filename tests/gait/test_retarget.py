@@ -3,7 +3,7 @@ import pytest
 import torch
 from gait_bodies import biped, quadruped
 
-from kinema.asset.creatures import creature
+from kinema.create.creatures import creature
 from kinema.gait.feet import find_cycle, find_stance, track_feet
 from kinema.gait.make import make_motion
 from kinema.gait.plan import Body

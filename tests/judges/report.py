@@ -15,7 +15,7 @@ import torch
 from judges import body_size, seen_by_us, seen_in_blender, validator_errors, worst_joint, worst_vertex
 from test_judges import RENAMED, exact, swaying
 
-from kinema.asset.gltf_character import load_gltf
+from kinema.asset.gltf.character import load_gltf
 from kinema.errors import KinemaError
 from kinema.export.timing import as_clip
 from kinema.export.write import write

@@ -22,10 +22,10 @@ from judges import (
 )
 
 from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton
-from kinema.asset.gltf_character import load_gltf
+from kinema.asset.gltf.character import load_gltf
 from kinema.export.timing import as_clip, resample
 from kinema.export.write import write
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 
 REAL = ("khronos_fox", "RiggedFigure", "fox", "velociraptor", "kaykit_knight")
@@ -67,13 +67,13 @@ def swaying(character: Character) -> Motion:
 @cache
 def real(shared_data: Path, name: str) -> tuple[Character, Clip]:
     character = load_gltf(shared_data / "assets" / f"{name}.glb")
-    clip = next((one for one in character.clips if one.slide is not None), character.clips[-1])
+    clip = next((one for one in character.clips if one.translation is not None), character.clips[-1])
     return character, replace(
         clip,
         name="kinema",
         root_position=clip.root_position[:FRAMES],
         wxyz_parent_joint=clip.wxyz_parent_joint[:FRAMES],
-        slide=None if clip.slide is None else clip.slide[:FRAMES],
+        translation=None if clip.translation is None else clip.translation[:FRAMES],
     )
 
 

@@ -8,7 +8,7 @@ import torch
 from physics_bodies import boxes, humanoid, model_of, quadruped, rest
 
 from kinema.export.mjcf import coordinate_order, joint_names, write_mjcf
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.physics.model import Control, State
 from kinema.physics.rollout import rollout
 from kinema.rig.kinematics import forward_kinematics

@@ -6,9 +6,9 @@ import torch
 from physics_bodies import boxes, quadruped
 
 from kinema.asset.character import Character, Mesh
-from kinema.asset.creatures import creature
+from kinema.create.creatures import creature
 from kinema.gait.make import make_motion
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.physics.feet import corner_paths, find_feet, find_stance, foot_paths
 from kinema.physics.legs import contact_jacobian, foot_size, lowest_weights, reach
 from kinema.physics.model import contact_corners

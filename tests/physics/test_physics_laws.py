@@ -9,12 +9,12 @@ import pytest
 import torch
 from physics_bodies import chain, humanoid, model_of, quadruped, rest, skeleton
 
+from kinema.geometry.transforms import matrix_to_euler
 from kinema.physics.model import Contact, Control, HeightField, Model, State, make_model
 from kinema.physics.rollout import rollout
 from kinema.physics.twin import pseudo_inertia
 from kinema.rig.cuboids import Cuboids
 from kinema.rig.kinematics import Rig, forward_kinematics
-from kinema.transforms import matrix_to_euler
 
 
 def simulate(model: Model, q, v, *, dt: float, steps: int, save_every: int = 1, target=None):

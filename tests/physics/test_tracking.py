@@ -10,7 +10,7 @@ from physics_bodies import boxes, chain, humanoid, quadruped, skeleton
 from kinema.asset.character import Character, Mesh
 from kinema.errors import KinemaError
 from kinema.gait.make import make_motion
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.physics.feet import find_feet, find_stance, foot_paths, phases
 from kinema.physics.measure import joint_error_deg
 from kinema.physics.model import Control, State, make_model

@@ -8,7 +8,7 @@ import torch
 
 from kinema.distill.config import Animate
 from kinema.errors import KinemaError
-from kinema.pipeline import load_prior
+from kinema.job.animate import load_prior
 
 JOB = Animate("fox", "a fox is trotting")
 

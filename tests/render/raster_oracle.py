@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from kinema.camera import Cameras
+from kinema.geometry.camera import Cameras
 
 
 def oracle(

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from kinema.camera import Cameras
+from kinema.geometry.camera import Cameras
 from kinema.render._gsplat import rasterize_gsplat
 from kinema.render._twin import composite, project
 from kinema.render.rasterize import covariances_from, rasterize

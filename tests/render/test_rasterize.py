@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from raster_oracle import oracle
 
-from kinema.camera import Cameras
 from kinema.errors import KinemaError
+from kinema.geometry.camera import Cameras
 from kinema.render.rasterize import covariances_from, rasterize
 
 _rasterizer = pytest.importorskip("kinema._rasterizer", reason="the native kernel was not built")
@@ -316,7 +316,7 @@ def test_interrupt_ends_a_long_call():
     # The child sets its own alarm clock, so that a busy machine cannot make the signal come too late.
     code = """
 import signal, torch
-from kinema.camera import Cameras
+from kinema.geometry.camera import Cameras
 from kinema.render.rasterize import rasterize
 n, frames = 2000, 1000
 torch.set_num_threads(2)

@@ -6,8 +6,8 @@ import torch
 from torch.testing import assert_close
 
 from kinema.asset.character import Mesh
-from kinema.camera import Cameras
 from kinema.errors import KinemaError
+from kinema.geometry.camera import Cameras
 from kinema.render.raycast import raycast
 from kinema.render.refine import Refinement, orbit_views, psnr, refine, render_splats
 from kinema.splat.splats import Splats

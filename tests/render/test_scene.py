@@ -3,8 +3,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from kinema.camera import Cameras
 from kinema.errors import KinemaError
+from kinema.geometry.camera import Cameras
 from kinema.render.follow import View, ViewRange, box_path, follow, framing_distance, turntable
 from kinema.render.ground import Ground, cast_ground, checker
 from kinema.render.rasterize import rasterize

@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.errors import KinemaError
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.render.show import Film, render_character
 from kinema.render.video import contact_sheet, to_bytes, write_frames, write_video
 from kinema.rig.kinematics import Rig

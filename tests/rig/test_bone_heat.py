@@ -6,7 +6,7 @@ import trimesh
 
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.errors import KinemaError
-from kinema.rig.bone_heat import HEAT, Bones, Visibility, _robust_laplacian, bone_heat, laplacian, rig_character
+from kinema.rig.weights.bone_heat import HEAT, Bones, Visibility, _robust_laplacian, bone_heat, laplacian, rig_character
 
 
 def as_mesh(shape: trimesh.Trimesh) -> Mesh:

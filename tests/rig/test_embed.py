@@ -6,11 +6,11 @@ import pytest
 import trimesh
 
 from kinema.asset.character import Character, Mesh, Skeleton
-from kinema.asset.creatures import creature
+from kinema.create.creatures import creature
 from kinema.errors import KinemaError
-from kinema.rig.embed import _dynamic_program, auto_rig, embed_skeleton
-from kinema.rig.medial import pack_balls, voxelize
-from kinema.rig.templates import JOINTS, Plan, template
+from kinema.rig.embed.embed import _dynamic_program, auto_rig, embed_skeleton
+from kinema.rig.embed.medial import pack_balls, voxelize
+from kinema.rig.embed.templates import JOINTS, Plan, template
 
 
 def as_mesh(shape: trimesh.Trimesh) -> Mesh:

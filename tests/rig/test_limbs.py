@@ -1,20 +1,15 @@
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
+from gait_bodies import biped, hexapod, quadruped
 
 from kinema.asset.clips_npz import load_clips_npz
-from kinema.asset.creatures import creature, random_creature, species
+from kinema.create.creatures import creature, random_creature, species
 from kinema.gait.make import make_motion
 from kinema.gait.plan import Body
 from kinema.rig.hinges import hinges
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
-
-sys.path.append(str(Path(__file__).parents[1] / "gait"))
-from gait_bodies import biped, hexapod, quadruped
 
 
 def names(character, joints) -> list[str]:

@@ -4,7 +4,7 @@ import torch
 from torch.testing import assert_close
 
 from kinema.asset.character import Character, Mesh, Skeleton
-from kinema.asset.creatures import creature
+from kinema.create.creatures import creature
 from kinema.errors import KinemaError
 from kinema.rig.kinematics import Rig, forward_kinematics
 from kinema.rig.limbs import find_limbs

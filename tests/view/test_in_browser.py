@@ -16,9 +16,9 @@ pytest.importorskip("viser")
 
 from browser import PATIENCE, chromium, coloured, complaints, picture, press, scene, text, tick, wait_for
 
-from kinema.asset.creatures import creature
+from kinema.create.creatures import creature
 from kinema.gait.make import make_motion
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 from kinema.view.page import Page

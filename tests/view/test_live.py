@@ -11,12 +11,12 @@ import torch
 
 pytest.importorskip("viser")
 
-from kinema.asset.creatures import creature
+from kinema.create.creatures import creature
 from kinema.distill.config import Animate, resolve
 from kinema.distill.loop import Body, Control, Distiller
 from kinema.distill.tempo import choose_tempo
-from kinema.motion import Motion
-from kinema.pipeline import make_body
+from kinema.job.animate import make_body
+from kinema.motion.motion import Motion
 from kinema.prior.nano.codec import fit_codec, patches
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior, Reader

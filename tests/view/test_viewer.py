@@ -16,12 +16,12 @@ import zstandard
 from kinema.asset.character import Character, Mesh
 from kinema.errors import KinemaError
 from kinema.export.write import write
-from kinema.motion import Motion, save_motion
-from kinema.pipeline import Animation
+from kinema.geometry.transforms import euler_to_matrix
+from kinema.job.animate import Animation
+from kinema.motion.motion import Motion, save_motion
 from kinema.rig.kinematics import Rig, forward_kinematics
 from kinema.rig.limbs import find_limbs
 from kinema.skin import Skin, blend, skin_points
-from kinema.transforms import euler_to_matrix
 from kinema.view.contacts import Contacts, runs
 from kinema.view.find import find_exhibit
 from kinema.view.page import Framing, Page, travel_path

@@ -46,8 +46,8 @@ def read_bvh(path: Path, *, scale: float = 1.0) -> tuple[Skeleton, Clip]:
         raise KinemaError(f"{path}: cannot be read ({error.strerror})") from None
     joints, motion_line = _read_hierarchy(path, lines)
     fps, values = _read_motion(path, lines, motion_line, sum(len(joint.channels) for joint in joints), len(joints))
-    skeleton, root_position, slide = _place(joints, values, scale)
-    return skeleton, Clip(path.stem, fps, root_position, _rotations(joints, values), slide)
+    skeleton, root_position, translation = _place(joints, values, scale)
+    return skeleton, Clip(path.stem, fps, root_position, _rotations(joints, values), translation)
 
 
 def _read_hierarchy(path: Path, lines: list[str]) -> tuple[list[_Joint], int]:
@@ -182,7 +182,7 @@ def _place(
     """The skeleton at rest, the path of the root, and how other joints leave their places, if any does."""
     offsets = np.array([joint.offset for joint in joints])
     root_position = np.tile(offsets[0], (len(values), 1))
-    slide = np.zeros((len(values), len(joints), 3))
+    translation = np.zeros((len(values), len(joints), 3))
     column = 0
     for index, joint in enumerate(joints):
         for channel in joint.channels:
@@ -190,13 +190,13 @@ def _place(
             if channel[1] == "p" and index == 0:
                 root_position[:, axis] = values[:, column]
             elif channel[1] == "p":
-                slide[:, index, axis] = values[:, column] - offsets[index, axis]
+                translation[:, index, axis] = values[:, column] - offsets[index, axis]
             column += 1
         # Some programs write such channels for every joint, and OFFSETs of zero beside them.
-        mean = offsets[index] + slide[:, index].mean(0)
-        still = np.ptp(slide[:, index], axis=0).max() <= 1e-4 * max(1e-9, float(np.abs(mean).max()))
+        mean = offsets[index] + translation[:, index].mean(0)
+        still = np.ptp(translation[:, index], axis=0).max() <= 1e-4 * max(1e-9, float(np.abs(mean).max()))
         if still or not any(joint.offset):
-            slide[:, index] = 0 if still else slide[:, index] + offsets[index] - mean
+            translation[:, index] = 0 if still else translation[:, index] + offsets[index] - mean
             offsets[index] = mean
     parents = tuple(joint.parent for joint in joints)
     heads = offsets.copy()
@@ -204,7 +204,7 @@ def _place(
         if parent >= 0:
             heads[index] += heads[parent]
     skeleton = Skeleton(_unique(joints), parents, heads * scale, _tails(joints, heads) * scale)
-    return skeleton, root_position * scale, slide * scale if slide.any() else None
+    return skeleton, root_position * scale, translation * scale if translation.any() else None
 
 
 def _unique(joints: list[_Joint]) -> tuple[str, ...]:
@@ -268,8 +268,10 @@ def write_bvh(path: Path, skeleton: Skeleton, clip: Clip, *, scale: float = 1.0)
     """Write skeleton and motion, lengths times `scale`; angles are Z, X, Y in degrees, continuous in time."""
     path = Path(path)
     heads, tails = skeleton.heads * scale, skeleton.tails * scale
-    slide = np.zeros((len(clip.root_position), len(heads), 3)) if clip.slide is None else clip.slide * scale
-    moves = np.abs(slide).max((0, 2)) > 0
+    translation = (
+        np.zeros((len(clip.root_position), len(heads), 3)) if clip.translation is None else clip.translation * scale
+    )
+    moves = np.abs(translation).max((0, 2)) > 0
     moves[0] = True
     children: list[list[int]] = [[] for _ in skeleton.names]
     for index, parent in enumerate(skeleton.parents):
@@ -306,7 +308,7 @@ def write_bvh(path: Path, skeleton: Skeleton, clip: Clip, *, scale: float = 1.0)
     columns = []
     for place, index in enumerate(order):
         if moves[index]:
-            bone = heads[index] - heads[skeleton.parents[index]] + slide[:, index]
+            bone = heads[index] - heads[skeleton.parents[index]] + translation[:, index]
             columns.append(bone if index else clip.root_position * scale)
         columns.append(angles[:, place])
     rows = np.concatenate(columns, axis=1)

@@ -52,7 +52,7 @@ class Clip:
     """Joint 0's head in the world [m]."""
     wxyz_parent_joint: Float[np.ndarray, "frames joints 4"]
     """Each joint's rotation relative to its parent, both with the world's axes at rest; joint 0: to the world."""
-    slide: Float[np.ndarray, "frames joints 3"] | None = None
+    translation: Float[np.ndarray, "frames joints 3"] | None = None
     """How far each joint's head has left its place in the parent, in the parent's frame [m]; None: it never does.
     Joint 0 has none, its path says it all."""
 

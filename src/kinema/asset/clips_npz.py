@@ -120,6 +120,6 @@ def _wxyz_to_matrix(wxyz: np.ndarray) -> np.ndarray:
 def _matrix_to_wxyz(matrix: np.ndarray) -> np.ndarray:
     import torch
 
-    from kinema.transforms import matrix_to_quaternion
+    from kinema.geometry.transforms import matrix_to_quaternion
 
     return matrix_to_quaternion(torch.from_numpy(np.ascontiguousarray(matrix))).numpy()

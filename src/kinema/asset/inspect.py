@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from kinema.asset.character import Character, Skeleton
-from kinema.asset.gltf import GltfBinding
+from kinema.asset.gltf.document import GltfBinding
 
 
 def describe(character: Character) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from jaxtyping import Float
 from kinema.asset.blender import convert_with_blender
 from kinema.asset.bvh import read_bvh
 from kinema.asset.character import Character, Clip, Mesh, Skeleton
-from kinema.asset.gltf import Document, read_document
-from kinema.asset.gltf_character import character_from_document, load_gltf
-from kinema.asset.gltf_skeleton import skeleton_from_document
-from kinema.asset.orientation import find_frame, place, place_skeleton
+from kinema.asset.gltf.character import character_from_document, load_gltf
+from kinema.asset.gltf.document import Document, read_document
+from kinema.asset.gltf.skeleton import skeleton_from_document
+from kinema.asset.rigs.orientation import find_frame, place, place_skeleton
 from kinema.asset.skeleton_json import read_skeleton_json
 from kinema.asset.trimesh_formats import read_trimesh
 from kinema.errors import KinemaError
@@ -210,7 +210,7 @@ def _joint_positions(skeleton: Skeleton, clip: Clip) -> Float[np.ndarray, "frame
     position[:, 0] = clip.root_position
     for j, p in enumerate(skeleton.parents):
         if p >= 0:
-            offset = skeleton.heads[j] - skeleton.heads[p] + (0 if clip.slide is None else clip.slide[:, j])
+            offset = skeleton.heads[j] - skeleton.heads[p] + (0 if clip.translation is None else clip.translation[:, j])
             position[:, j] = (
                 position[:, p] + (local[:, p] @ np.broadcast_to(offset, position[:, j].shape)[..., None])[..., 0]
             )

@@ -17,7 +17,7 @@ from kinema.asset.character import Character
 from kinema.distill.loop import Distiller
 from kinema.distill.take import Take, window
 from kinema.evaluate.metrics import Metrics, measure_pose, shape_change
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.render.scene import render_video
 from kinema.render.stage import Stage
 from kinema.rig.kinematics import Rig, angles_from_rotations

@@ -26,11 +26,11 @@ from kinema.errors import KinemaError
 from kinema.evaluate.classify import relative_errors
 from kinema.files import replacing
 from kinema.gait.make import make_motion
-from kinema.motion import Motion, smoothness
+from kinema.geometry.transforms import apply
+from kinema.motion.motion import Motion, smoothness
 from kinema.prior.protocol import Shot, VideoPrior, sample
 from kinema.render.stage import Stage
 from kinema.rig.limbs import Limbs
-from kinema.transforms import apply
 
 HARMONICS = 6
 """Of a gait cycle. A foot that stands moves back at constant speed, which takes six: a true walk that is cut to four

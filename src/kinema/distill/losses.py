@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from kinema.geometry.transforms import apply
 from kinema.rig.limbs import Limbs
-from kinema.transforms import apply
 
 
 def ground(

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from kinema.distill.parameters import Coefficients
 from kinema.distill.tempo import Tempo
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.prior.protocol import Shot, VideoPrior
 from kinema.render.follow import View
 from kinema.render.stage import Stage

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from kinema.asset.character import Character
 from kinema.evaluate.gaits import name_gait
 from kinema.gait.feet import Feet, find_cycle, find_stance, follow_feet, without_stills
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
 from kinema.skin import Skin, blend, skin_points

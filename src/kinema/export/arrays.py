@@ -13,7 +13,7 @@ import numpy as np
 from kinema.asset.character import Character, Clip
 from kinema.export.timing import in_file_frame, world_transforms
 from kinema.files import replacing
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 
 
@@ -24,7 +24,7 @@ def write_npz(path: Path, character: Character, clip: Clip) -> None:
     skeleton = character.skeleton
     assert skeleton is not None
     motion = Motion.from_clip(Rig.from_skeleton(skeleton, dtype=torch.float64), clip)
-    slide: dict[str, Any] = {} if clip.slide is None else {"slide": clip.slide}
+    translation: dict[str, Any] = {} if clip.translation is None else {"translation": clip.translation}
     with replacing(path) as partial, partial.open("wb") as file:
         np.savez_compressed(
             file,
@@ -37,7 +37,7 @@ def write_npz(path: Path, character: Character, clip: Clip) -> None:
             tails=skeleton.tails,
             wxyz_parent_joint=clip.wxyz_parent_joint,
             T_world_joint=world_transforms(skeleton, clip)[..., :3, :],
-            **slide,
+            **translation,
         )
 
 
@@ -63,7 +63,7 @@ def write_json(path: Path, character: Character, clip: Clip | None) -> None:
             "fps": clip.fps,
             "root_position": _short(moved.root_position),
             "wxyz_parent_joint": _short(moved.wxyz_parent_joint),
-            **({} if moved.slide is None else {"slide": _short(moved.slide)}),
+            **({} if moved.translation is None else {"translation": _short(moved.translation)}),
         }
     with replacing(path) as partial:
         partial.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

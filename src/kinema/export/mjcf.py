@@ -12,11 +12,11 @@ import torch
 from jaxtyping import Int
 
 from kinema.files import replacing
-from kinema.motion import Motion
+from kinema.geometry.transforms import matrix_to_quaternion
+from kinema.motion.motion import Motion
 from kinema.physics.model import Model
 from kinema.rig.cuboids import Cuboids
 from kinema.rig.kinematics import Rig
-from kinema.transforms import matrix_to_quaternion
 
 ROOT_JOINTS = ("x", "y", "z", "yaw", "roll", "pitch")
 JOINTS = ("flexion", "abduction", "twist")

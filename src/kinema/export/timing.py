@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 
 from kinema.asset.character import Character, Clip, Frame, Skeleton
 from kinema.errors import KinemaError
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 
 
 def as_clip(character: Character, motion: "Motion | Clip") -> Clip:
@@ -19,8 +19,8 @@ def as_clip(character: Character, motion: "Motion | Clip") -> Clip:
 
         from kinema.rig.kinematics import Rig
 
-        slide = None if motion.slide is None else motion.slide.double()
-        exact = Motion(motion.root_position.double(), motion.angles.double(), motion.fps, slide)
+        translation = None if motion.translation is None else motion.translation.double()
+        exact = Motion(motion.root_position.double(), motion.angles.double(), motion.fps, translation)
         motion = exact.to_clip(Rig.from_skeleton(character.skeleton, dtype=torch.float64))
     joints, expected = motion.wxyz_parent_joint.shape[1], len(character.skeleton.names)
     if joints != expected:
@@ -28,7 +28,9 @@ def as_clip(character: Character, motion: "Motion | Clip") -> Clip:
     if len(motion.root_position) == 0:
         raise KinemaError(f"{character.name}: the motion has no frames")
     if not all(
-        np.isfinite(x).all() for x in (motion.root_position, motion.wxyz_parent_joint, motion.slide) if x is not None
+        np.isfinite(x).all()
+        for x in (motion.root_position, motion.wxyz_parent_joint, motion.translation)
+        if x is not None
     ):
         raise KinemaError(f"{character.name}: the motion holds values that are not finite")
     return motion
@@ -59,10 +61,10 @@ def resample(clip: Clip, fps: float) -> Clip:
     low = np.minimum(at.astype(np.int64), last - 1)
     t = (at - low)[:, None]
     root = (1 - t) * clip.root_position[low] + t * clip.root_position[low + 1]
-    slide = None
-    if clip.slide is not None:
-        slide = (1 - t[..., None]) * clip.slide[low] + t[..., None] * clip.slide[low + 1]
-    return Clip(clip.name, float(fps), root, slerp(clip.wxyz_parent_joint, low, low + 1, t), slide)
+    translation = None
+    if clip.translation is not None:
+        translation = (1 - t[..., None]) * clip.translation[low] + t[..., None] * clip.translation[low + 1]
+    return Clip(clip.name, float(fps), root, slerp(clip.wxyz_parent_joint, low, low + 1, t), translation)
 
 
 def slerp(
@@ -117,12 +119,12 @@ def close_loop(clip: Clip) -> Clip:
             clip,
             root_position=np.concatenate((clip.root_position, end[None])),
             wxyz_parent_joint=np.concatenate((wxyz, closing[None])),
-            slide=None if clip.slide is None else np.concatenate((clip.slide, clip.slide[:1])),
+            translation=None if clip.translation is None else np.concatenate((clip.translation, clip.translation[:1])),
         )
     t = np.linspace(0, 1, count)
-    slide = clip.slide
-    if slide is not None:
-        slide = slide + t[:, None, None] * (slide[0] - slide[-1])
+    translation = clip.translation
+    if translation is not None:
+        translation = translation + t[:, None, None] * (translation[0] - translation[-1])
     root = clip.root_position.copy()
     root[:, 1] += t * (root[0, 1] - root[-1, 1])
     # q(t) = slerp(1, q_first q_last^-1, t) q(t) ends in q_first.
@@ -130,7 +132,7 @@ def close_loop(clip: Clip) -> Clip:
     whole = np.concatenate((np.broadcast_to([1.0, 0.0, 0.0, 0.0], first.shape), _multiply(first, last)))
     zeros, ones = np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64)
     turned = _multiply(slerp(whole, zeros, ones, t[:, None]), wxyz)
-    return replace(clip, root_position=root, wxyz_parent_joint=turned, slide=slide)
+    return replace(clip, root_position=root, wxyz_parent_joint=turned, translation=translation)
 
 
 def _angle(p: Float[np.ndarray, "*b 4"], q: Float[np.ndarray, "*b 4"]) -> Float[np.ndarray, "*b"]:
@@ -160,7 +162,7 @@ def in_file_frame(frame: Frame, skeleton: Skeleton, clip: Clip) -> tuple[Skeleto
             root_position=back(clip.root_position),
             # R q Rᵀ of a quaternion: its vector part is turned.
             wxyz_parent_joint=np.concatenate((w, vector @ frame.rotation), -1),
-            slide=None if clip.slide is None else clip.slide @ frame.rotation / frame.scale,
+            translation=None if clip.translation is None else clip.translation @ frame.rotation / frame.scale,
         ),
     )
 
@@ -177,8 +179,8 @@ def world_transforms(skeleton: Skeleton, clip: Clip) -> Float[np.ndarray, "frame
             result[:, joint, :3, 3] = clip.root_position
         else:
             offset = np.tile(skeleton.heads[joint] - skeleton.heads[parent], (frames, 1))
-            if clip.slide is not None:
-                offset += clip.slide[:, joint]
+            if clip.translation is not None:
+                offset += clip.translation[:, joint]
             above = result[:, parent, :3, :3]
             result[:, joint, :3, :3] = above @ rotation[:, joint]
             result[:, joint, :3, 3] = (above @ offset[..., None])[..., 0] + result[:, parent, :3, 3]

@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from kinema.asset.character import Character, Clip, Mesh, Skeleton
 from kinema.errors import KinemaError
-from kinema.export.gltf_rig import encode_png, joint_axes_file, linear_from_srgb, matrix_to_xyzw, vertex_normals
+from kinema.export.gltf.rig import encode_png, joint_axes_file, linear_from_srgb, matrix_to_xyzw, vertex_normals
 from kinema.export.timing import in_file_frame, world_transforms
 
 

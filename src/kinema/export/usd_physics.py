@@ -10,11 +10,11 @@ import torch
 
 from kinema.errors import KinemaError
 from kinema.export.usd import usd_reason
-from kinema.motion import Motion
+from kinema.geometry.transforms import matrix_to_quaternion
+from kinema.motion.motion import Motion
 from kinema.physics.model import Model
 from kinema.rig.cuboids import Cuboids
 from kinema.rig.kinematics import Rig
-from kinema.transforms import matrix_to_quaternion
 
 
 def write_usd_physics(path: Path, rig: Rig, model: Model, cuboids: Cuboids, *, motion: Motion | None = None) -> None:

@@ -12,14 +12,14 @@ import numpy as np
 from kinema.asset.blender import convert_with_blender
 from kinema.asset.bvh import write_bvh
 from kinema.asset.character import Character, Clip
-from kinema.asset.gltf import GltfBinding
+from kinema.asset.gltf.document import GltfBinding
 from kinema.errors import KinemaError
 from kinema.export.arrays import write_json, write_npz
-from kinema.export.glb import write_glb
+from kinema.export.gltf.glb import write_glb
 from kinema.export.timing import arrange, as_clip, check_rate, in_file_frame, resample
 from kinema.export.usd import write_usd
 from kinema.files import check_output
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 
 USD = (".usd", ".usda", ".usdc", ".usdz")
 
@@ -111,7 +111,7 @@ def convert(
     source, target = Path(source), Path(target)
     character = load(source, **reading)
     if character.skeleton is not None and character.weights is None:
-        from kinema.rig.bone_heat import rig_character
+        from kinema.rig.weights.bone_heat import rig_character
 
         character = rig_character(character, character.skeleton)
     clips = character.clips
@@ -168,7 +168,7 @@ def _write_mjcf(job: _Job) -> None:
     assert skeleton is not None
     rig, cuboids = Rig.from_skeleton(skeleton, dtype=torch.float64), bone_cuboids(job.character)
     motion = Motion.from_clip(rig, clip) if job.clips else None
-    if motion is not None and motion.slide is not None:
+    if motion is not None and motion.translation is not None:
         warnings.warn(
             f"{job.path}: simulated joints only turn: how {clip.name!r} slides them is left out", stacklevel=3
         )

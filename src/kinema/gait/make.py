@@ -9,7 +9,7 @@ from kinema.gait.actions import ACTIONS, action_plan
 from kinema.gait.cycle import Style, cycle_plan
 from kinema.gait.pattern import GAIT_NAMES, PERIODIC, default_period, default_speed, gait
 from kinema.gait.plan import Body, solve
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
 

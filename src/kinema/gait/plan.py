@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 
 from kinema.gait.legs import LegChains, about, between, leg_chains, solve_legs
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
 

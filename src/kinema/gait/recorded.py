@@ -14,7 +14,7 @@ from kinema.gait.make import Label
 from kinema.gait.pattern import PERIODIC, TABLE
 from kinema.gait.plan import Body
 from kinema.gait.retarget import Recording, retarget
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 

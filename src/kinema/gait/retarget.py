@@ -15,7 +15,7 @@ from kinema.gait.feet import Cycle, find_cycle, find_stance, track_feet, without
 from kinema.gait.legs import about
 from kinema.gait.pattern import PERIODIC
 from kinema.gait.plan import UP, Body, Plan, stand
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 
 MIRROR = np.diag([-1.0, 1.0, 1.0])
 
@@ -59,8 +59,12 @@ def one_cycle(motion: Motion, period: int) -> Motion:
     w = torch.linspace(0, 1, period + 1).to(part.angles)
     angles = part.angles - w[:, None, None] * (part.angles[-1] - part.angles[0])
     gap = (part.root_position[-1] - part.root_position[0]) * torch.tensor([0.0, 1.0, 0.0]).to(part.angles)
-    slide = None if part.slide is None else part.slide - w[:, None, None] * (part.slide[-1] - part.slide[0])
-    return Motion(part.root_position - w[:, None] * gap, angles, motion.fps, slide)
+    translation = (
+        None
+        if part.translation is None
+        else part.translation - w[:, None, None] * (part.translation[-1] - part.translation[0])
+    )
+    return Motion(part.root_position - w[:, None] * gap, angles, motion.fps, translation)
 
 
 def retarget(
@@ -121,8 +125,12 @@ def _sample(recording: Recording, times: Float[np.ndarray, "frames"]) -> Motion:
     angles = torch.lerp(motion.angles[low], motion.angles[low + 1], w[:, None, None])
     way = (motion.root_position[-1] - motion.root_position[0]) * torch.tensor([1.0, 0.0, 1.0]).to(motion.angles)
     root = root + torch.from_numpy(rounds).to(motion.angles)[:, None] * way
-    slide = None if motion.slide is None else torch.lerp(motion.slide[low], motion.slide[low + 1], w[:, None, None])
-    return Motion(root, angles, motion.fps, slide)
+    translation = (
+        None
+        if motion.translation is None
+        else torch.lerp(motion.translation[low], motion.translation[low + 1], w[:, None, None])
+    )
+    return Motion(root, angles, motion.fps, translation)
 
 
 def _step_alike(

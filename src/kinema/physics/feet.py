@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.physics.model import contact_corners
 from kinema.rig.cuboids import Cuboids
 from kinema.rig.kinematics import Rig

@@ -4,10 +4,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.motion import Motion
+from kinema.geometry.transforms import euler_to_matrix
+from kinema.motion.motion import Motion
 from kinema.physics.feet import Foot
 from kinema.rig.kinematics import Rig
-from kinema.transforms import euler_to_matrix
 
 FIRM = 1e4
 """Of a contact point's place (in leg lengths), against 1 for an angle of the leg [rad]."""

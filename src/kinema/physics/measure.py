@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.physics.feet import Foot, corner_paths, foot_paths, phases
 from kinema.physics.model import Model
 from kinema.physics.twin import pseudo_inertia

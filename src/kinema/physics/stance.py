@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.physics.feet import Foot, corner_paths, find_feet, find_stance, foot_paths, phases
 from kinema.physics.legs import reach
 from kinema.physics.measure import rotation_angles

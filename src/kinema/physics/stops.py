@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.asset.character import Character
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.hinges import hinges
 from kinema.rig.limbs import Limbs
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
 from kinema.files import replacing
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.physics.explicit import soften
 from kinema.physics.feet import Foot, corner_paths, find_feet
 from kinema.physics.legs import contact_jacobian
@@ -113,7 +113,7 @@ def track(
     """
     options = options or Tracking()
     _check(motion, options)
-    if motion.slide is not None:
+    if motion.translation is not None:
         warnings.warn(
             "physics: joints only turn: how the motion slides them out of their places is left out", stacklevel=2
         )

@@ -10,8 +10,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from kinema.camera import Cameras
 from kinema.errors import KinemaError
+from kinema.geometry.camera import Cameras
 
 SMALL = 1 << 18
 """Numbers, below which the allocator itself keeps memory for the next call."""

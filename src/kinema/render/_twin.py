@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.camera import Cameras
+from kinema.geometry.camera import Cameras
 
 NEAR = 0.01
 """Gaussians whose centre is closer than this along the optical axis [m] are cut."""

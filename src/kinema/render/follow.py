@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.camera import Cameras
+from kinema.geometry.camera import Cameras
 from kinema.render.shadow import bounding_boxes
 
 

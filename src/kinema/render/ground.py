@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.camera import Cameras
+from kinema.geometry.camera import Cameras
 
 FARTHEST = 1e4
 """Hits beyond this many eye heights are as grey as the horizon; it keeps their coordinates exact."""

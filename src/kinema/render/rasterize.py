@@ -13,9 +13,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.camera import Cameras
 from kinema.errors import KinemaError
-from kinema.transforms import quaternion_to_matrix
+from kinema.geometry.camera import Cameras
+from kinema.geometry.transforms import quaternion_to_matrix
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.asset.character import Mesh
-from kinema.camera import Cameras
 from kinema.errors import KinemaError
+from kinema.geometry.camera import Cameras
 from kinema.splat.surface import SurfacePoints, ray_tracer, surface_colors
 
 DEEPEST = 8

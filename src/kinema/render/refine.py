@@ -12,13 +12,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.asset.character import Mesh
-from kinema.camera import Cameras
+from kinema.geometry.camera import Cameras
+from kinema.geometry.transforms import quaternion_to_matrix
 from kinema.render.follow import View, follow, framing_distance
 from kinema.render.harmonics import sh_colors
 from kinema.render.rasterize import rasterize
 from kinema.render.raycast import raycast
 from kinema.splat.splats import SH_DC, Splats
-from kinema.transforms import quaternion_to_matrix
 
 FOVY_DEG = 35.0
 

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.camera import Cameras
 from kinema.errors import KinemaError
+from kinema.geometry.camera import Cameras
 from kinema.render._native import new_output
 from kinema.render.ground import FARTHEST, Color, Ground, cast_ground, ground_pattern
 from kinema.render.rasterize import chosen_backend, rasterize

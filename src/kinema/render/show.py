@@ -11,9 +11,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.asset.character import Character
-from kinema.camera import Cameras
 from kinema.errors import KinemaError
-from kinema.motion import Motion
+from kinema.geometry.camera import Cameras
+from kinema.geometry.transforms import quaternion_to_matrix
+from kinema.motion.motion import Motion
 from kinema.render.follow import View, box_path, follow, framing_distance, turntable
 from kinema.render.ground import Ground
 from kinema.render.harmonics import sh_colors
@@ -25,7 +26,6 @@ from kinema.skin import Skin
 from kinema.splat.pose import PosedSplats, pose_splats, rest_splats
 from kinema.splat.splats import Splats
 from kinema.splat.transfer import canonical_look, splat_character
-from kinema.transforms import quaternion_to_matrix
 
 CHUNK = 24
 """Frames that are rendered at a time."""

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.asset.character import Character
-from kinema.camera import Cameras
+from kinema.geometry.camera import Cameras
 from kinema.render.follow import View, follow, framing_distance
 from kinema.render.ground import Ground
 from kinema.render.rasterize import rasterize

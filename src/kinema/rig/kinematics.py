@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.asset.character import Skeleton
-from kinema.transforms import euler_to_matrix, matrix_to_euler
+from kinema.geometry.transforms import euler_to_matrix, matrix_to_euler
 
 ROOT_AXES = ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
 """Columns up (+Y), forward (+Z), left (+X)."""
@@ -77,20 +77,20 @@ def forward_kinematics(
     rig: Rig,
     root_position: Float[Tensor, "*b 3"],
     angles: Float[Tensor, "*b joints 3"],
-    slide: Float[Tensor, "*b joints 3"] | None = None,
+    translation: Float[Tensor, "*b joints 3"] | None = None,
 ) -> Float[Tensor, "*b joints 3 4"]:
     """T_world_joint: joint frames have their origin at the head and, at rest, the world's axes.
 
     `slide` moves heads out of their places in the parent, in the parent's frame [m]; joint 0 has `root_position`.
     """
-    return place_joints(rig, root_position, local_rotations(rig, angles), slide)
+    return place_joints(rig, root_position, local_rotations(rig, angles), translation)
 
 
 def place_joints(
     rig: Rig,
     root_position: Float[Tensor, "*b 3"],
     R_parent_joint: Float[Tensor, "*b joints 3 3"],
-    slide: Float[Tensor, "*b joints 3"] | None = None,
+    translation: Float[Tensor, "*b joints 3"] | None = None,
 ) -> Float[Tensor, "*b joints 3 4"]:
     """T_world_joint from local rotations, one batched product per level of the tree."""
     offsets = rig.offsets
@@ -104,7 +104,7 @@ def place_joints(
         slot = torch.tensor([level.index(rig.parents[j]) for j in children], device=offsets.device)
         index = torch.tensor(children, device=offsets.device)
         parent = rotation.index_select(-3, slot)
-        offset = offsets[index] if slide is None else offsets[index] + slide.index_select(-2, index)
+        offset = offsets[index] if translation is None else offsets[index] + translation.index_select(-2, index)
         position = position.index_select(-2, slot) + (parent @ offset[..., None]).squeeze(-1)
         rotation = parent @ R_parent_joint.index_select(-3, index)
         rotations.append(rotation)

@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from kinema.geometry.transforms import quaternion_to_matrix
 from kinema.rig.kinematics import Rig
 from kinema.skin import Skin, blend, skin_covariances, skin_points
 from kinema.splat.splats import Splats
-from kinema.transforms import quaternion_to_matrix
 
 
 @dataclass(frozen=True)

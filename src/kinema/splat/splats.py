@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.asset.character import Mesh
+from kinema.geometry.transforms import matrix_to_quaternion, quaternion_to_matrix
 from kinema.splat.surface import SurfacePoints
-from kinema.transforms import matrix_to_quaternion, quaternion_to_matrix
 
 SH_DC = 0.28209479177387814
 """Y₀₀: a coefficient c of degree 0 is the colour 0.5 + SH_DC c."""

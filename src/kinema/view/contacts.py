@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from kinema.gait.feet import find_stance, track_feet
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
 

@@ -4,9 +4,17 @@ from pathlib import Path
 from typing import Any
 
 from kinema.errors import KinemaError
-from kinema.motion import load_motion
+from kinema.motion.motion import load_motion
+from kinema.motion.source import (
+    CONFIG,
+    find_character,
+    find_motion_of,
+    find_path,
+    load_result,
+    read_config,
+    rigged,
+)
 from kinema.rig.kinematics import Rig
-from kinema.sources import CONFIG, find_character, find_motion_of, find_path, load_result, read_config, rigged
 from kinema.view.viewer import Exhibit, exhibit_character
 
 

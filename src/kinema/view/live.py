@@ -11,7 +11,7 @@ from jaxtyping import Float
 from kinema.asset.character import Character
 from kinema.distill.config import Animate
 from kinema.distill.loop import Control, Progress
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.view.contacts import COLORS
 from kinema.view.page import Page

@@ -8,7 +8,7 @@ from pathlib import Path
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
 from kinema.files import replacing
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.view.actor import Actor
 from kinema.view.page import Framing, Page, travel_path

@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.motion import Motion
+from kinema.geometry.transforms import matrix_to_euler, matrix_to_quaternion, quaternion_to_matrix
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
-from kinema.transforms import matrix_to_euler, matrix_to_quaternion, quaternion_to_matrix
 
 if TYPE_CHECKING:
     from viser import ViserServer

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from kinema.asset.character import Character, Clip
 from kinema.errors import KinemaError
-from kinema.motion import Motion, save_motion
+from kinema.motion.motion import Motion, save_motion
 from kinema.rig.kinematics import Rig, forward_kinematics
 from kinema.rig.limbs import Limbs, find_limbs
 from kinema.view.actor import Actor
@@ -220,8 +220,8 @@ class Viewer:
             self.actor.pose(None)
             return
         angles = self.posing.pose(motion, frame) if self.posing is not None else motion.angles[frame]
-        slide = None if motion.slide is None else motion.slide[frame]
-        T_world_joint = forward_kinematics(self.rig, motion.root_position[frame], angles, slide).detach()
+        translation = None if motion.translation is None else motion.translation[frame]
+        T_world_joint = forward_kinematics(self.rig, motion.root_position[frame], angles, translation).detach()
         self.actor.pose(T_world_joint)
         held = self.path[min(frame, len(self.path) - 1)] if self.follow.value else np.zeros(3)
         beside = self._framing_beside if self.second is not None else np.zeros(3)

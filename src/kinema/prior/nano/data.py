@@ -13,14 +13,14 @@ from torch import Tensor
 
 from kinema.asset.character import Character
 from kinema.asset.clips_npz import load_clips_npz
-from kinema.asset.creatures import random_creature
+from kinema.create.creatures import random_creature
 from kinema.gait.captions import caption
 from kinema.gait.make import Label, make_motion
 from kinema.gait.pattern import PERIODIC, default_period, default_speed
 from kinema.gait.plan import Body
 from kinema.gait.recorded import HELD_OUT, load_recordings, recorded_motion
 from kinema.gait.retarget import Recording
-from kinema.motion import Motion
+from kinema.motion.motion import Motion
 from kinema.prior.nano.codec import FRAMES, HEIGHT, WIDTH
 from kinema.prior.nano.shards import SHARD, Clips, shard_path, write_shard
 from kinema.render.follow import View

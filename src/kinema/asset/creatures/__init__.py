@@ -1,5 +1,0 @@
-"""Built-in creatures: parametric, vertex-coloured, rigged and skinned, so that nothing has to be downloaded."""
-
-from kinema.asset.creatures.words import Species, creature, random_creature, species
-
-__all__ = ["Species", "creature", "random_creature", "species"]

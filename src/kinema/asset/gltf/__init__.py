@@ -1,0 +1,1 @@
+"""glTF and GLB: the document, its nodes, meshes, skins, materials and animations."""

@@ -1,0 +1,212 @@
+"""glTF meshes as parts: one per primitive of each mesh node, still in the mesh's own coordinates."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kinema.asset.gltf.document import Document, read_accessor
+from kinema.errors import KinemaError
+
+TRIANGLES, STRIP, FAN = 4, 5, 6
+
+
+@dataclass(frozen=True)
+class Part:
+    """One drawn primitive."""
+
+    node: int
+    primitive: int
+    material: int
+    """-1 for glTF's default white."""
+    skin: int
+    """-1 where the mesh is rigid and moves with its node."""
+    vertices: Float[np.ndarray, "n 3"]
+    """In the mesh's own coordinates."""
+    faces: Int[np.ndarray, "f 3"]
+    colors_linear: Float[np.ndarray, "n 3"]
+    """Vertex colours, white if there are none."""
+    uv: Float[np.ndarray, "n 2"] | None
+    joints: Int[np.ndarray, "n k"] | None
+    """Nodes, not places in the skin."""
+    weights: Float[np.ndarray, "n k"] | None
+    """Rows sum to one."""
+
+
+def read_parts(document: Document) -> tuple[list[Part], list[str]]:
+    """All triangles of the default scene, and a line for everything left out or corrected."""
+    parts, changes = [], []
+    for node in scene_nodes(document):
+        if "mesh" not in document.nodes[node]:
+            continue
+        mesh = document.json["meshes"][document.nodes[node]["mesh"]]
+        for i, primitive in enumerate(mesh["primitives"]):
+            where = f"meshes[{document.nodes[node]['mesh']}].primitives[{i}]"
+            if primitive.get("mode", TRIANGLES) < TRIANGLES:
+                changes.append(f"{where} draws points or lines: left out")
+                continue
+            if "POSITION" not in primitive["attributes"]:
+                changes.append(f"{where} has no positions: left out")
+                continue
+            if (
+                "KHR_draco_mesh_compression" in primitive.get("extensions", {})
+                and "bufferView" not in (document.json["accessors"][primitive["attributes"]["POSITION"]])
+            ):
+                raise KinemaError(f"{document.path}: {where} is compressed (KHR_draco_mesh_compression)")
+            if primitive.get("targets"):
+                changes.append(f"{where} has {len(primitive['targets'])} morph targets: kept at their default weights")
+            part, line = _read_part(document, node, i, where)
+            parts.append(part)
+            if line:
+                changes.append(line)
+    return parts, changes
+
+
+def scene_nodes(document: Document) -> list[int]:
+    """Nodes of the default scene, parents before children; all of them if the file has no scene."""
+    scenes = document.json.get("scenes", ())
+    if not scenes:
+        return list(range(len(document.nodes)))
+    seen: dict[int, None] = dict.fromkeys(scenes[document.json.get("scene", 0)].get("nodes", ()))
+    stack = list(seen)
+    for node in stack:  # grows while it is walked
+        fresh = [child for child in document.nodes[node].get("children", ()) if child not in seen]
+        seen.update(dict.fromkeys(fresh))
+        stack += fresh
+    return sorted(seen)
+
+
+def _read_part(document: Document, node: int, index: int, where: str) -> tuple[Part, str]:
+    primitive = document.json["meshes"][document.nodes[node]["mesh"]]["primitives"][index]
+    attributes = primitive["attributes"]
+    vertices = read_accessor(document, attributes["POSITION"], kind="VEC3").astype(np.float64)
+    vertices = vertices + _morph(document, node, primitive, len(vertices))
+    faces = _read_faces(document, primitive, len(vertices), where)
+    colors = np.ones((len(vertices), 3))
+    if "COLOR_0" in attributes:
+        colors = _attribute(document, attributes, "COLOR_0", "VEC3|VEC4", len(vertices), where)[:, :3].astype(float)
+    uv = None
+    set_name = f"TEXCOORD_{_texture_set(document, primitive)}"
+    if set_name in attributes:
+        uv = _attribute(document, attributes, set_name, "VEC2", len(vertices), where).astype(np.float64)
+        uv = uv @ (transform := _texture_transform(document, primitive))[:2, :2].T + transform[:2, 2]
+    joints = weights = None
+    line = ""
+    # A skin is only legal on a node with a mesh; a mesh without JOINTS_0 stays rigid.
+    skin = document.nodes[node].get("skin", -1) if "JOINTS_0" in attributes and "WEIGHTS_0" in attributes else -1
+    if skin >= 0:
+        joints, weights, line = _read_weights(document, attributes, skin, len(vertices), where)
+    material = primitive.get("material", -1)
+    return Part(node, index, material, skin, vertices, faces, colors, uv, joints, weights), line
+
+
+def _attribute(
+    document: Document, attributes: dict[str, int], name: str, kind: str, count: int, where: str
+) -> np.ndarray:
+    values = read_accessor(document, attributes[name], kind=kind)
+    if len(values) != count:
+        raise KinemaError(f"{document.path}: {where} has {len(values)} of {name} for {count} vertices")
+    return values
+
+
+def _morph(document: Document, node: int, primitive: dict[str, Any], count: int) -> Float[np.ndarray, "n 3"]:
+    mesh = document.json["meshes"][document.nodes[node]["mesh"]]
+    amounts = document.nodes[node].get("weights", mesh.get("weights", ()))
+    offset = np.zeros((count, 3))
+    for amount, target in zip(amounts, primitive.get("targets", ())):
+        if amount and "POSITION" in target:
+            values = read_accessor(document, target["POSITION"], kind="VEC3")
+            if len(values) != count:
+                raise KinemaError(f"{document.path}: a morph target has {len(values)} positions for {count} vertices")
+            offset += amount * values
+    return offset
+
+
+def _read_faces(document: Document, primitive: dict[str, Any], count: int, where: str) -> Int[np.ndarray, "f 3"]:
+    if "indices" in primitive:
+        order = read_accessor(document, primitive["indices"], kind="SCALAR")[:, 0]
+        if order.dtype.kind == "f":
+            raise KinemaError(f"{document.path}: {where} has indices that are not integers")
+        order = order.astype(np.int64)
+        bad = np.flatnonzero((order < 0) | (order >= count))
+        if len(bad):
+            raise KinemaError(f"{document.path}: {where} index {bad[0]} is vertex {order[bad[0]]} of {count}")
+    else:
+        order = np.arange(count)
+    mode = primitive.get("mode", TRIANGLES)
+    if mode == TRIANGLES:
+        return order[: len(order) // 3 * 3].reshape(-1, 3)
+    if mode == STRIP:
+        faces = np.stack((order[:-2], order[1:-1], order[2:]), -1) if len(order) > 2 else np.zeros((0, 3), np.int64)
+        faces[1::2] = faces[1::2][:, [1, 0, 2]]  # every second triangle of a strip runs the other way round
+    else:
+        faces = (
+            np.stack((order[1:-1], order[2:], np.full(len(order) - 2, order[0])), -1)
+            if len(order) > 2
+            else np.zeros((0, 3), np.int64)
+        )
+    # Strips are joined by triangles without area.
+    thin = (faces[:, 0] == faces[:, 1]) | (faces[:, 1] == faces[:, 2]) | (faces[:, 2] == faces[:, 0])
+    return faces[~thin]
+
+
+def _read_weights(
+    document: Document, attributes: dict[str, int], skin: int, count: int, where: str
+) -> tuple[Int[np.ndarray, "n k"], Float[np.ndarray, "n k"], str]:
+    """Influences of all sets (JOINTS_0, JOINTS_1 ...), normalised, and a line if that changed anything."""
+    nodes = np.asarray(document.json["skins"][skin]["joints"], dtype=np.int64)
+    places, weights = [], []
+    for i in range(8):
+        if f"JOINTS_{i}" not in attributes or f"WEIGHTS_{i}" not in attributes:
+            break
+        places.append(_attribute(document, attributes, f"JOINTS_{i}", "VEC4", count, where))
+        weights.append(_attribute(document, attributes, f"WEIGHTS_{i}", "VEC4", count, where).astype(np.float64))
+    place = np.concatenate(places, 1)
+    weight = np.concatenate(weights, 1)
+    if place.dtype.kind == "f":
+        raise KinemaError(f"{document.path}: {where} has joints that are not integers")
+    place = np.where(weight == 0, 0, place.astype(np.int64))  # an unused influence may name any joint
+    if (place >= len(nodes)).any() or not len(nodes):
+        vertex = int(np.argmax((place >= max(len(nodes), 1)).any(1)))
+        raise KinemaError(
+            f"{document.path}: {where} vertex {vertex} hangs on joint {place[vertex].max()} of {len(nodes)}"
+        )
+    line = ""
+    negative = (weight < 0).any(1)
+    weight = np.maximum(weight, 0)
+    total = weight.sum(1)
+    if negative.any():
+        line = f"{where}: {negative.sum()} vertices with negative skin weights set to zero"
+    bare = total <= 0
+    if bare.any():
+        line = f"{where}: {bare.sum()} vertices without skin weights follow the skin's first joint"
+        weight[bare, 0] = 1
+        place[bare, 0] = 0
+        total = weight.sum(1)
+    off = np.abs(total - 1)
+    # Bytes and shorts cannot hold thirds: up to 2 % off is rounding and not worth a line.
+    if off.max(initial=0) > 0.02:
+        worst = total[off.argmax()]
+        line = f"{where}: skin weights of {(off > 0.02).sum()} vertices sum to up to {worst:.3f}: normalised to one"
+    return nodes[place], weight / total[:, None], line
+
+
+def _base_texture(document: Document, primitive: dict[str, Any]) -> dict[str, Any]:
+    material = primitive.get("material", -1)
+    if material < 0:
+        return {}
+    return document.json["materials"][material].get("pbrMetallicRoughness", {}).get("baseColorTexture", {})
+
+
+def _texture_set(document: Document, primitive: dict[str, Any]) -> int:
+    info = _base_texture(document, primitive)
+    return info.get("extensions", {}).get("KHR_texture_transform", {}).get("texCoord", info.get("texCoord", 0))
+
+
+def _texture_transform(document: Document, primitive: dict[str, Any]) -> Float[np.ndarray, "3 3"]:
+    """KHR_texture_transform: translation * rotation * scale."""
+    values = _base_texture(document, primitive).get("extensions", {}).get("KHR_texture_transform", {})
+    (x, y), angle, (sx, sy) = values.get("offset", (0, 0)), values.get("rotation", 0), values.get("scale", (1, 1))
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c * sx, s * sy, x], [-s * sx, c * sy, y], [0, 0, 1]], dtype=np.float64)

@@ -1,0 +1,71 @@
+"""Base colour of glTF materials: factors and decoded textures, in sRGB."""
+
+import io
+import warnings
+
+import numpy as np
+from jaxtyping import Float, UInt8
+
+from kinema.asset.gltf.document import Document
+from kinema.errors import KinemaError
+
+LARGEST_IMAGE_PX = 8192 * 8192
+
+
+def base_color_linear(document: Document, material: int) -> Float[np.ndarray, "3"]:
+    """Factor of the base colour; white for glTF's default material."""
+    if material < 0:
+        return np.ones(3)
+    values = document.json["materials"][material]
+    old = values.get("extensions", {}).get("KHR_materials_pbrSpecularGlossiness", {})
+    factor = values.get("pbrMetallicRoughness", {}).get("baseColorFactor")
+    if factor is None and isinstance(old, dict) and isinstance(old.get("diffuseFactor"), list):
+        factor = old["diffuseFactor"]
+    rgb = np.ones(3)
+    if factor is not None:
+        try:
+            rgb = np.asarray(factor[:3], dtype=np.float64).reshape(3)
+        except (TypeError, ValueError):
+            raise KinemaError(f"{document.path}: materials[{material}] has no colour in {factor!r:.40}") from None
+    return np.clip(rgb, 0, 1)
+
+
+def base_image(document: Document, material: int) -> int:
+    """Image of the base colour's texture, or -1."""
+    if material < 0:
+        return -1
+    info = document.json["materials"][material].get("pbrMetallicRoughness", {}).get("baseColorTexture")
+    if info is None:
+        return -1
+    texture = document.json["textures"][info["index"]]
+    webp = texture.get("extensions", {}).get("EXT_texture_webp", {})
+    image = webp.get("source", -1) if isinstance(webp, dict) else -1
+    if not isinstance(image, int) or not 0 <= image < len(document.images):
+        image = texture.get("source", -1)
+    return image
+
+
+def decode_image(document: Document, index: int) -> UInt8[np.ndarray, "h w 4"]:
+    """sRGB with alpha."""
+    from PIL import Image
+
+    where = f"{document.path}: images[{index}]"
+    try:
+        with warnings.catch_warnings():
+            # Pillow warns about sizes that the check below handles.
+            warnings.simplefilter("ignore")
+            with Image.open(io.BytesIO(document.images[index])) as image:
+                if image.width * image.height > LARGEST_IMAGE_PX:
+                    raise KinemaError(f"{where} has {image.width} x {image.height} pixels, more than can be read")
+                return np.asarray(image.convert("RGBA"))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, EOFError, MemoryError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        # Pillow's text shows the memory address of the stream, which says nothing to anyone.
+        reason = "unknown image format" if "identify" in reason else reason
+        raise KinemaError(f"{where} cannot be decoded ({reason[:80]})") from None
+
+
+def srgb_from_linear(linear: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """IEC 61966-2-1."""
+    linear = np.clip(linear, 0, 1)
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.power(linear, 1 / 2.4) - 0.055)

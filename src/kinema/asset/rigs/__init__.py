@@ -1,0 +1,1 @@
+"""Rigs as they come from the wild: facing, scale and odd joint trees made regular."""

@@ -1,0 +1,1 @@
+"""The command line: commands, parsing, progress, doctor and demo."""

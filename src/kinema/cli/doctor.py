@@ -1,0 +1,255 @@
+"""`kinema doctor`: what is installed, what can run here, and what a job would cost."""
+
+import importlib
+import importlib.metadata
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import kinema
+from kinema.errors import KinemaError
+
+EXTRAS = {
+    "gpu": ("diffusers", "transformers", "accelerate", "gsplat", "sentencepiece"),
+    "usd": ("usd-core",),
+}
+"""Optional packages by the extra that installs them."""
+KERNELS = ("articulation", "field", "rasterizer", "scene")
+CORE = ("torch", "numpy", "scipy", "trimesh", "embreex", "viser", "tyro", "imageio-ffmpeg")
+
+
+def examine() -> dict[str, Any]:
+    """Everything that `doctor_lines` shows, as plain values for JSON."""
+    import torch
+
+    return {
+        "kinema": kinema.__version__,
+        "python": sys.version.split()[0],
+        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "memory_gb": _memory(),
+        "packages": {name: _version(name) for name in CORE},
+        "extras": {extra: {name: _version(name) for name in names} for extra, names in EXTRAS.items()},
+        "kernels": _kernels(),
+        "cuda": [_card(index) for index in range(torch.cuda.device_count())] if torch.cuda.is_available() else [],
+        "programs": {"blender": _blender(), "ffmpeg": _ffmpeg()},
+        "priors": _priors(),
+        "nano": _nano_job(),
+        "cache": str(Path(os.environ.get("KINEMA_CACHE", "~/.cache/kinema")).expanduser()),
+    }
+
+
+def doctor_lines(found: dict[str, Any]) -> list[str]:
+    """For people."""
+    kernels = [f"{name}: {text}" for name, text in found["kernels"].items()]
+    lines = [
+        f"kinema {found['kinema']} on Python {found['python']}",
+        f"machine   {found['machine']}; {found['memory_gb']['total']:.0f} GB, {found['memory_gb']['free']:.0f} GB free",
+        "packages  " + ", ".join(f"{name} {version or 'MISSING'}" for name, version in found["packages"].items()),
+    ]
+    for extra, packages in found["extras"].items():
+        missing = [name for name, version in packages.items() if version is None]
+        have = ", ".join(f"{name} {version}" for name, version in packages.items() if version)
+        hint = f"; not {', '.join(missing)} (pip install 'kinema[{extra}]')" if missing else ""
+        lines.append(f"extra {extra:4s}{have or 'nothing installed'}{hint}")
+    lines.append("kernels   " + "; ".join(kernels))
+    cards = ", ".join(f"{card['name']} ({card['memory_gb']:.0f} GB)" for card in found["cuda"])
+    lines.append(f"CUDA      {cards or 'none: the renderer and the priors run on the CPU'}")
+    for name, where in found["programs"].items():
+        what = "FBX, BLEND and reading of USD" if name == "blender" else "MP4"
+        lines.append(f"{name:9s} {where or f'not found: no {what} (docs/formats.md)'}")
+    lines.append("priors" + ("" if found["cuda"] else "    (without CUDA all but nano are far too slow to be useful)"))
+    for name, state in found["priors"].items():
+        lines.append(f"  {name:22s} {state}")
+    if found["nano"] is not None:
+        parts = ", ".join(f"{name} {value:.0f} s" for name, value in found["nano"]["seconds"].items())
+        lines.append(f"a job     kinema animate with nano: {found['nano']['memory_gb']:.1f} GB of memory;")
+        lines.append(f"          with this machine as busy as it is now {parts}, then films and files")
+    lines.append("          kinema doctor --prior NAME estimates the memory of a job with a larger one")
+    return lines
+
+
+def memory_of(
+    prior: str, size: tuple[int, int, int] | None = None, *, announce: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """The ladder of settings for one job (real classes on fake tensors), as plain values for JSON."""
+    from kinema.prior.load import MODELS
+
+    if prior == "nano":
+        raise KinemaError("--prior nano: is embedded and needs no card; give the name of a larger one")
+    if prior not in MODELS:
+        raise KinemaError(f"--prior {prior}: unknown; known are {', '.join(MODELS)}")
+    from kinema.prior.memory import CARDS, GIB, memory_report
+
+    announce(f"{prior}: running its layers without data, which takes minutes ...")
+    frames, height, width = size or (None if MODELS[prior][0] == "unet" else 49, None, None)
+    report = memory_report(prior, frames=frames, height=height, width=width)
+    first = report.estimates[0]
+    return {
+        "prior": prior,
+        "video": [first.frames, first.height, first.width],
+        "parameters": first.parameters,
+        "settings": {
+            e.setting: {
+                "peak_gib": round(e.peak / GIB, 2),
+                "host_gib": round(e.host / GIB, 2),
+                "fits_gb": [card for card in CARDS if e.fits(card)],
+            }
+            for e in report.estimates
+        },
+        "cards": {f"{card} GB": report.setting_for(card) for card in sorted(CARDS)},
+    }
+
+
+def memory_lines(estimate: dict[str, Any]) -> list[str]:
+    """For people."""
+    flags = {
+        "bf16": "",
+        "int8": "--quantize int8",
+        "nf4": "--quantize nf4",
+        "offload": "--offload",
+        "tiles": "--tiling",
+    }
+    frames, height, width = estimate["video"]
+    size = ", ".join(f"{part} {count / 1e9:.2f}" for part, count in estimate["parameters"].items())
+    lines = [f"{estimate['prior']}, {frames} frames of {width} x {height}; billions of parameters: {size}"]
+    for setting, e in estimate["settings"].items():
+        lines.append(f"  {setting:22s} {e['peak_gib']:6.1f} GiB on the card, {e['host_gib']:5.1f} GiB on the host")
+    for card, setting in estimate["cards"].items():
+        chosen = " ".join(filter(None, (flags.get(part, "") for part in (setting or "").split(", "))))
+        lines.append(f"  {card:>6s} card: " + ("too small" if setting is None else f"{setting}  {chosen}".rstrip()))
+    return lines
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _memory() -> dict[str, float]:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    free = total
+    try:
+        entries = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+        free = float(entries["MemAvailable"].split()[0]) * 1024 / 1e9
+    except (OSError, KeyError, ValueError):
+        pass
+    return {"total": round(total, 1), "free": round(free, 1)}
+
+
+def _kernels() -> dict[str, str]:
+    """The native modules, with the vector widths that this CPU offers them."""
+    result = {}
+    for name in KERNELS:
+        try:
+            module = importlib.import_module(f"kinema._{name}")
+        except ModuleNotFoundError:
+            result[name] = "NOT BUILT: make native (a slow twin instead)"
+        except ImportError as error:
+            result[name] = f"cannot be loaded ({error})"
+        else:
+            widths = getattr(module, "widths", None)
+            result[name] = f"vectors of {max(widths())} floats" if widths is not None else "built"
+    return result
+
+
+def _card(index: int) -> dict[str, Any]:
+    import torch
+
+    properties = torch.cuda.get_device_properties(index)
+    return {"name": properties.name, "memory_gb": properties.total_memory / 1e9}
+
+
+def _blender() -> str | None:
+    from kinema.asset.blender import blender_command
+
+    try:
+        command = blender_command()
+    except KinemaError as error:
+        return str(error)
+    return command[0] if command else None
+
+
+def _ffmpeg() -> str | None:
+    import imageio_ffmpeg
+
+    try:
+        return imageio_ffmpeg.get_ffmpeg_exe()
+    except RuntimeError:
+        return shutil.which("ffmpeg")
+
+
+def _priors() -> dict[str, str]:
+    """Every prior and whether it can run here."""
+    from kinema.prior.load import MODELS
+    from kinema.prior.nano.prior import WEIGHTS
+
+    result = {"nano": "ready" if WEIGHTS.is_file() else "its weights are missing: kinema train-prior"}
+    lacking = [name for name in ("diffusers", "transformers", "accelerate") if find_spec(name) is None]
+    for name, (_, repository, _) in MODELS.items():
+        if lacking:
+            result[name] = f"needs {', '.join(lacking)}: pip install 'kinema[gpu]'"
+            continue
+        result[name] = f"weights {'in the cache' if _cached(repository) else 'to be downloaded'}: {repository}"
+    return result
+
+
+def _cached(repository: str) -> bool:
+    home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
+    hub = Path(os.environ.get("HF_HUB_CACHE", home / "hub"))
+    return any((hub / f"models--{repository.replace('/', '--')}" / "snapshots").glob("*/model_index.json"))
+
+
+def _nano_job() -> dict[str, Any] | None:
+    """Memory of a default job and time of its stages, from a few real steps of each."""
+    from kinema.distill.config import Animate
+    from kinema.distill.loop import Distiller
+    from kinema.job.animate import load_prior, make_body, peak_memory_gb, read_tempo
+    from kinema.motion.source import find_character
+    from kinema.physics.track import Tracking, track
+
+    full, few = Animate(), Animate("fox", "a fox is walking", views=1, fit_iterations=2, iterations=3)
+    try:
+        prior = load_prior(few)
+    except KinemaError:
+        return None
+    fox = find_character("fox")
+    body, rig = make_body(few, fox)
+    ticks: list[float] = []
+
+    def tick(*_: object) -> None:
+        ticks.append(time.monotonic())
+
+    begun = time.monotonic()
+    distiller = Distiller(few, prior, body, read_tempo(few, prior, body), checkpoint=None)
+    outcome = distiller.run(report=tick)
+    fit, refine = ticks[1] - ticks[0], (ticks[-1] - ticks[1]) / 3
+    sample = max(0.0, ticks[0] - begun - fit)
+    ticks.clear()
+    track(fox, rig, outcome.motion, options=Tracking(iterations=3), limbs=body.limbs, limits=body.limits, progress=tick)
+    simulate = (ticks[-1] - ticks[0]) / (len(ticks) - 1)
+    refinements = Distiller(full, prior, body, distiller.tempo, checkpoint=None).schedule[1]
+    seconds = {
+        "sample": full.views * sample,
+        "fit": full.fit_iterations * fit,
+        "sds": refinements * refine,
+        "physics": Tracking().iterations * simulate,
+    }
+    return {"seconds": seconds, "memory_gb": peak_memory_gb()}

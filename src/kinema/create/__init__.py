@@ -1,0 +1,1 @@
+"""Characters from words: the built-in creatures."""

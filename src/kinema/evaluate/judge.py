@@ -1,0 +1,139 @@
+"""`kinema eval`: what a clip shows in numbers, and how well a sentence fits it in the eyes of the embedded prior."""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.asset.character import Character
+from kinema.distill.take import FOVY_DEG
+from kinema.distill.tempo import ACTION_FPS, CYCLE_FRAMES
+from kinema.errors import KinemaError
+from kinema.evaluate.classify import prompt_errors
+from kinema.evaluate.metrics import Metrics, measure
+from kinema.evaluate.videophy import VideoPhy
+from kinema.job.report import UNITS
+from kinema.motion.motion import Motion
+from kinema.motion.source import find_motion_of, find_path, read_config
+from kinema.prior.nano.prior import NanoPrior
+from kinema.prior.protocol import Shot
+from kinema.render.follow import View
+from kinema.render.show import Film, render_character
+from kinema.render.stage import Stage
+from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import find_limbs
+
+VIEWS_DEG = (-90.0, -45.0, 45.0, 90.0)
+OTHERS = ("walking", "trotting", "running", "hopping", "standing still")
+"""What the clip might show instead."""
+
+
+def judge(
+    words: str,
+    motion: str | None = None,
+    *,
+    prompt: str | None = None,
+    score: bool = True,
+    videophy: VideoPhy | None = None,
+    **reading: Any,
+) -> dict[str, Any]:
+    """Metrics of a clip and, where there is a sentence for it, how well that fits.
+
+    Args:
+        words: The folder of a run, a character file, or the words of a built-in creature.
+        motion: A motion file or the name of a clip; by default the run's motion or the first clip.
+        prompt: By default the run's.
+        score: Whether to ask the prior.
+        videophy: A second opinion, from a film in true colours.
+    """
+    if videophy is not None:
+        videophy.check()
+    if prompt is not None and not prompt.strip():
+        raise KinemaError("the prompt is empty: say what the clip should show, such as 'a fox is trotting'")
+    character, rig, clip = find_motion_of(words, motion, **reading)
+    folder = find_path(words)
+    if prompt is None and folder is not None and folder.is_dir():
+        prompt = read_config(folder)["config"].get("prompt")
+    metrics = measure(character, clip, rig=rig)
+    verdict: dict[str, Any] = {"character": character.name, "frames": len(clip), "fps": clip.fps}
+    verdict["metrics"] = metrics.as_dict()
+    if prompt is not None and score:
+        verdict["text"] = text_score(character, rig, clip, prompt, metrics=metrics)
+    if videophy is not None:
+        if prompt is None:
+            raise KinemaError("VideoPhy needs a sentence: say with --prompt what the clip should show")
+        with tempfile.TemporaryDirectory() as folder:
+            film = Path(folder) / "film.mp4"
+            render_character(character, clip, film, film=Film(width=512, height=384))
+            verdict["videophy"] = videophy.scores(film, prompt)
+    return verdict
+
+
+def text_score(character: Character, rig: Rig, clip: Motion, prompt: str, *, metrics: Metrics) -> dict[str, Any]:
+    """Error of the prior's clean estimate under the sentence, relative to no words at all: below 1 they help.
+
+    The same for other sentences, over the same views and the same noise, tells whether they would help more.
+    """
+    prior = NanoPrior.load()
+    stage = Stage.from_character(character, rig, count=2000, look="canonical", rng=np.random.default_rng(0))
+    legs = len(find_limbs(character).legs)
+    prompts = [prompt, *(other for other in OTHERS if legs == 4 or other != "trotting")]
+    shown = _at_the_priors_pace(clip, metrics, prior.frames)
+    starts = sorted({0, len(shown) - prior.frames})
+    errors = torch.zeros(len(prompts))
+    for start in starts:
+        part = shown[start : start + prior.frames]
+        for index, yaw in enumerate(VIEWS_DEG):
+            video, shot = film(stage, part, yaw_deg=yaw, width=prior.width, height=prior.height)
+            rng = torch.Generator().manual_seed(1000 * start + index)
+            errors += prompt_errors(prior, video, shot, prompts, generator=rng) / (len(VIEWS_DEG) * len(starts))
+    ratios = {text: float(error) for text, error in zip(prompts, errors)}
+    best = min(prompts[1:], key=lambda text: ratios[text])
+    return {"prompt": prompt, "error": ratios.pop(prompt), "others": ratios, "best_other": best}
+
+
+@torch.no_grad()
+def film(stage: Stage, motion: Motion, *, yaw_deg: float, width: int, height: int, elevation_deg: float = 10.0):
+    """The motion along its mean velocity, as the distiller would show it; nobody tells phase and period."""
+    base = _base_path(stage.rig, motion)
+    away = (motion.root_position - base).mean(0) * torch.tensor([1.0, 0.0, 1.0])
+    placed = replace(motion, root_position=motion.root_position - away)
+    view = View(yaw_deg, elevation_deg, 1.0, FOVY_DEG)
+    video = stage.film(placed.pose(stage.rig), stage.cameras(base, view, width=width, height=height))
+    return video, Shot(stage.reference(base, view, width=width, height=height), yaw_deg, elevation_deg)
+
+
+def _base_path(rig: Rig, motion: Motion) -> Float[Tensor, "frames 3"]:
+    way = (motion.root_position[-1] - motion.root_position[0]) * torch.tensor([1.0, 0.0, 1.0])
+    return rig.heads[0] + torch.linspace(0, 1, len(motion))[:, None] * way
+
+
+def _at_the_priors_pace(clip: Motion, metrics: Metrics, frames: int) -> Motion:
+    """At the prior's frames per cycle, and long enough to fill its window."""
+    fps = CYCLE_FRAMES / metrics.period if metrics.period > 0 else ACTION_FPS
+    seconds = (len(clip) - 1) / clip.fps
+    if seconds <= 0:
+        raise KinemaError("a clip of one frame shows no motion to score")
+    return clip.resample(max(fps, (frames - 0.5) / seconds))
+
+
+def verdict_lines(verdict: dict[str, Any]) -> list[str]:
+    """For people."""
+    lines = [f"{verdict['character']}: {verdict['frames']} frames at {verdict['fps']:g} per second"]
+    for name, value in verdict["metrics"].items():
+        if isinstance(value, tuple):
+            value = " ".join(f"{v:.2f}" for v in value) or "-"
+        text = f"{value:.4g}" if isinstance(value, float) else str(value)
+        lines.append(f"  {name:18s} {text} {UNITS.get(name, '')}".rstrip())
+    if "text" in verdict:
+        text = verdict["text"]
+        lines.append(f"  {text['prompt']!r}: the prior errs {text['error']:.3f} times as much as without words;")
+        lines.append("  with other words: " + ", ".join(f"{k} {v:.3f}" for k, v in text["others"].items()))
+    if "videophy" in verdict:
+        lines.append("  VideoPhy: " + ", ".join(f"{k} {v:.2f}" for k, v in verdict["videophy"].items()))
+    return lines

@@ -1,0 +1,1 @@
+"""Writing characters and clips as glTF and GLB."""

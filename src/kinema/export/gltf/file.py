@@ -1,0 +1,171 @@
+"""A glTF document under construction: JSON plus one growing buffer, written as .glb or self-contained .gltf."""
+
+import base64
+import copy
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinema.asset.gltf.document import Document
+from kinema.errors import KinemaError
+from kinema.files import replacing
+
+COMPONENT = {"uint8": 5121, "uint16": 5123, "uint32": 5125, "float32": 5126}
+KIND = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4", 16: "MAT4"}
+VERTEX_DATA, INDEX_DATA = 34962, 34963
+SIGNATURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
+
+
+class GltfFile:
+    """JSON and bytes of a file that is being put together. Indices given out stay valid."""
+
+    def __init__(self, content: dict[str, Any] | None = None) -> None:
+        self.json: dict[str, Any] = {"asset": {"version": "2.0"}} if content is None else copy.deepcopy(content)
+        self.data = bytearray()
+
+    @staticmethod
+    def from_document(document: Document) -> "GltfFile":
+        """Everything the document has, with its buffers joined into one and outside images taken in."""
+        file = GltfFile(document.json)
+        starts = [file._append(buffer) for buffer in document.buffers]
+        for view in file.json.get("bufferViews", ()):
+            view["byteOffset"] = view.get("byteOffset", 0) + starts[view["buffer"]]
+            view["buffer"] = 0
+        for image, encoded in zip(file.json.get("images", ()), document.images):
+            if "uri" in image and encoded:
+                mime = next((name for start, name in SIGNATURES.items() if encoded.startswith(start)), None)
+                # An image that is none keeps its uri: embedding it would need a type we do not know.
+                if mime is not None:
+                    del image["uri"]
+                    image["bufferView"], image["mimeType"] = file.add_view(encoded), mime
+        return file
+
+    def _append(self, data: bytes) -> int:
+        # Eight bytes suit every component type and keep matrices readable in place.
+        self.data.extend(bytes(-len(self.data) % 8))
+        start = len(self.data)
+        self.data.extend(data)
+        return start
+
+    def add(self, kind: str, item: dict[str, Any]) -> int:
+        """Append to one of the JSON's lists ("nodes", "meshes" ...) and return the index."""
+        items = self.json.setdefault(kind, [])
+        items.append(item)
+        return len(items) - 1
+
+    def add_view(self, data: bytes, *, target: int | None = None) -> int:
+        view = {"buffer": 0, "byteOffset": self._append(data), "byteLength": len(data)}
+        return self.add("bufferViews", view if target is None else {**view, "target": target})
+
+    def add_accessor(
+        self, values: np.ndarray, *, target: int | None = None, normalized: bool = False, bounds: bool = False
+    ) -> int:
+        """Values [count] or [count, width] of uint8, uint16, uint32 or float32."""
+        values = np.ascontiguousarray(values)
+        width = 1 if values.ndim == 1 else values.shape[1]
+        accessor = {
+            "bufferView": self.add_view(values.tobytes(), target=target),
+            "componentType": COMPONENT[values.dtype.name],
+            "count": len(values),
+            "type": KIND[width],
+        }
+        if normalized:
+            accessor["normalized"] = True
+        if bounds:
+            flat = values.reshape(len(values), width)
+            # float(): the shortest decimal of the double reads back as the very same float32.
+            accessor["min"] = [float(value) for value in flat.min(0)]
+            accessor["max"] = [float(value) for value in flat.max(0)]
+        return self.add("accessors", accessor)
+
+    def document(self, path: Path) -> Document:
+        """As if it had been read from `path`; images are left as they are inside the buffer."""
+        return Document(path, self.json, (bytes(self.data),) if self.data else (), ())
+
+    def write(self, path: Path) -> None:
+        """Write .glb, or .gltf with the buffer as a data URI. The file appears whole or not at all."""
+        content = {key: value for key, value in self.json.items() if value != []}
+        content.pop("buffers", None)
+        data = bytes(self.data) + bytes(-len(self.data) % 4)
+        if data:
+            inside = {"uri": "data:application/octet-stream;base64," + base64.b64encode(data).decode()}
+            content["buffers"] = [{"byteLength": len(data), **(inside if path.suffix.lower() == ".gltf" else {})}]
+        try:
+            text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        except ValueError as error:
+            raise KinemaError(f"{path}: cannot be written as glTF ({error})") from None
+        if path.suffix.lower() == ".glb":
+            text += b" " * (-len(text) % 4)
+            chunks = struct.pack("<I4s", len(text), b"JSON") + text
+            if data:
+                chunks += struct.pack("<I4s", len(data), b"BIN\0") + data
+            text = struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks
+        with replacing(path) as partial:
+            partial.write_bytes(text)
+
+
+def drop_animations(file: GltfFile) -> None:
+    """Take out all animations, and the bytes that only they used."""
+    removed = file.json.pop("animations", [])
+    mine = {sampler[end] for animation in removed for sampler in animation["samplers"] for end in ("input", "output")}
+    accessors = file.json.get("accessors", [])
+    # Extensions may name accessors in ways that we do not know: then the bytes stay.
+    if not mine or _mentions_unknown(file.json):
+        return
+    kept = _accessors_in_use(file.json)
+    places = {old: new for new, old in enumerate(sorted(kept))}
+    file.json["accessors"] = [accessors[old] for old in sorted(kept)]
+    _renumber_accessors(file.json, places)
+    _drop_views(file)
+
+
+def _mentions_unknown(content: dict[str, Any]) -> bool:
+    looks = {"KHR_texture_transform", "KHR_materials_unlit", "KHR_lights_punctual", "KHR_mesh_quantization"}
+    used = set(content.get("extensionsUsed", ()))
+    return any(name not in looks and not name.startswith("KHR_materials_") for name in used)
+
+
+def _accessor_slots(content: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
+    """Every (object, key) that holds the index of an accessor."""
+    slots: list[tuple[dict[str, Any], str]] = []
+    for mesh in content.get("meshes", ()):
+        for primitive in mesh["primitives"]:
+            slots += [(primitive["attributes"], key) for key in primitive["attributes"]]
+            slots += [(target, key) for target in primitive.get("targets", ()) for key in target]
+            slots += [(primitive, "indices")] if "indices" in primitive else []
+    slots += [(skin, "inverseBindMatrices") for skin in content.get("skins", ()) if "inverseBindMatrices" in skin]
+    for animation in content.get("animations", ()):
+        slots += [(sampler, end) for sampler in animation["samplers"] for end in ("input", "output")]
+    return slots
+
+
+def _accessors_in_use(content: dict[str, Any]) -> set[int]:
+    return {holder[key] for holder, key in _accessor_slots(content)}
+
+
+def _renumber_accessors(content: dict[str, Any], places: dict[int, int]) -> None:
+    # One mesh object is listed once, but two slots may be the same place: renumber each only once.
+    for holder, key in {(id(holder), key): (holder, key) for holder, key in _accessor_slots(content)}.values():
+        holder[key] = places[holder[key]]
+
+
+def _drop_views(file: GltfFile) -> None:
+    """Keep the bufferViews that accessors and images use, and close up the buffer."""
+    slots: list[dict[str, Any]] = [image for image in file.json.get("images", ()) if "bufferView" in image]
+    for accessor in file.json.get("accessors", ()):
+        slots += [accessor] if "bufferView" in accessor else []
+        slots += [accessor["sparse"][part] for part in ("indices", "values")] if "sparse" in accessor else []
+    views, data = file.json.get("bufferViews", []), bytes(file.data)
+    used = sorted({slot["bufferView"] for slot in slots})
+    file.data, file.json["bufferViews"] = bytearray(), []
+    places = {}
+    for old in used:
+        view = dict(views[old])
+        start = view["byteOffset"]
+        view["byteOffset"] = file._append(data[start : start + view["byteLength"]])
+        places[old] = file.add("bufferViews", view)
+    for slot in slots:
+        slot["bufferView"] = places[slot["bufferView"]]

@@ -1,0 +1,1 @@
+"""Rotations, rigid transforms, cameras and distance fields: geometry that knows no characters."""

@@ -1,0 +1,1 @@
+"""The main job: from a character and a sentence to a clip, its run folder and its report."""

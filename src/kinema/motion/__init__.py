@@ -1,0 +1,1 @@
+"""Motions: root path and joint angles in time, and where they come from."""

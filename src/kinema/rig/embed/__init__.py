@@ -1,0 +1,1 @@
+"""Skeletons for meshes without one: templates fitted to the medial axis."""

@@ -1,0 +1,149 @@
+"""A skeleton for a mesh that has none: a template's joints are put into the balls that fill the mesh.
+
+As in Pinocchio the embedding is discrete: every joint goes to the centre of a ball. The cost of a choice is how unusual
+each joint's place and each bone is for the body plan, and how far the way between two joints through the inside is
+longer than the bone. Costs live on joints and bones only, so the best of all choices is found exactly, by dynamic
+programming from the tips of the tree to its root.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kinema.asset.character import Character, Mesh, Skeleton
+from kinema.rig.embed.medial import Balls, pack_balls
+from kinema.rig.embed.templates import BodyFrame, Plan, Template, template
+from kinema.rig.weights.bone_heat import Visibility, rig_character
+
+PLACE, BONE, OUTSIDE, TIP = 0.35, 1.0, 60.0, 1.0
+"""Weights of the four costs: place, bone, detour through the inside, tips that do not reach an end of the body."""
+OUTWARD = 4.0
+"""Weight of steps of an arm that lead back to the body."""
+FLOOR = 0.035
+"""Least spread of places and bones: the built-in creatures vary less than those of others."""
+
+
+def auto_rig(character: Character, plan: Plan | None = None, *, visibility: Visibility = "field") -> Character:
+    """Give an unrigged character (facing +Z, standing on y = 0) a skeleton and weights (`bone_heat` sees as told)."""
+    return rig_character(character, embed_skeleton(character.mesh, plan), visibility=visibility)
+
+
+def embed_skeleton(mesh: Mesh, plan: Plan | None = None, *, of: Template | None = None) -> Skeleton:
+    """Put the joints of a body plan into a mesh that faces +Z and stands on y = 0.
+
+    Args:
+        plan: Biped or quadruped; None takes the one that fits better.
+        of: A template to use instead of the plan's own.
+    """
+    balls = pack_balls(mesh)
+    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    candidates = (of,) if of else (template(plan),) if plan else (template("biped"), template("quadruped"))
+    frames = [BodyFrame.around(low, high, points.plan) for points in candidates]
+    found = [_best_embedding(points, balls, frame) for points, frame in zip(candidates, frames)]
+    best = int(np.argmin([cost for _, cost in found]))
+    points, frame, chosen = candidates[best], frames[best], found[best][0]
+    places = _tips_to_surface(points, balls, chosen)
+    if _is_symmetric(mesh):
+        places = _symmetrized(points, places, float(frame.origin[0]))
+    return _skeleton(points, places)
+
+
+def _best_embedding(points: Template, balls: Balls, frame: BodyFrame) -> tuple[Int[np.ndarray, "points"], float]:
+    """The ball of each point that minimises the sum of all costs, and that sum per point."""
+    local = frame.local(balls.centers)
+    count = len(points.names)
+    cost = np.zeros((count, len(local)))
+    ends = balls.ends
+    to_end = balls.paths[:, ends].min(axis=1) if len(ends) else np.zeros(len(local))
+    for k in range(count):
+        spread = np.maximum(points.place_spread[k], FLOOR) * (2.5 if points.free[k] else 1.0)
+        cost[k] = PLACE * _robust(((local - points.place[k]) / spread) ** 2).sum(axis=1)
+        if points.is_end[k]:
+            cost[k] += TIP * _robust((np.minimum(to_end, 1e9) / (0.06 * float(frame.unit.max()))) ** 2)
+    vectors = local[None] - local[:, None]
+    straight = np.linalg.norm(balls.centers[None] - balls.centers[:, None], axis=2)
+    detour = np.minimum((balls.paths - straight) / float(frame.unit.max()), 1.0)
+    lengths = straight / float(frame.unit[1])
+    # Along an arm every step should lead away from the middle of the body by as much as it is long.
+    away = np.minimum(balls.paths[balls.middle], 1e9)
+    inward = np.clip(1 - (away[None] - away[:, None]) / np.maximum(straight, 1e-9), 0, 2)
+
+    def bone(k: int) -> Float[np.ndarray, "parents children"]:
+        if points.free[k] and points.free[points.parents[k]]:
+            spread = max(float(points.length_spread[k]), 0.25 * float(points.length[k]))
+            unusual = _robust(((lengths - points.length[k]) / spread) ** 2) + OUTWARD * inward
+        else:
+            wide = np.maximum(points.bone_spread[k], FLOOR)
+            unusual = _robust(((vectors - points.bone[k]) / wide) ** 2).sum(axis=2)
+        return BONE * unusual + OUTSIDE * detour
+
+    chosen, total = _dynamic_program(points.parents, cost, bone)
+    return chosen, total / count
+
+
+def _dynamic_program(
+    parents: tuple[int, ...],
+    cost: Float[np.ndarray, "points balls"],
+    bone: Callable[[int], Float[np.ndarray, "parents children"]],
+) -> tuple[Int[np.ndarray, "points"], float]:
+    """The choice of one ball per point with the least sum of `cost` and of `bone(k)` between each k and its parent."""
+    count, total = len(parents), cost.copy()
+    best = np.zeros(cost.shape, dtype=int)
+    # Parents come before children, so going backwards every point has all its children's costs.
+    for k in range(count - 1, 0, -1):
+        through = bone(k) + total[k]
+        best[k] = through.argmin(axis=1)
+        total[parents[k]] += through.min(axis=1)
+    chosen = np.zeros(count, dtype=int)
+    chosen[0] = int(total[0].argmin())
+    for k in range(1, count):
+        chosen[k] = best[k, chosen[parents[k]]]
+    return chosen, float(total[0].min())
+
+
+def _robust(squared: np.ndarray) -> np.ndarray:
+    """Half the square near zero, growing like a logarithm: no single odd proportion decides."""
+    return 2.0 * np.log1p(squared / 4.0)
+
+
+def _tips_to_surface(
+    points: Template, balls: Balls, chosen: Int[np.ndarray, "points"]
+) -> Float[np.ndarray, "points 3"]:
+    """Tips go on to the far side of their ball."""
+    places = balls.centers[chosen].copy()
+    for k in np.flatnonzero(points.is_end):
+        along = places[k] - balls.centers[chosen[points.parents[k]]]
+        length = float(np.linalg.norm(along))
+        if length > 0:
+            places[k] += along / length * 0.7 * balls.radii[chosen[k]]
+    return places
+
+
+def _is_symmetric(mesh: Mesh, *, tolerance: float = 0.02) -> bool:
+    """Whether the mirror image in x lies on the mesh, but for a few vertices."""
+    from scipy.spatial import KDTree
+
+    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    mirrored = mesh.vertices * [-1.0, 1.0, 1.0] + [low[0] + high[0], 0.0, 0.0]
+    gap = KDTree(mesh.vertices).query(mirrored)[0]
+    return bool(np.quantile(gap, 0.9) < tolerance * float((high - low).max()))
+
+
+def _symmetrized(
+    points: Template, places: Float[np.ndarray, "points 3"], middle: float
+) -> Float[np.ndarray, "points 3"]:
+    """Left and right become mirror images, the rest moves into the middle plane."""
+    other = [name.replace("left", "*").replace("right", "left").replace("*", "right") for name in points.names]
+    mirror = places[[points.names.index(name) for name in other]] * [-1.0, 1.0, 1.0] + [2 * middle, 0.0, 0.0]
+    return (places + mirror) / 2
+
+
+def _skeleton(points: Template, places: Float[np.ndarray, "points 3"]) -> Skeleton:
+    """Joints from points: tips become the tails of their joints."""
+    joints = [k for k in range(len(points.names)) if not points.is_end[k]]
+    number = {k: j for j, k in enumerate(joints)}
+    children = {k: [c for c, p in enumerate(points.parents) if p == k] for k in joints}
+    tails = np.array([places[children[k]].mean(axis=0) for k in joints])
+    parents = tuple(number[points.parents[k]] if points.parents[k] >= 0 else -1 for k in joints)
+    return Skeleton(tuple(points.names[k] for k in joints), parents, places[joints], tails)

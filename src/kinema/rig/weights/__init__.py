@@ -1,0 +1,1 @@
+"""Skin weights for a mesh and a skeleton."""

@@ -1,0 +1,95 @@
+import pytest
+import torch
+
+from kinema.geometry import transforms as T
+
+BOTH = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+TOLERANCE = {torch.float32: {"atol": 2e-6, "rtol": 2e-5}, torch.float64: {"atol": 1e-12, "rtol": 1e-12}}
+
+
+def quaternions(count: int, dtype: torch.dtype, *, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.nn.functional.normalize(torch.randn(count, 4, dtype=dtype, generator=generator), dim=-1)
+
+
+def rigid(count: int, dtype: torch.dtype, *, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed + 100)
+    translation = torch.randn(count, 3, 1, dtype=dtype, generator=generator)
+    return torch.cat((T.quaternion_to_matrix(quaternions(count, dtype, seed=seed)), translation), -1)
+
+
+@BOTH
+def test_unit_quaternions_are_a_group(dtype: torch.dtype) -> None:
+    p, q, r = (quaternions(200, dtype, seed=s) for s in range(3))
+    one = torch.tensor([1.0, 0, 0, 0], dtype=dtype).expand_as(p)
+    inverse = p * torch.tensor([1.0, -1, -1, -1], dtype=dtype)
+    mul = T.quaternion_multiply
+    torch.testing.assert_close(mul(mul(p, q), r), mul(p, mul(q, r)), **TOLERANCE[dtype])
+    torch.testing.assert_close(mul(p, one), p, **TOLERANCE[dtype])
+    torch.testing.assert_close(mul(one, p), p, **TOLERANCE[dtype])
+    torch.testing.assert_close(mul(p, inverse), one, **TOLERANCE[dtype])
+    torch.testing.assert_close(mul(p, q).norm(dim=-1), one[:, 0], **TOLERANCE[dtype])
+
+
+@BOTH
+def test_quaternions_map_homomorphically_to_rotations(dtype: torch.dtype) -> None:
+    p, q = quaternions(200, dtype), quaternions(200, dtype, seed=1)
+    R = T.quaternion_to_matrix
+    torch.testing.assert_close(R(T.quaternion_multiply(p, q)), R(p) @ R(q), **TOLERANCE[dtype])
+    torch.testing.assert_close(R(-p), R(p))
+    torch.testing.assert_close(R(3 * p), R(p), **TOLERANCE[dtype])
+    torch.testing.assert_close(R(p) @ R(p).mT, torch.eye(3, dtype=dtype).expand(200, 3, 3), **TOLERANCE[dtype])
+    torch.testing.assert_close(torch.linalg.det(R(p)), torch.ones(200, dtype=dtype), **TOLERANCE[dtype])
+
+
+@BOTH
+def test_matrix_to_quaternion_is_stable_everywhere(dtype: torch.dtype) -> None:
+    # Half turns about each axis are where the formula by the trace alone divides by zero.
+    half_turns = torch.tensor([[0.0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0.6, 0.8, 0]], dtype=dtype)
+    tiny = torch.tensor([[1.0, 1e-6, 0, 0], [1e-6, 1, 0, 0]], dtype=dtype)
+    q = torch.cat((half_turns, torch.nn.functional.normalize(tiny, dim=-1), quaternions(100, dtype)))
+    back = T.matrix_to_quaternion(T.quaternion_to_matrix(q))
+    assert (back[:, 0] >= 0).all()
+    same = (back * q).sum(-1).abs()
+    torch.testing.assert_close(same, torch.ones_like(same), **TOLERANCE[dtype])
+
+
+@BOTH
+def test_euler_angles_are_three_turns_about_moving_axes(dtype: torch.dtype) -> None:
+    angles = 3 * torch.randn(100, 3, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    product = torch.eye(3, dtype=dtype)
+    for axis in range(3):
+        half = angles[:, axis] / 2
+        q = torch.zeros(100, 4, dtype=dtype)
+        q[:, 0], q[:, 1 + axis] = half.cos(), half.sin()
+        product = product @ T.quaternion_to_matrix(q)
+    torch.testing.assert_close(T.euler_to_matrix(angles), product, atol=1e-5, rtol=1e-5)
+
+
+def test_euler_round_trip_and_at_the_gimbal() -> None:
+    angles = torch.rand(500, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 2 - 1
+    angles = angles * torch.tensor([torch.pi, torch.pi / 2, torch.pi])
+    torch.testing.assert_close(T.matrix_to_euler(T.euler_to_matrix(angles)), angles, atol=1e-7, rtol=0)
+    locked = torch.tensor([[0.4, torch.pi / 2, 0.3], [0.4, -torch.pi / 2, 0.3]], dtype=torch.float64)
+    matrix = T.euler_to_matrix(locked)
+    torch.testing.assert_close(T.euler_to_matrix(T.matrix_to_euler(matrix)), matrix, atol=1e-7, rtol=0)
+
+
+@BOTH
+def test_rigid_transforms_are_a_group_that_acts_on_points(dtype: torch.dtype) -> None:
+    A, B, C = (rigid(50, dtype, seed=s) for s in range(3))
+    points = torch.randn(50, 7, 3, dtype=dtype, generator=torch.Generator().manual_seed(9))
+    tolerance = {"atol": 20 * TOLERANCE[dtype]["atol"], "rtol": 20 * TOLERANCE[dtype]["rtol"]}
+    torch.testing.assert_close(T.compose(T.compose(A, B), C), T.compose(A, T.compose(B, C)), **tolerance)
+    torch.testing.assert_close(T.apply(T.compose(A, B), points), T.apply(A, T.apply(B, points)), **tolerance)
+    torch.testing.assert_close(T.apply(T.invert_rigid(A), T.apply(A, points)), points, **tolerance)
+    unit = torch.cat((torch.eye(3, dtype=dtype), torch.zeros(3, 1, dtype=dtype)), -1).expand(50, 3, 4)
+    torch.testing.assert_close(T.compose(A, T.invert_rigid(A)), unit, **tolerance)
+
+
+def test_gradients_match_finite_differences() -> None:
+    q = quaternions(4, torch.float64).requires_grad_()
+    angles = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(T.quaternion_to_matrix, q)
+    assert torch.autograd.gradcheck(T.euler_to_matrix, angles)
+    assert torch.autograd.gradcheck(lambda a: T.matrix_to_quaternion(T.euler_to_matrix(a)), angles)
