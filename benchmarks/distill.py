@@ -59,45 +59,37 @@ class Run:
         return f"{self.group}-{Path(self.asset).stem}-{self.wanted}-{self.seed}"
 
 
-def distil(run: Run, prior: NanoPrior, folder: Path) -> dict[str, Any]:
-    """Distil, ground, measure; the files of a former run are taken as they are."""
+def distil(run: Run, prior: VideoPrior, folder: Path) -> dict[str, Any]:
+    """Run the product's own job, as `kinema animate` does; the results of a former run are taken as they are.
+
+    The distillation's state is kept too, so that a change of planting or physics needs no new distillation.
+    """
     path = folder / f"{run.name}.json"
     if path.exists():
         return json.loads(path.read_text())
     noun = Path(run.asset).stem.split("_")[-1]
-    prompt = PROMPTS[run.wanted].format(f"the {noun}")
-    config = resolve(Animate(asset=run.asset, prompt=prompt, seed=run.seed))
-    character = find_character(run.asset)
+    config = Animate(asset=run.asset, prompt=PROMPTS[run.wanted].format(f"the {noun}"), seed=run.seed)
     begun = time.monotonic()
-    body, rig = make_body(config, character)
-    tempo = read_tempo(config, prior, body)
-    # What the prior gave, kept by itself: a change of planting or physics then needs no new distillation.
-    kept = path.with_suffix(".raw.npz")
-    if not kept.exists():
-        save_motion(kept, Distiller(config, prior, body, tempo, checkpoint=None).run().motion, rig)
-    raw = load_motion(kept, rig)
-    motion = plant_feet(config, character, body, raw)
-    distilled_s = time.monotonic() - begun
+    states = make_folder(folder / run.name)
+    outcome = animate(config, find_character(run.asset), prior, states=states)
+    metrics = {stage: found.as_dict() for stage, found in outcome.metrics.items()}
     result: dict[str, Any] = {
         "asset": run.asset,
         "wanted": run.wanted,
         "seed": run.seed,
-        "read_as": tempo.motion,
-        "distil_s": round(distilled_s, 1),
-        "raw": measure(character, raw, rig=rig, limbs=body.limbs).as_dict(),
-        "before": measure(character, motion, rig=rig, limbs=body.limbs).as_dict(),
+        "read_as": outcome.tempo.motion,
+        "distil_s": round(outcome.stage_seconds["distill"], 1),
+        "total_s": round(time.monotonic() - begun, 1),
+        "raw": metrics["distilled"],
+        "before": metrics["planted"],
     }
-    if config.physics:
-        tracked = track(character, rig, motion, options=tracking(config), limbs=body.limbs, limits=body.limits)
-        motion = settle(config, character, body, tracked.motion)
-        result["after"] = measure(character, motion, rig=rig, limbs=body.limbs).as_dict()
-        result["joint_error_deg"] = tracked.joint_error_deg
-    result["total_s"] = round(time.monotonic() - begun, 1)
-    strip(character, motion, path.with_suffix(".png"), period=result.get("after", result["before"])["period"])
-    save_motion(path.with_suffix(".npz"), motion, rig)
-    partial = path.with_suffix(".part")
-    partial.write_text(json.dumps(result, indent=1))
-    partial.replace(path)
+    if outcome.tracked is not None:
+        result["after"] = metrics["physics"]
+        result["joint_error_deg"] = outcome.tracked.joint_error_deg
+    strip(outcome.character, outcome.motion, path.with_suffix(".png"), period=list(outcome.metrics.values())[-1].period)
+    save_motion(path.with_suffix(".npz"), outcome.motion, outcome.anatomy.rig)
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(result, indent=1))
     return result
 
 
@@ -250,21 +242,16 @@ def ablate(options: argparse.Namespace) -> None:
         )
 
 
-def ablated(asset: str, seed: int, changed: dict[str, object], prior: NanoPrior) -> dict[str, object]:
+def ablated(asset: str, seed: int, changed: dict[str, object], prior: VideoPrior) -> dict[str, object]:
     prompt = PROMPTS["walk"].format(f"the {asset}")
-    base = Animate(asset=asset, prompt=prompt, seed=seed, time="free", slip=0.0, limits=0.0, physics=False)
-    config = resolve(replace(base, **changed))
+    off = {"slip_weight": 0.0, "limits_weight": 0.0, "physics": False, "plant_feet": False}
+    config = replace(Animate(asset=asset, prompt=prompt, seed=seed, time="free", **off), **changed)
     character = find_character(asset)
-    body, rig = make_body(config, character)
-    tempo = read_tempo(config, prior, body)
+    anatomy = Anatomy.of(character)
+    tempo = read_tempo(config, prior, anatomy)
+    # A speed that is asked for stays: the matching of the speed to the feet would stand in for what is taken away.
     config = replace(config, speed=tempo.speed * tempo.fps)
-    field = config.parameters == "field"
-    distiller = (FieldDistiller if field else Distiller)(config, prior, body, tempo, checkpoint=None)
-    motion = distiller.run().motion
-    if isinstance(distiller, FieldDistiller):
-        found = deform(distiller, character, rig, body.limbs).metrics
-    else:
-        found = measure(character, motion, rig=rig, limbs=body.limbs)
+    found = animate(config, character, prior).metrics["distilled"]
     keys = {"gait": found.gait, "slide": found.slide, "depth": found.penetration, "jerk": found.jerk}
     return keys | {"bones": found.bone_change, "motion": found.motion, "phases": found.phases}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kinema.prior.memory import CARDS, GIB, LADDER, MemoryEstimate, estimate_memory
 
-PAGE = Path(__file__).parent.parent / "docs" / "priors.md"
+PAGE = Path(__file__).parent.parent / "docs" / "results" / "priors.md"
 BEGIN, END = "<!-- memory: made by benchmarks/prior_memory.py -->", "<!-- end of memory -->"
 HEAD = (
     "| prior | frames × height × width | setting | parameters [10⁹] | weights | text, once | encode | denoise | "

@@ -1,6 +1,6 @@
 """The picture at the top of README, from real results: one row of frames per run of `kinema animate`.
 
-python benchmarks/readme_picture.py [--out docs/results.png] [--runs runs/readme] [--only fox horse]
+python benchmarks/readme_picture.py [--out docs/results/results.png] [--runs runs/readme] [--only fox horse]
 
 Runs that are finished are taken as they are, killed ones go on; delete the folder to make them again.
 """
@@ -56,7 +56,7 @@ def row(folder: Path) -> Image.Image:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("docs/results.png"))
+    parser.add_argument("--out", type=Path, default=Path("docs/results/results.png"))
     parser.add_argument("--runs", type=Path, default=Path("runs/readme"))
     parser.add_argument("--only", nargs="*", choices=tuple(JOBS), default=tuple(JOBS))
     options = parser.parse_args()

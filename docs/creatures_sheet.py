@@ -1,4 +1,4 @@
-"""Draw the built-in creatures side by side: `python docs/creatures_sheet.py docs/creatures.png [species ...]`.
+"""Draw the built-in creatures side by side: `python docs/creatures_sheet.py docs/results/creatures.png [species ...]`.
 
 All species get one picture each, named ones two (side and front).
 """

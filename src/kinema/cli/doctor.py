@@ -8,12 +8,15 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import kinema
+from kinema.cli.output import Output
 from kinema.errors import KinemaError
+from kinema.options import named
 
 EXTRAS = {
     "gpu": ("diffusers", "transformers", "accelerate", "gsplat", "sentencepiece"),
@@ -22,6 +25,25 @@ EXTRAS = {
 """Optional packages by the extra that installs them."""
 KERNELS = ("articulation", "field", "rasterizer", "scene")
 CORE = ("torch", "numpy", "scipy", "trimesh", "embreex", "viser", "tyro", "imageio-ffmpeg")
+
+
+@dataclass(frozen=True)
+class DoctorCommand:
+    """Tell what is installed, what can run here, and how much memory and time a job would take."""
+
+    prior: Annotated[str | None, named("NAME")] = None
+    """Estimate the memory of a job with this video model, for cards of 8, 12, 24 and 40 GB (takes minutes)."""
+    video_size: Annotated[tuple[int, int, int] | None, named("FRAMES HEIGHT WIDTH")] = None
+    """Size of that job's videos; by default 49 frames at the size that the model was trained with."""
+
+
+def doctor(command: DoctorCommand, output: Output) -> None:
+    if command.prior is None:
+        found = examine()
+        output.say("\n".join(doctor_lines(found)), **found)
+        return
+    estimate = memory_of(command.prior, command.video_size, announce=output.hint)
+    output.say("\n".join(memory_lines(estimate)), **estimate)
 
 
 def examine() -> dict[str, Any]:
@@ -219,37 +241,25 @@ def _cached(repository: str) -> bool:
 
 def _nano_job() -> dict[str, Any] | None:
     """Memory of a default job and time of its stages, from a few real steps of each."""
+    from kinema.create.creatures import creature
     from kinema.distill.config import Animate
-    from kinema.distill.loop import Distiller
-    from kinema.job.animate import load_prior, make_body, peak_memory_gb, read_tempo
-    from kinema.motion.source import find_character
-    from kinema.physics.track import Tracking, track
+    from kinema.job.animate import animate
+    from kinema.job.folder import peak_memory_gb
+    from kinema.prior.load import load_prior
+    from kinema.progress import Progress
 
-    full, few = Animate(), Animate("fox", "a fox is walking", views=1, fit_iterations=2, iterations=3)
+    full = Animate("fox", "a fox is walking")
+    few = replace(full, views=1, fit_iterations=3, iterations=3, physics_iterations=3)
     try:
         prior = load_prior(few)
     except KinemaError:
         return None
-    fox = find_character("fox")
-    body, rig = make_body(few, fox)
-    ticks: list[float] = []
-
-    def tick(*_: object) -> None:
-        ticks.append(time.monotonic())
-
+    steps: list[tuple[Progress, float]] = []
     begun = time.monotonic()
-    distiller = Distiller(few, prior, body, read_tempo(few, prior, body), checkpoint=None)
-    outcome = distiller.run(report=tick)
-    fit, refine = ticks[1] - ticks[0], (ticks[-1] - ticks[1]) / 3
-    sample = max(0.0, ticks[0] - begun - fit)
-    ticks.clear()
-    track(fox, rig, outcome.motion, options=Tracking(iterations=3), limbs=body.limbs, limits=body.limits, progress=tick)
-    simulate = (ticks[-1] - ticks[0]) / (len(ticks) - 1)
-    refinements = Distiller(full, prior, body, distiller.tempo, checkpoint=None).schedule[1]
-    seconds = {
-        "sample": full.views * sample,
-        "fit": full.fit_iterations * fit,
-        "sds": refinements * refine,
-        "physics": Tracking().iterations * simulate,
-    }
+    animate(few, creature("fox"), prior, progress=lambda at: steps.append((at, time.monotonic())))
+    ticks = {stage: [when for at, when in steps if at.stage == stage] for stage in ("sample", "fit", "sds", "physics")}
+    each = {stage: (when[-1] - when[0]) / (len(when) - 1) for stage, when in ticks.items() if len(when) > 1}
+    each["sample"] = ticks["sample"][0] - begun
+    counts = {"sample": full.views, "fit": full.fit_iterations, "sds": 200, "physics": full.physics_iterations}
+    seconds = {stage: count * each[stage] for stage, count in counts.items()}
     return {"seconds": seconds, "memory_gb": peak_memory_gb()}

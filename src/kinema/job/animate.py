@@ -1,494 +1,128 @@
-"""The main job from end to end: a character and a sentence in, a folder with clip, film and report out."""
+"""The main job: a character and a sentence in, a motion and its measures out. It computes and knows no run folder.
 
-import hashlib
-import itertools
-import json
-import platform
-import re
-import sys
+    character, anatomy  →  stage (splats)  →  distil  →  plant feet  →  physics  →  measure
+"""
+
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
-import kinema
 from kinema.asset.character import Character
 from kinema.distill.config import Animate, resolve
-from kinema.distill.field import FieldDistiller, deform
-from kinema.distill.loop import Body, Control, Distiller, Outcome, Progress
+from kinema.distill.loop import Distilled, Observer, distill
 from kinema.distill.tempo import Tempo, choose_tempo
-from kinema.errors import KinemaError, check_number
-from kinema.evaluate.metrics import lowest_points, measure
-from kinema.export.write import write
-from kinema.files import make_folder, replacing
-from kinema.gait.plan import Body as GaitBody
-from kinema.job.report import write_report
-from kinema.motion.motion import Motion, load_motion, save_motion
-from kinema.motion.source import CONFIG, find_character, find_path, load_result, read_config, rigged
-from kinema.physics.stance import consistent_target
-from kinema.physics.track import Tracking, TrackResult, track
-from kinema.prior.nano.prior import WEIGHTS, NanoPrior
+from kinema.evaluate.metrics import Metrics, measure
+from kinema.job.feet import plant_feet, settle, tracking_options
+from kinema.motion.loop import middle_round, repeat, rounds_of
+from kinema.motion.motion import Motion
+from kinema.motion.source import rigged
+from kinema.physics.track import TrackResult, track
 from kinema.prior.protocol import VideoPrior
-from kinema.render.show import Film, render_character
+from kinema.progress import Progress, Report
 from kinema.render.stage import Stage
-from kinema.rig.cuboids import bone_cuboids
-from kinema.rig.hinges import hinges
-from kinema.rig.kinematics import Rig
-from kinema.rig.limbs import find_limbs
-
-__all__ = [
-    "Animation",
-    "animate",
-    "find_character",
-    "folder_of",
-    "lift_skin",
-    "load_prior",
-    "load_result",
-    "make_body",
-    "peak_memory_gb",
-    "place",
-    "plant_feet",
-    "read_tempo",
-    "settle",
-    "tracking",
-]
-
-LONGEST_PROMPT = 2000
-WORTH_PLANTING = 0.8
-LEAST_FRAMES = 4
-RANGES = {
-    "frames": (0, 2400), "fps": (1, 240), "seed": (0, 2**63 - 1), "views": (1, 1000), "splats": (1, 1_000_000),
-    "iterations": (1, 10_000_000), "fit_iterations": (1, 10_000_000), "guidance": (0, 10_000), "period": (0.05, 60),
-    "speed": (0, 1000), "learning_rate": (1e-6, 10), "smooth": (0, 1e9), "ground": (0, 1e9), "slip": (0, 1e9),
-    "limits": (0, 1e9), "checkpoint_seconds": (0, 1e9),
-}  # fmt: skip
-"""Of the options of a job."""
-CHECKPOINT, TRACKING = "distill.safetensors", "track.npz"
-RESULTS = (
-    "motion.glb", "motion.bvh", "motion.npz", "distilled.npz", "preview.mp4", "contact_sheet.png", "report.html",
-    "report.json",
-)  # fmt: skip
-"""What a finished run leaves, in the order in which it is written."""
-OWN_FILES = (CONFIG, CHECKPOINT, TRACKING, "field.npz", *RESULTS)
+from kinema.rig.anatomy import Anatomy
 
 
 @dataclass(frozen=True)
-class Animation:
-    """A finished run."""
+class Outcome:
+    """A finished job."""
 
-    folder: Path
     character: Character
-    rig: Rig
+    """With the rig that it was given if it had none."""
+    anatomy: Anatomy
+    tempo: Tempo
     motion: Motion
+    """The result: planted and simulated, as far as the options and the body allow."""
     distilled: Motion
-    """Before physics."""
-    report: dict[str, Any]
-
-    def show(self, *, height: int = 480) -> Any:
-        """A page that plays it: a notebook shows it, `.save("motion.html")` keeps it."""
-        return self.motion.show(self.character, height=height)
+    """As the prior gave it."""
+    planted: Motion
+    """With feet that stay where they touch down, before physics."""
+    tracked: TrackResult | None
+    """None where physics was not asked for or nothing stands on the ground."""
+    metrics: dict[str, Metrics]
+    """Of `distilled`, `planted` and, after physics, `physics`, in this order."""
+    history: list[dict[str, Any]]
+    notes: list[str]
+    stage_seconds: dict[str, float]
 
 
 def animate(
-    asset: Animate | Character | Path | str,
-    prompt: str = "",
-    *,
-    progress: Callable[[Progress], None] = lambda _: None,
-    watch: Callable[[Character, Rig, Animate], Callable[[int, Callable[[], Motion]], Control]] | None = None,
-    **options: Any,
-) -> Animation:
-    """Run or resume a job; everything that it used is written beside the result.
-
-    Args:
-        asset: A character, its file, or the words of a built-in creature; or all options in one object.
-        prompt: What it does.
-        progress: Called after every step.
-        watch: Called once before the distillation; gives its observer (`Distiller.run`).
-        options: Of `Animate`, such as out, seed, prior, frames.
-    """
-    begun, cpu = time.monotonic(), time.process_time()
-    asked = _checked(_job(asset, prompt, options))
-    finished = _finished(asked.resume) if asked.resume is not None else None
-    if finished is not None:
-        return finished
-    config = resolve(asked)
-    prior = load_prior(config)
-    character = rigged(find_character(config.asset))
-    body, rig = make_body(config, character)
-    tempo = read_tempo(config, prior, body)
-    # Only now, when nothing is wrong with the job: a mistake leaves no folder behind.
-    folder = asked.resume or _begin(asked)
-    seconds = {"load": time.monotonic() - begun}
-    observe = watch(character, rig, config) if watch is not None else None
-    outcome = _distill(config, character, prior, body, tempo, folder, progress, observe)
-    outcome = replace(outcome, motion=plant_feet(config, character, body, outcome.motion))
-    seconds["distill"] = time.monotonic() - begun - sum(seconds.values())
-    rounds = _rounds(config, outcome.motion)
-    tracked = _track(config, character, rig, body, outcome.motion.repeat(rounds), folder, progress)
-    seconds["physics"] = time.monotonic() - begun - sum(seconds.values())
-    motion = outcome.motion
-    if tracked is not None:
-        motion = _one_round(settle(config, character, body, tracked.motion), rounds)
-    report = _report(config, character, tempo, outcome, tracked)
-    report["metrics"] = measure(character, motion, rig=rig, limbs=body.limbs).as_dict()
-    report["metrics_distilled"] = measure(character, outcome.motion, rig=rig, limbs=body.limbs).as_dict()
-    _write_all(config, folder, character, rig, motion, outcome.motion)
-    seconds["measure and write"] = time.monotonic() - begun - sum(seconds.values())
-    report |= {"seconds": round(time.monotonic() - begun, 1), "peak_memory_gb": peak_memory_gb()}
-    report |= {"cpu_seconds": round(time.process_time() - cpu, 1)}
-    report |= {"stage_seconds": {name: round(value, 1) for name, value in seconds.items()}}
-    write_report(folder / "report.html", report, rig, body.limbs, motion, outcome.motion)
-    _write_text(folder / "report.json", json.dumps(report, indent=2))
-    return Animation(folder, character, rig, motion, outcome.motion, report)
-
-
-def _job(asset: Animate | Character | Path | str, prompt: str, options: dict[str, Any]) -> Animate:
-    options |= {key: Path(options[key]) for key in ("out", "resume") if options.get(key) is not None}
-    if isinstance(asset, Animate):
-        return replace(asset, **options)
-    if not isinstance(asset, Character):
-        return Animate(str(asset), prompt, **options)
-    # A character in memory is saved with the run, which could not be resumed without it.
-    job = Animate(asset.name, prompt, **options)
-    folder = make_folder(place(job))
-    write(folder / "character.glb", asset)
-    return replace(job, asset=str(folder / "character.glb"), out=folder)
-
-
-def make_body(config: Animate, character: Character) -> tuple[Body, Rig]:
-    """The character as the optimiser sees it."""
-    assert character.skeleton is not None
-    rig = Rig.from_skeleton(character.skeleton)
-    limbs = find_limbs(character)
-    look = "canonical" if config.prior.split("=")[0] == "nano" else "color"
-    stage = Stage.from_character(
-        character, rig, count=config.splats, look=look, rng=np.random.default_rng(config.seed), relax=1
-    )
-    if not config.render_ground:
-        stage = replace(stage, scene=replace(stage.scene, ground=None))
-    limits = hinges(character, limbs)
-    ranges = torch.from_numpy(np.stack((limits.lower, limits.upper), -1)).float()
-    corners = torch.from_numpy(bone_cuboids(character).corners).float()
-    return Body(stage, limbs, corners, ranges), rig
-
-
-def load_prior(config: Animate) -> VideoPrior:
-    """nano, or a diffusers model by name and, where given, local folder."""
-    name, _, folder = config.prior.partition("=")
-    try:
-        kind = torch.device(config.device).type
-    except RuntimeError:
-        raise KinemaError(f"--device {config.device}: no such device; known are cpu, cuda, cuda:1 ...") from None
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise KinemaError(f"--device {config.device}: this machine has no CUDA device; use --device cpu")
-    if name == "nano":
-        given = [flag for flag in ("offload", "tiling", "quantize", "tiny_encoder") if getattr(config, flag)]
-        if given:
-            raise KinemaError(f"--{given[0].replace('_', '-')}: nano needs none of it; for models such as cogvideox-5b")
-        return NanoPrior.load(Path(folder) if folder else None)
-    from kinema.prior.load import load_video_model
-
-    frames, height, width = config.video_size or (None, None, None)
-    return load_video_model(
-        name,
-        folder or None,
-        device=config.device,
-        quantize=config.quantize,
-        offload=config.offload,
-        tiling=config.tiling,
-        tiny_encoder=config.tiny_encoder,
-        frames=frames,
-        height=height,
-        width=width,
-    )
-
-
-def read_tempo(config: Animate, prior: VideoPrior, body: Body) -> Tempo:
-    """Pace from the words; a prior without a reader leaves that to nano's."""
-    reader = prior if isinstance(prior, NanoPrior) else NanoPrior.load()
-    reading = reader.read(config.prompt)
-    stride = GaitBody.of(body.stage.rig, body.limbs).stride
-    return choose_tempo(
-        reading.motion, config.prompt, body.limbs, stride=stride, speed=config.speed, period=config.period
-    )
-
-
-def _checked(config: Animate) -> Animate:
-    """The config that the job is run with; a resumed run has its own."""
-    if config.resume is not None:
-        return _resumed(config.resume)
-    if not config.asset.strip():
-        raise KinemaError("no character: give a file or the words of a built-in creature, such as 'a red fox'")
-    prompt = config.prompt.strip()
-    if not prompt:
-        raise KinemaError("the prompt is empty: say what the character does, such as 'a fox is trotting'")
-    if len(prompt) > LONGEST_PROMPT:
-        raise KinemaError(f"the prompt has {len(prompt)} characters, more than {LONGEST_PROMPT}")
-    if not any(character.isalnum() for character in prompt):
-        raise KinemaError(f"the prompt {prompt!r} has no words: say what the character does")
-    for name, (least, most) in RANGES.items():
-        check_number(f"--{name.replace('_', '-')}", getattr(config, name), least, most)
-    if 0 < config.frames < LEAST_FRAMES:
-        raise KinemaError(f"--frames {config.frames}: must be 0 (as the motion needs) or at least {LEAST_FRAMES}")
-    file = find_path(config.asset)
-    if file is not None:
-        config = replace(config, asset=str(file.resolve()))
-    return replace(config, prompt=prompt)
-
-
-def place(config: Animate) -> Path:
-    """A folder for the job where nothing is lost unless --overwrite says so; a default name is numbered."""
-    folder = folder_of(config)
-    there = next((name for name in OWN_FILES if (folder / name).exists()), None)
-    if there is None or config.overwrite or config.resume is not None:
-        return folder
-    if config.out is not None:
-        raise KinemaError(
-            f"{folder}: has the {there} of an earlier run; go on with that by --resume, replace it by --overwrite, or"
-            " give another folder"
-        )
-    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
-    return next(path for path in numbered if not path.exists())
-
-
-def _begin(config: Animate) -> Path:
-    """The folder of a new run, with all that it will use."""
-    folder = make_folder(place(config))
-    saved = {"config": _plain(config), "versions": _versions(), "hashes": _hashes(config)}
-    # What an earlier run left here must not be taken for this one's.
-    for name in OWN_FILES:
-        (folder / name).unlink(missing_ok=True)
-    _write_text(folder / CONFIG, json.dumps(saved, indent=2))
-    return folder
-
-
-def _finished(folder: Path) -> Animation | None:
-    """A run that has nothing left to do."""
-    if not all((folder / name).is_file() for name in RESULTS):
-        return None
-    character, rig, motion = load_result(folder)
-    report = json.loads((folder / "report.json").read_text())
-    return Animation(folder, character, rig, motion, load_motion(folder / "distilled.npz", rig), report)
-
-
-def _resumed(folder: Path) -> Animate:
-    """The config of an interrupted run, if its character and prior are still the same."""
-    saved = read_config(folder)
-    known = {field.name for field in fields(Animate)} - {"out", "resume"}
-    values = {key: value for key, value in saved["config"].items() if key in known}
-    if values.get("video_size") is not None:
-        values["video_size"] = tuple(values["video_size"])
-    if values.get("tiny_encoder") is not None:
-        values["tiny_encoder"] = Path(values["tiny_encoder"])
-    config = Animate(**values, resume=folder)
-    for name, value in _hashes(config).items():
-        if saved.get("hashes", {}).get(name, value) != value:
-            raise KinemaError(f"{folder}: cannot go on, the {name} has changed since the run began")
-    return config
-
-
-def _hashes(config: Animate) -> dict[str, str]:
-    """SHA-256 of the files that decide the result."""
-    name, _, folder = config.prior.partition("=")
-    files = {"character": find_path(config.asset)}
-    if name == "nano":
-        files["prior"] = find_path(folder or str(WEIGHTS))
-    return {key: hashlib.sha256(path.read_bytes()).hexdigest() for key, path in files.items() if path is not None}
-
-
-def _distill(
     config: Animate,
     character: Character,
     prior: VideoPrior,
-    body: Body,
-    tempo: Tempo,
-    folder: Path,
-    progress: Callable[[Progress], None],
-    observe: Callable[[int, Callable[[], Motion]], Control] | None,
+    *,
+    progress: Report = lambda _: None,
+    watch: Callable[[Character, Anatomy, Animate], Observer] | None = None,
+    states: Path | None = None,
 ) -> Outcome:
-    kind = FieldDistiller if config.parameters == "field" else Distiller
-    distiller = kind(config, prior, body, tempo, checkpoint=folder / CHECKPOINT)
-    if (folder / CHECKPOINT).exists():
-        distiller.load(folder / CHECKPOINT)
-    outcome = distiller.run(report=progress, observe=observe)
-    if isinstance(distiller, FieldDistiller):
-        deformed = deform(distiller, character, body.stage.rig, body.limbs)
-        with replacing(folder / "field.npz") as partial, partial.open("wb") as file:
-            np.savez_compressed(file, vertices=deformed.vertices.astype(np.float32), fps=config.fps)
-        change = f"bones change by up to {deformed.metrics.bone_change:.1%}, edges by {deformed.shape_change:.1%}"
-        outcome.notes.append(f"field: {deformed.metrics.gait}, {change}")
-    return outcome
+    """Animate a character as `config.prompt` says.
 
-
-def plant_feet(config: Animate, character: Character, body: Body, motion: Motion) -> Motion:
-    """Feet that stand stay put, by kinematics alone: also a clip without physics should not skate."""
-    if not _plants(config) or not body.limbs.legs:
-        return motion
-    rounds = _rounds(config, motion)
-    # The prior's feet come up slowly, a few pixels at its resolution.
-    return _one_round(_planted(character, body, motion.repeat(rounds), brisk=True), rounds)
-
-
-def settle(config: Animate, character: Character, body: Body, tracked: Motion) -> Motion:
-    """A tracked motion with its skin above the ground, and planted once more where its feet then slide much less.
-
-    Physics may carry a whole body forth while a foot stands; where it does not, planting only adds jerks of its own.
+    Args:
+        progress: Called after every step of a stage.
+        watch: Called once before the distillation; gives the observer that is called after each of its steps.
+        states: Folder in which the long stages save their state and from which they resume; None saves nothing.
     """
-    lifted = lift_skin(character, body.stage.rig, tracked)
-    if not _plants(config) or not body.limbs.legs:
-        return lifted
-    again = _planted(character, body, tracked)
-    old, new = (measure(character, m, rig=body.stage.rig, limbs=body.limbs, mesh=False) for m in (lifted, again))
-    return again if new.gait == old.gait and new.slide < WORTH_PLANTING * old.slide else lifted
+    clock = _Clock()
+    config = resolve(config)
+    character = rigged(character)
+    anatomy = Anatomy.of(character)
+    stage = make_stage(config, character, anatomy, prior)
+    tempo = read_tempo(config, prior, anatomy)
+    clock.lap("rig and splats")
+    distiller = Distiller(config, prior, stage, anatomy, tempo, checkpoint=states and states / DISTILLED)
+    result = distiller.run(report=progress, observe=watch(character, anatomy, config) if watch is not None else None)
+    clock.lap("distill")
+    planted = plant_feet(config, character, anatomy, result.motion)
+    clock.lap("plant")
+    tracked = follow_physics(config, anatomy, planted, progress, states and states / TRACKED)
+    final = planted if tracked is None else settle(config, character, anatomy, tracked.motion)
+    clock.lap("physics")
+    clips = {"distilled": result.motion, "planted": planted} | ({"physics": final} if tracked is not None else {})
+    metrics = {name: measure(character, clip, anatomy=anatomy) for name, clip in clips.items()}
+    clock.lap("measure")
+    return Outcome(
+        character, anatomy, tempo, final, result.motion, planted, tracked, metrics, result.history, result.notes,
+        clock.seconds,
+    )  # fmt: skip
 
 
-def _planted(character: Character, body: Body, motion: Motion, *, brisk: bool = False) -> Motion:
-    rig = body.stage.rig
-    found = consistent_target(rig, bone_cuboids(character), body.limbs, motion, brisk=brisk)
-    planted = Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
-    return lift_skin(character, rig, planted)
-
-
-def _plants(config: Animate) -> bool:
-    return config.plant_feet and config.preset != "paper" and config.parameters != "field"
-
-
-def _rounds(config: Animate, motion: Motion) -> int:
-    """How often a motion is played while it is worked on: a loop thrice, so that the one between stays a loop."""
-    return 3 if config.loop and motion.closes else 1
-
-
-def _one_round(motion: Motion, rounds: int) -> Motion:
-    return motion.middle_round(rounds) if rounds > 1 else motion
-
-
-def tracking(config: Animate) -> Tracking:
-    """How a distilled motion is tracked."""
-    if config.preset == "paper":
-        return Tracking.paper()
-    return Tracking.gentle() if _plants(config) else Tracking()
-
-
-def lift_skin(character: Character, rig: Rig, motion: Motion, *, seconds: float = 0.08) -> Motion:
-    """Raise the root, smoothly in time, by what of the skin is under the ground.
-
-    Boxes stand for the feet; the skin around an ankle that bends bulges out of them by a per cent or two of the height.
-    """
-    low = lowest_points(character, rig, motion)
-    if low is None or not (low < 0).any():
-        return motion
-    width = seconds * motion.fps
-    # As deep as at the worst moment nearby, then smoothed: what comes out is never too little.
-    deepest = maximum_filter1d(np.maximum(-low, 0.0), 2 * round(2 * width) + 1)
-    lift = torch.from_numpy(gaussian_filter1d(deepest, width, truncate=2.0)).to(motion.root_position)
-    up = torch.tensor([0.0, 1.0, 0.0]).to(motion.root_position)
-    return replace(motion, root_position=motion.root_position + lift[:, None] * up)
-
-
-def _track(
-    config: Animate,
-    character: Character,
-    rig: Rig,
-    body: Body,
-    motion: Motion,
-    folder: Path,
-    progress: Callable[[Progress], None],
-) -> TrackResult | None:
-    if not config.physics or not body.limbs.legs:
-        return None
-    return track(
+def make_stage(config: Animate, character: Character, anatomy: Anatomy, prior: VideoPrior) -> Stage:
+    """The character as Gaussians on its ground, in the look that the prior knows."""
+    stage = Stage.from_character(
         character,
-        rig,
-        motion,
-        options=tracking(config),
-        limbs=body.limbs,
-        limits=body.limits,
-        progress=lambda done, total, loss: progress(Progress(done, total, "physics", loss, 0.0)),
-        checkpoint=folder / TRACKING,
-        checkpoint_seconds=config.checkpoint_seconds,
+        anatomy.rig,
+        count=config.splats,
+        look=prior.look,
+        rng=np.random.default_rng(config.seed),
+        relax=1,
+    )
+    return stage if config.render_ground else replace(stage, scene=replace(stage.scene, ground=None))
+
+
+def read_tempo(config: Animate, prior: VideoPrior, anatomy: Anatomy) -> Tempo:
+    """The pace that words, legs and options ask for."""
+    stride = GaitBody.of(anatomy.rig, anatomy.limbs).stride
+    return choose_tempo(
+        prior.read(config.prompt).motion,
+        config.prompt,
+        anatomy.limbs,
+        stride=stride,
+        speed=config.speed,
+        period=config.period,
     )
 
 
-def _report(
-    config: Animate,
-    character: Character,
-    tempo: Tempo,
-    outcome: Outcome,
-    tracked: TrackResult | None,
-) -> dict[str, Any]:
-    report: dict[str, Any] = {
-        "prompt": config.prompt,
-        "character": character.name,
-        "read_as": tempo.motion,
-        "period_s": tempo.period / tempo.fps,
-        "speed_m_s": tempo.speed * tempo.fps,
-        "notes": outcome.notes,
-        "history": outcome.history,
-    }
-    if tracked is not None:
-        report["physics"] = {
-            "before": asdict(tracked.before),
-            "after": asdict(tracked.after),
-            "joint_error_deg": tracked.joint_error_deg,
-            "losses": tracked.losses,
-        }
-    return report
+class _Clock:
+    """Seconds per stage of a job."""
 
+    def __init__(self) -> None:
+        self.last = time.monotonic()
+        self.seconds: dict[str, float] = {}
 
-def _write_all(
-    config: Animate,
-    folder: Path,
-    character: Character,
-    rig: Rig,
-    motion: Motion,
-    distilled: Motion,
-) -> None:
-    for suffix in ("glb", "bvh"):
-        write(folder / f"motion.{suffix}", character, motion, name=_slug(config.prompt), in_place=config.in_place)
-    save_motion(folder / "motion.npz", motion, rig)
-    save_motion(folder / "distilled.npz", distilled, rig)
-    film = Film(width=480, height=360)
-    render_character(character, motion, folder / "preview.mp4", film=film)
-    render_character(character, motion, folder / "contact_sheet.png", film=film)
-
-
-def folder_of(config: Animate) -> Path:
-    """Where the results of a job are or will be."""
-    default = Path("runs") / _slug(f"{Path(config.asset[-4000:]).stem}-{config.prompt}")
-    return config.resume or config.out or default
-
-
-def _plain(config: Animate) -> dict[str, Any]:
-    return {k: str(v) if isinstance(v, Path) else v for k, v in asdict(config).items()}
-
-
-def peak_memory_gb() -> float:
-    """Of this process so far."""
-    import resource
-
-    unit = 1 if sys.platform == "darwin" else 1024
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9, 2)
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "kinema": kinema.__version__,
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "python": sys.version.split()[0],
-        "machine": platform.platform(),
-    }
-
-
-def _write_text(path: Path, text: str) -> None:
-    with replacing(path) as partial:
-        partial.write_text(text)
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "run"
+    def lap(self, stage: str) -> None:
+        now = time.monotonic()
+        self.seconds[stage], self.last = now - self.last, now

@@ -1,0 +1,23 @@
+"""Argument types that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from kinema.asset.options import FileOptions
+from kinema.errors import check_number
+from kinema.options import named
+from kinema.view.server import Address
+
+Asset = Annotated[tyro.conf.Positional[str], named("ASSET")]
+OutFile = Annotated[Path, named("FILE", "-o")]
+OutFolder = Annotated[Path, named("FOLDER", "-o")]
+Reading = tyro.conf.OmitArgPrefixes[FileOptions]
+Listen = tyro.conf.OmitArgPrefixes[Address]
+LOCAL = Address()
+
+
+def check_seed(seed: int | None) -> None:
+    """Refuse a seed that numpy or torch would."""
+    check_number("--seed", seed, 0, 2**63 - 1)

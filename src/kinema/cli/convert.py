@@ -1,0 +1,162 @@
+"""`kinema inspect`, `creature`, `rig`, `splat`, `convert`: characters in and out of files."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from kinema.cli.arguments import Asset, OutFile, Reading, check_seed
+from kinema.cli.output import Output
+from kinema.errors import KinemaError, check_number
+from kinema.options import Flag, named
+
+
+@dataclass(frozen=True)
+class InspectCommand:
+    """Show what a character file holds and what is changed so that it can be animated."""
+
+    file: Asset
+    """A character file or the words of a built-in creature."""
+    reading: Reading = Reading()
+    """How the file is read; what is not given is found."""
+
+
+def inspect(command: InspectCommand, output: Output) -> None:
+    from kinema.asset.inspect import describe, inspect_lines
+    from kinema.motion.source import find_character
+
+    character = find_character(command.file, **command.reading.arguments())
+    output.say("" if output.json else "\n".join(inspect_lines(character)), **describe(character))
+
+
+@dataclass(frozen=True)
+class CreatureCommand:
+    """Make a built-in creature: kinema creature "a red fox" -o fox.glb"""
+
+    words: Annotated[tyro.conf.Positional[str], named("WORDS")] = ""
+    """Species with adjectives; without words the species are listed."""
+    out: Annotated[Path | None, named("FILE", "-o")] = None
+    """GLB, BVH, USD, FBX ...; by default WORDS.glb."""
+    seed: Annotated[int | None, named("INT")] = None
+    """Random variation of proportions and colours; by default none."""
+
+
+def make_creature(command: CreatureCommand, output: Output) -> None:
+    from kinema.create.creatures import creature, species
+
+    check_seed(command.seed)
+    if not command.words:
+        text = "\n".join(f"{s.name:14s} {s.family}" for s in species())
+        output.say(text, species={s.name: s.family for s in species()})
+        return
+    from kinema.export.write import write
+
+    out = command.out or Path(command.words.strip().replace(" ", "_") + ".glb")
+    write(out, creature(command.words, seed=command.seed))
+    output.say(str(out), file=out)
+
+
+@dataclass(frozen=True)
+class RigCommand:
+    """Give a mesh a skeleton and skin weights (bone heat)."""
+
+    file: Annotated[tyro.conf.Positional[Path], named("MESH")]
+    """OBJ, PLY, STL, OFF, GLB ..."""
+    out: OutFile
+    """GLB, FBX, USD ..."""
+    body: Annotated[Literal["biped", "quadruped"] | None, named("BODY")] = None
+    """Template skeleton for a mesh without joints: biped or quadruped; found if not given."""
+    visibility: Literal["field", "rays"] = "field"
+    """How bone heat tests whether a bone is visible from a vertex: Pinocchio's distance field, or rays."""
+    reading: Reading = Reading()
+    """How the file is read; what is not given is found."""
+
+
+def rig(command: RigCommand, output: Output) -> None:
+    from kinema.asset.load import load
+    from kinema.export.write import check_target, write
+    from kinema.rig.embed.embed import auto_rig
+    from kinema.rig.weights.bone_heat import rig_character
+
+    check_target(command.out)
+    character = load(command.file, **command.reading.arguments())
+    if character.skeleton is not None:
+        rigged = rig_character(character, character.skeleton, visibility=command.visibility)
+    else:
+        rigged = auto_rig(character, command.body, visibility=command.visibility)
+    write(command.out, rigged)
+    joints = rigged.skeleton.names if rigged.skeleton else ()
+    output.say(f"{command.out}: {len(joints)} joints", file=command.out, joints=joints)
+
+
+@dataclass(frozen=True)
+class SplatCommand:
+    """Turn a character into 3D Gaussians (.ply of 3DGS)."""
+
+    file: Asset
+    """A character file or the words of a built-in creature."""
+    out: OutFile
+    """.ply"""
+    count: int = 10_000
+    """Number of Gaussians."""
+    refine: bool = True
+    """Optimise against rendered views of the mesh; off: as covered directly."""
+    seed: int = 0
+    """Seed of the sampling of the surface."""
+    reading: Reading = Reading()
+    """How the file is read; what is not given is found."""
+
+
+def splat(command: SplatCommand, output: Output) -> None:
+    import numpy as np
+
+    from kinema.files import check_output
+    from kinema.motion.source import find_character
+    from kinema.splat.ply import write_ply
+    from kinema.splat.splats import Splats
+
+    check_number("--count", command.count, 1, 16_000_000)
+    check_seed(command.seed)
+    if command.out.suffix.lower() != ".ply":
+        raise KinemaError(f"{command.out}: Gaussians are written as .ply")
+    check_output(command.out)
+    mesh = find_character(command.file, **command.reading.arguments()).mesh
+    splats, _ = Splats.from_mesh(mesh, command.count, rng=np.random.default_rng(command.seed))
+    if command.refine:
+        from kinema.render.refine import refine
+
+        splats = refine(splats, mesh, rng=np.random.default_rng(command.seed))
+    write_ply(command.out, splats)
+    output.say(str(command.out), file=command.out, count=len(splats.centers))
+
+
+@dataclass(frozen=True)
+class ConvertCommand:
+    """Convert a character with its clips from one format to another."""
+
+    source: Annotated[tyro.conf.Positional[Path], named("SOURCE")]
+    """GLB, glTF, BVH, OBJ, PLY, STL, OFF; FBX, BLEND and USD through Blender."""
+    target: Annotated[tyro.conf.Positional[Path], named("TARGET")]
+    """GLB, glTF, BVH, USD, NPZ, JSON, XML (MJCF); FBX and BLEND through Blender."""
+    clip: Annotated[str | None, named("NAME")] = None
+    """Name of the clip to write; by default all that the format can hold."""
+    fps: Annotated[float | None, named("FLOAT")] = None
+    """Frames per second of the result; by default the clip's."""
+    in_place: Flag = False
+    """Leave the root's travel out."""
+    loop: Flag = False
+    """Close the loop: the last frame meets the first."""
+    reading: Reading = Reading()
+    """How the file is read; what is not given is found."""
+
+
+def convert(command: ConvertCommand, output: Output) -> None:
+    from kinema.export.write import check_target
+    from kinema.export.write import convert as convert_file
+
+    check_number("--fps", command.fps, 1, 240)
+    check_target(command.target)
+    timing = {"fps": command.fps, "in_place": command.in_place, "loop": command.loop}
+    convert_file(command.source, command.target, clip=command.clip, **timing, **command.reading.arguments())
+    output.say(str(command.target), file=command.target)

@@ -1,0 +1,100 @@
+"""`kinema track` and `kinema eval`: physics and measures of one clip."""
+
+import sys
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from kinema.cli.arguments import Asset, OutFile, Reading
+from kinema.cli.output import Output
+from kinema.errors import check_number
+from kinema.options import Flag, named
+
+
+@dataclass(frozen=True)
+class TrackCommand:
+    """Project a motion to one that can happen: gravity, contact, friction. A killed run goes on when called again."""
+
+    file: Asset
+    """A character file, the words of a built-in creature, or the folder of a finished run."""
+    out: OutFile
+    """GLB, BVH, NPZ ..., or .xml for MJCF with the trajectory beside it."""
+    motion: Annotated[str | None, named("MOTION")] = None
+    """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default the first clip."""
+    iterations: int = 200
+    """Steps of the search for the controls."""
+    paper: Flag = False
+    """Controls per substep, loss at frames, the motion itself as target."""
+    simulator: Flag = False
+    """With a USD file: rigid bodies, joints and ground of the physics schema instead of a skinned character."""
+    reading: Reading = Reading()
+    """How the file is read; what is not given is found."""
+
+
+def track(command: TrackCommand, output: Output) -> None:
+    from kinema.cli.progress import Bar
+    from kinema.export.usd_physics import write_usd_physics
+    from kinema.export.write import check_target, write
+    from kinema.motion.source import find_motion_of
+    from kinema.physics.track import Tracking
+    from kinema.physics.track import track as track_motion
+    from kinema.rig.anatomy import Anatomy
+
+    check_number("--iterations", command.iterations, 1, 10_000_000)
+    check_target(command.out, simulator=command.simulator)
+    character, rig, motion = find_motion_of(command.file, command.motion, **command.reading.arguments())
+    options = replace(Tracking.paper() if command.paper else Tracking(), iterations=command.iterations)
+    saved = command.out.with_name(command.out.name + ".track.npz")
+    anatomy = Anatomy.of(character)
+    try:
+        with Bar(quiet=output.silent) as bar:
+            result = track_motion(anatomy, motion, options=options, progress=bar.physics, checkpoint=saved)
+    except KeyboardInterrupt:
+        note = "; the same command goes on from where it was" if saved.is_file() else ""
+        raise KeyboardInterrupt(note) from None
+    if command.simulator:
+        write_usd_physics(command.out, rig, result.model, anatomy.cuboids, motion=result.motion)
+    else:
+        write(command.out, character, result.motion)
+    saved.unlink(missing_ok=True)
+    before, after = asdict(result.before), asdict(result.after)
+    lines = [f"{command.out}: joints {result.joint_error_deg:.1f} degrees from the motion; before and after:"]
+    lines += [f"  {key:14s} {before[key]:10.4g} {after[key]:10.4g}" for key in after]
+    values = {"joint_error_deg": result.joint_error_deg, "before": before, "after": after}
+    output.say("\n".join(lines), file=command.out, seconds=result.seconds, **values)
+
+
+@dataclass(frozen=True)
+class EvalCommand:
+    """Measure a clip: its gait, how cleanly feet and ground are treated, and how well a sentence fits."""
+
+    file: Asset
+    """The folder of a finished run, a character file with a clip, or the words of a built-in creature with --motion."""
+    motion: Annotated[str | None, named("MOTION")] = None
+    """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default the first clip."""
+    prompt: Annotated[str | None, named("PROMPT")] = None
+    """A sentence to score the clip with, by the embedded prior; by default that of the run."""
+    score: bool = True
+    """Ask the prior; off: measure only."""
+    videophy: Annotated[Path | None, named("FOLDER")] = None
+    """A clone of VideoPhy (github.com/Hritikbansal/videophy): its judge scores the film as well; needs CUDA."""
+    videophy_weights: Annotated[Path | None, named("FOLDER")] = None
+    """The folder of its weights videophysics/videocon_physics; by default videocon_physics in the clone."""
+    videophy_python: Annotated[Path | None, named("FILE")] = None
+    """The Python that has VideoPhy's requirements; by default this one."""
+    reading: Reading = Reading()
+    """How the file is read; what is not given is found."""
+
+
+def evaluate(command: EvalCommand, output: Output) -> None:
+    from kinema.evaluate.judge import judge, verdict_lines
+
+    videophy = None
+    if command.videophy is not None:
+        from kinema.evaluate.videophy import VideoPhy
+
+        weights = command.videophy_weights or command.videophy / "videocon_physics"
+        videophy = VideoPhy(command.videophy, weights, command.videophy_python or Path(sys.executable))
+    asked = {"prompt": command.prompt, "score": command.score, "videophy": videophy}
+    verdict = judge(command.file, command.motion, **asked, **command.reading.arguments())
+    output.say("\n".join(verdict_lines(verdict)), **verdict)

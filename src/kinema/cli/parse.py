@@ -1,0 +1,149 @@
+"""The command line as types: tyro parses it; help is folded to the terminal and wrong usage is one line."""
+
+import re
+import shutil
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import BytesIO, StringIO, TextIOWrapper
+from textwrap import fill
+from typing import Annotated, Any, Literal, Union
+
+import tyro
+
+from kinema.cli.animate import AnimateCommand, animate
+from kinema.cli.convert import (
+    ConvertCommand,
+    CreatureCommand,
+    InspectCommand,
+    RigCommand,
+    SplatCommand,
+    convert,
+    inspect,
+    make_creature,
+    rig,
+    splat,
+)
+from kinema.cli.demo import DemoCommand, demo
+from kinema.cli.doctor import DoctorCommand, doctor
+from kinema.cli.measure import EvalCommand, TrackCommand, evaluate, track
+from kinema.cli.output import Output
+from kinema.cli.show import RenderCommand, ViewCommand, render, view
+from kinema.cli.train import train_prior
+from kinema.options import Flag, named
+from kinema.prior.nano.config import TrainPrior
+
+
+@dataclass(frozen=True)
+class CompletionCommand:
+    """Print a shell's completion script: eval "$(kinema completion bash)" """
+
+    shell: Annotated[tyro.conf.Positional[Literal["bash", "zsh", "fish"]], named("{bash,zsh,fish}")]
+    """Which shell."""
+
+
+def completion(command: CompletionCommand, output: Output) -> None:
+    parse(["--tyro-write-completion", command.shell, "-"])
+
+
+COMMANDS: dict[str, tuple[type, Any]] = {
+    "animate": (AnimateCommand, animate),
+    "inspect": (InspectCommand, inspect),
+    "creature": (CreatureCommand, make_creature),
+    "rig": (RigCommand, rig),
+    "splat": (SplatCommand, splat),
+    "render": (RenderCommand, render),
+    "track": (TrackCommand, track),
+    "convert": (ConvertCommand, convert),
+    "view": (ViewCommand, view),
+    "eval": (EvalCommand, evaluate),
+    "doctor": (DoctorCommand, doctor),
+    "train-prior": (TrainPrior, train_prior),
+    "completion": (CompletionCommand, completion),
+    "demo": (DemoCommand, demo),
+}
+"""Every command: the dataclass of its options and the function that runs it."""
+Command = Union[tuple(Annotated[cls, tyro.conf.subcommand(name)] for name, (cls, _) in COMMANDS.items())]  # noqa: UP007
+
+
+@dataclass(frozen=True)
+class Kinema:
+    """Animate a 3D character from a sentence.
+
+    `kinema --version` tells which one this is. Exit codes: 0 done, 1 an error that one line on stderr explains, 2 wrong
+    usage, 70 a bug, 130 interrupted by Ctrl-C, 141 nobody reads the output, 143 terminated.
+    """
+
+    command: tyro.conf.OmitArgPrefixes[tyro.conf.OmitSubcommandPrefixes[Command]]  # pyright: ignore
+    """What to do."""
+    quiet: Annotated[Flag, tyro.conf.arg(aliases=["-q"])] = False
+    """Say nothing but errors (and JSON, if asked for)."""
+    verbose: Annotated[Flag, tyro.conf.arg(aliases=["-v"])] = False
+    """Say more: all warnings, the time of each stage, tracebacks."""
+    json: Flag = False
+    """Print the result as one line of JSON, for machines."""
+
+    @property
+    def output(self) -> Output:
+        return Output(self.quiet, self.verbose, self.json)
+
+    def run(self) -> None:
+        """Run the command that was given."""
+        work = next(work for cls, work in COMMANDS.values() if type(self.command) is cls)
+        work(self.command, self.output)
+
+
+def parse(arguments: list[str]) -> Kinema:
+    if not {"-h", "--help"} & set(arguments):
+        return _parse_or_one_line(arguments)
+    shown = TextIOWrapper(BytesIO(), encoding=sys.stdout.encoding)
+    shown.isatty = sys.stdout.isatty  # so that colours stay
+    try:
+        with redirect_stdout(shown):
+            return _parse(arguments)
+    finally:
+        shown.seek(0)
+        print(_folded(shown.read(), shutil.get_terminal_size().columns), end="")
+
+
+def _parse_or_one_line(arguments: list[str]) -> Kinema:
+    """tyro explains wrong usage in a box of many lines; what went wrong is in the first."""
+    errors = StringIO()
+    try:
+        with redirect_stderr(errors):
+            return _parse(arguments)
+    except SystemExit as stop:
+        if stop.code:
+            print(f"kinema: {_one_line(errors.getvalue())}", file=sys.stderr)
+        raise
+
+
+def _one_line(box: str) -> str:
+    plain = re.sub(r"\x1b\[[\d;]*m|[╭╮╰╯│]", "", box)
+    # A title, then sections between rules; where there is no Unicode they are made of hyphens.
+    _, *sections = [part.strip().split("\n") for part in re.split("─{2,}|-{5,}", plain) if part.strip()] or [[""]]
+    said = " ".join(line.strip() for line in sections[0]) if sections else ""
+    for section in sections[1:]:
+        if section[0].startswith("Perhaps you meant"):
+            said += f"; perhaps you meant {section[1].strip()}"
+        elif section[0].startswith("Available"):
+            said += f"; {' '.join(line.strip() for line in section)}"
+    return f"{said or 'wrong usage'} (kinema --help, kinema COMMAND --help)"
+
+
+def _parse(arguments: list[str]) -> Kinema:
+    return tyro.cli(Kinema, args=arguments, prog="kinema", config=(tyro.conf.CascadeSubcommandArgs,))
+
+
+def _folded(shown: str, width: int) -> str:
+    """Help as tyro made it, but lines outside its boxes are folded too, and boxes have no empty ones."""
+    lines = []
+    for line in shown.splitlines():
+        if not re.search("[╭│╰]", line):
+            # The commands stand in a box of their own.
+            line = re.sub(r"\{animate,.*\}", "COMMAND ...", line)
+            line = fill(line, width, subsequent_indent="  " * ("usage:" in line))
+        elif not re.search("[^│ ]", re.sub(r"\x1b\[[\d;]*m", "", line)):
+            continue
+        lines.append(line)
+    return "\n".join(lines) + "\n"

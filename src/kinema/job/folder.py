@@ -1,0 +1,266 @@
+"""The run folder: a job with its options, checkpoints, hashes and results on disk; killed runs resume to the same bits."""
+
+import hashlib
+import itertools
+import json
+import platform
+import re
+import resource
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import kinema
+from kinema.asset.character import Character
+from kinema.asset.options import FileOptions
+from kinema.distill.config import Animate, resolve
+from kinema.distill.loop import Observer
+from kinema.errors import KinemaError, check_number
+from kinema.export.write import write
+from kinema.files import make_folder, replacing
+from kinema.job.animate import DISTILLED, TRACKED, Outcome
+from kinema.job.animate import animate as animate_character
+from kinema.job.report import summarise, write_report
+from kinema.motion.motion import Motion, load_motion, save_motion
+from kinema.motion.source import CONFIG, find_character, find_path, load_result, read_config
+from kinema.prior.load import load_prior, weights_files
+from kinema.progress import Report
+from kinema.render.show import FilmOptions, render_character
+from kinema.rig.anatomy import Anatomy
+from kinema.rig.kinematics import Rig
+
+LONGEST_PROMPT = 2000
+LEAST_FRAMES = 4
+RANGES = {
+    "frames": (0, 2400), "fps": (1, 240), "seed": (0, 2**63 - 1), "views": (1, 1000), "splats": (1, 1_000_000),
+    "iterations": (1, 10_000_000), "fit_iterations": (1, 10_000_000), "physics_iterations": (1, 10_000_000),
+    "guidance": (0, 10_000), "period": (0.05, 60), "speed": (0, 1000), "learning_rate": (1e-6, 10),
+    "smooth_weight": (0, 1e9), "ground_weight": (0, 1e9), "slip_weight": (0, 1e9), "limits_weight": (0, 1e9),
+    "checkpoint_seconds": (0, 1e9),
+}  # fmt: skip
+"""Least and greatest value of a job's options."""
+RESULTS = (
+    "motion.glb", "motion.bvh", "motion.npz", "distilled.npz", "preview.mp4", "contact_sheet.png", "report.html",
+    "report.json",
+)  # fmt: skip
+"""What a finished run leaves, in the order in which it is written."""
+OWN_FILES = (CONFIG, DISTILLED, TRACKED, "field.npz", *RESULTS)
+HASHED_WHOLE = 1 << 28
+"""Files up to this size [bytes] are hashed whole; of larger weights, the size and 64 samples of 1 MiB."""
+
+
+@dataclass(frozen=True)
+class Animation:
+    """A finished run."""
+
+    folder: Path
+    character: Character
+    rig: Rig
+    motion: Motion
+    distilled: Motion
+    """Before feet are planted and physics."""
+    report: dict[str, Any]
+
+    def show(self, *, height: int = 480) -> Any:
+        """A page that plays it: a notebook shows it, `.save("motion.html")` keeps it."""
+        return kinema.show(self.motion, self.character, height=height)
+
+
+def run(
+    asset: Animate | Character | Path | str,
+    prompt: str = "",
+    *,
+    progress: Report = lambda _: None,
+    watch: Callable[[Character, Anatomy, Animate], Observer] | None = None,
+    **options: Any,
+) -> Animation:
+    """Run or resume a job; everything that it used is written beside the result.
+
+    Args:
+        asset: A character, its file, or the words of a built-in creature; or all options in one object.
+        prompt: What it does.
+        progress: Called after every step.
+        watch: Called once before the distillation; gives the observer that is called after each of its steps.
+        options: Fields of `Animate`, such as out, seed, prior, frames.
+    """
+    begun, cpu = time.monotonic(), time.process_time()
+    job = _checked(_job(asset, prompt, options))
+    finished = _finished(job.resume) if job.resume is not None else None
+    if finished is not None:
+        return finished
+    prior = load_prior(resolve(job))
+    character = find_character(job.asset, **job.reading.arguments())
+    # The folder is made only now, when nothing is wrong with the job: a mistake leaves none behind.
+    folder = job.resume or _begin(job)
+    outcome = animate_character(job, character, prior, progress=progress, watch=watch, states=folder)
+    _write_results(job, folder, outcome)
+    report = summarise(job, outcome)
+    report |= {"seconds": round(time.monotonic() - begun, 1), "peak_memory_gb": peak_memory_gb()}
+    report |= {"cpu_seconds": round(time.process_time() - cpu, 1)}
+    write_report(folder / "report.html", report, outcome)
+    _write_text(folder / "report.json", json.dumps(report, indent=2))
+    return Animation(folder, outcome.character, outcome.anatomy.rig, outcome.motion, outcome.distilled, report)
+
+
+def _job(asset: Animate | Character | Path | str, prompt: str, options: dict[str, Any]) -> Animate:
+    options |= {key: Path(options[key]) for key in ("out", "resume") if options.get(key) is not None}
+    if isinstance(asset, Animate):
+        return replace(asset, **options)
+    if not isinstance(asset, Character):
+        return Animate(str(asset), prompt, **options)
+    # A character in memory is saved with the run, which could not be resumed without it.
+    job = Animate(asset.name, prompt, **options)
+    folder = make_folder(choose_folder(job))
+    write(folder / "character.glb", asset)
+    return replace(job, asset=str(folder / "character.glb"), out=folder)
+
+
+def _checked(config: Animate) -> Animate:
+    """The config that the job is run with; a resumed run has its own."""
+    if config.resume is not None:
+        return resumed(config.resume)
+    if not config.asset.strip():
+        raise KinemaError("no character: give a file or the words of a built-in creature, such as 'a red fox'")
+    prompt = config.prompt.strip()
+    if not prompt:
+        raise KinemaError("the prompt is empty: say what the character does, such as 'a fox is trotting'")
+    if len(prompt) > LONGEST_PROMPT:
+        raise KinemaError(f"the prompt has {len(prompt)} characters, more than {LONGEST_PROMPT}")
+    if not any(character.isalnum() for character in prompt):
+        raise KinemaError(f"the prompt {prompt!r} has no words: say what the character does")
+    for name, (least, most) in RANGES.items():
+        check_number(f"--{name.replace('_', '-')}", getattr(config, name), least, most)
+    if 0 < config.frames < LEAST_FRAMES:
+        raise KinemaError(f"--frames {config.frames}: must be 0 (as the motion needs) or at least {LEAST_FRAMES}")
+    file = find_path(config.asset)
+    if file is not None:
+        config = replace(config, asset=str(file.resolve()))
+    return replace(config, prompt=prompt)
+
+
+def default_folder(config: Animate) -> Path:
+    """Where the results of a job are or will be."""
+    return config.resume or config.out or Path("runs") / _slug(f"{Path(config.asset[-4000:]).stem}-{config.prompt}")
+
+
+def choose_folder(config: Animate) -> Path:
+    """A folder for the job where nothing is lost unless --overwrite says so; a default name is numbered."""
+    folder = default_folder(config)
+    there = next((name for name in OWN_FILES if (folder / name).exists()), None)
+    if there is None or config.overwrite or config.resume is not None:
+        return folder
+    if config.out is not None:
+        raise KinemaError(
+            f"{folder}: has the {there} of an earlier run; go on with that by --resume, replace it by --overwrite, or"
+            " give another folder"
+        )
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return next(path for path in numbered if not path.exists())
+
+
+def _begin(config: Animate) -> Path:
+    """The folder of a new run, with all that it will use."""
+    folder = make_folder(choose_folder(config))
+    saved = {"config": _plain(asdict(config)), "versions": _versions(), "hashes": _hashes(config)}
+    # What an earlier run left here must not be taken for this one's.
+    for name in OWN_FILES:
+        (folder / name).unlink(missing_ok=True)
+    _write_text(folder / CONFIG, json.dumps(saved, indent=2))
+    return folder
+
+
+def _finished(folder: Path) -> Animation | None:
+    """A run that has nothing left to do."""
+    if not all((folder / name).is_file() for name in RESULTS):
+        return None
+    character, rig, motion = load_result(folder)
+    report = json.loads((folder / "report.json").read_text())
+    return Animation(folder, character, rig, motion, load_motion(folder / "distilled.npz", rig), report)
+
+
+def resumed(folder: Path) -> Animate:
+    """The config of an interrupted run, if its character and the weights of its prior are still the same."""
+    saved = read_config(folder)
+    known = {field.name for field in fields(Animate)} - {"out", "resume"}
+    values = {key: value for key, value in saved["config"].items() if key in known}
+    if values.get("video_size") is not None:
+        values["video_size"] = tuple(values["video_size"])
+    if values.get("tiny_encoder") is not None:
+        values["tiny_encoder"] = Path(values["tiny_encoder"])
+    values["reading"] = FileOptions(**values.get("reading", {}))
+    config = Animate(**values, resume=folder)
+    for name, value in _hashes(config).items():
+        if saved.get("hashes", {}).get(name, value) != value:
+            raise KinemaError(f"{folder}: cannot go on, the {name} has changed since the run began")
+    return config
+
+
+def _hashes(config: Animate) -> dict[str, str]:
+    """SHA-256 of the files that decide the result: the character's, and the weights of the prior, whichever it is."""
+    files = {"character": [path for path in (find_path(config.asset),) if path is not None]}
+    files["prior"] = weights_files(config.prior)
+    return {name: _digest(paths) for name, paths in files.items() if paths}
+
+
+def _digest(paths: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        size = path.stat().st_size
+        digest.update(f"{size}\n".encode())
+        with path.open("rb") as file:
+            if size <= HASHED_WHOLE:
+                digest.update(file.read())
+                continue
+            for place in np.linspace(0, size - (1 << 20), 64).astype(int).tolist():
+                file.seek(place)
+                digest.update(file.read(1 << 20))
+    return digest.hexdigest()
+
+
+def _write_results(config: Animate, folder: Path, outcome: Outcome) -> None:
+    for suffix in ("glb", "bvh"):
+        name = _slug(config.prompt)
+        write(folder / f"motion.{suffix}", outcome.character, outcome.motion, name=name, in_place=config.in_place)
+    save_motion(folder / "motion.npz", outcome.motion, outcome.anatomy.rig)
+    save_motion(folder / "distilled.npz", outcome.distilled, outcome.anatomy.rig)
+    film = FilmOptions(width=480, height=360)
+    render_character(outcome.character, outcome.motion, folder / "preview.mp4", folder / "contact_sheet.png", film=film)
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Options as JSON can hold them."""
+    return {
+        key: _plain(value) if isinstance(value, dict) else str(value) if isinstance(value, Path) else value
+        for key, value in values.items()
+    }
+
+
+def peak_memory_gb() -> float:
+    """Peak memory of this process so far."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9, 2)
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "kinema": kinema.__version__,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": sys.version.split()[0],
+        "machine": platform.platform(),
+    }
+
+
+def _write_text(path: Path, text: str) -> None:
+    with replacing(path) as partial:
+        partial.write_text(text)
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "run"
