@@ -7,6 +7,8 @@ from jaxtyping import Float
 
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.errors import KinemaError
+from kinema.geometry.inside import fill
+from kinema.geometry.surface import face_areas_normals
 
 CORNER_SIGNS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
 
@@ -161,7 +163,7 @@ def _surface_samples(
     uv = np.array(up + down)
     barycentric = np.column_stack((1 - uv.sum(axis=1), uv))
     corners = mesh.vertices[mesh.faces].astype(np.float64)
-    face_area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1) / 2
+    face_area, _ = face_areas_normals(mesh.vertices, mesh.faces)
     points = np.concatenate((mesh.vertices, np.einsum("sk,fkx->fsx", barycentric, corners).reshape(-1, 3)))
     area = np.concatenate((np.zeros(len(mesh.vertices)), np.repeat(face_area / len(uv), len(uv))))
     inner = np.einsum("sk,fkj->fsj", barycentric, weights[mesh.faces]).reshape(-1, weights.shape[1])
@@ -171,7 +173,7 @@ def _surface_samples(
 def _volumes(
     mesh: Mesh, surface: Float[np.ndarray, "points 3"], weights: Float[np.ndarray, "points joints"], columns: int
 ) -> Float[np.ndarray, "joints"]:
-    """Integral over the inside of the mesh of each joint's weight at the nearest surface [m³].
+    """Integral over the inside of the mesh of each joint's weight at the nearest surface point [m³].
 
     The inside is found along rays in the three axes; the median of the three makes a hole seen along one axis harmless.
     """
@@ -182,54 +184,7 @@ def _volumes(
     tree = KDTree(surface)
     estimates = []
     for axis in range(3):
-        points, share = _inside(mesh, axis, columns)
+        points, volumes = fill(mesh.vertices, mesh.faces, axis, columns=columns)
         nearest = tree.query(points)[1] if len(points) else np.zeros(0, dtype=int)
-        estimates.append(np.bincount(nearest, share, minlength=len(surface)) @ weights)
+        estimates.append(np.bincount(nearest, volumes, minlength=len(surface)) @ weights)
     return np.median(estimates, axis=0)
-
-
-def _inside(mesh: Mesh, axis: int, columns: int) -> tuple[Float[np.ndarray, "points 3"], Float[np.ndarray, "points"]]:
-    """Points inside the mesh and the volume that each stands for [m³], from a grid of rays along one axis."""
-    import trimesh
-
-    low, high = mesh.vertices.min(axis=0).astype(np.float64), mesh.vertices.max(axis=0).astype(np.float64)
-    step = float((high - low).max()) / columns
-    u, v = (axis + 1) % 3, (axis + 2) % 3
-    # Cells tile the bounding box exactly; an odd place in them keeps rays off the edges of modelled symmetry.
-    count = np.maximum(1, np.ceil((high - low) / step)).astype(int)
-    cell = (high - low) / count
-    grid_u = low[u] + (np.arange(count[u]) + 0.4871) * cell[u]
-    grid_v = low[v] + (np.arange(count[v]) + 0.5123) * cell[v]
-    origins = np.zeros((len(grid_u) * len(grid_v), 3))
-    origins[:, u], origins[:, v] = (g.ravel() for g in np.meshgrid(grid_u, grid_v, indexing="ij"))
-    origins[:, axis] = low[axis] - step
-    solid = trimesh.Trimesh(mesh.vertices, mesh.faces, process=False)
-    direction = np.eye(3)[axis]
-    faces, rays, hits = solid.ray.intersects_id(  # pyright: ignore[reportAssignmentType]
-        origins, np.broadcast_to(direction, origins.shape), multiple_hits=True, return_locations=True
-    )
-    if len(rays) == 0:
-        return np.zeros((0, 3)), np.zeros(0)
-    depth = hits[:, axis]
-    order = np.lexsort((depth, rays))
-    rays, depth, faces = rays[order], depth[order], faces[order]
-    entering = -np.sign(np.cross(*np.diff(mesh.vertices[mesh.faces[faces]], axis=1).swapaxes(0, 1))[:, axis])
-    winding = np.cumsum(entering)
-    # Every ray starts outside: subtract what the rays before it left over.
-    starts = np.flatnonzero(np.r_[True, rays[1:] != rays[:-1]])
-    before = np.r_[0.0, winding[starts[1:] - 1]]
-    winding = winding - np.repeat(before, np.diff(np.r_[starts, len(rays)]))
-    ends = np.r_[starts[1:], len(rays)] - 1
-    open_ray = np.repeat(winding[ends] != 0, np.diff(np.r_[starts, len(rays)]))
-    # A stretch between two hits of one ray is inside where the winding number is not zero.
-    filled = np.r_[(rays[1:] == rays[:-1]) & (winding[:-1] != 0) & ~open_ray[:-1], False]
-    index = np.flatnonzero(filled)
-    if len(index) == 0:
-        return np.zeros((0, 3)), np.zeros(0)
-    start, length = depth[index], depth[index + 1] - depth[index]
-    pieces = np.maximum(1, np.ceil(length / step)).astype(int)
-    which = np.repeat(np.arange(len(index)), pieces)
-    place = np.arange(len(which)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    points = origins[rays[index][which]]
-    points[:, axis] = start[which] + (place + 0.5) * (length / pieces)[which]
-    return points, (length / pieces)[which] * cell[u] * cell[v]

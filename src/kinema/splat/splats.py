@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.asset.character import Mesh
+from kinema.geometry.surface import SurfacePoints
 from kinema.geometry.transforms import matrix_to_quaternion, quaternion_to_matrix
-from kinema.splat.surface import SurfacePoints
 
 SH_DC = 0.28209479177387814
 """Y₀₀: a coefficient c of degree 0 is the colour 0.5 + SH_DC c."""
@@ -76,7 +76,7 @@ class Splats:
             rng: Source of the sampling pattern.
             relax: Rounds of evening out; 0 is the fastest and roughest.
         """
-        from kinema.splat.cover import cover
+        from kinema.splat.cover import OPACITY, cover
 
         patches = cover(mesh, count, rng=rng, relax=relax)
         return (
@@ -84,7 +84,7 @@ class Splats:
                 torch.from_numpy(patches.center).float(),
                 torch.from_numpy(np.log(patches.deviation)).float(),
                 matrix_to_quaternion(torch.from_numpy(patches.axes)).float(),
-                torch.full((len(patches.center),), patches.opacity).logit(),
+                torch.full((len(patches.center),), OPACITY).logit(),
                 ((torch.from_numpy(patches.color) - 0.5) / SH_DC).float()[:, None],
             ),
             patches.anchor,

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.rig.embed.medial import Balls, pack_balls
-from kinema.rig.embed.templates import BodyFrame, Plan, Template, template
+from kinema.rig.embed.templates import BodyFrame, BodyPlan, Template, template
 from kinema.rig.weights.bone_heat import Visibility, rig_character
 
 PLACE, BONE, OUTSIDE, TIP = 0.35, 1.0, 60.0, 1.0
@@ -24,12 +24,12 @@ FLOOR = 0.035
 """Least spread of places and bones: the built-in creatures vary less than those of others."""
 
 
-def auto_rig(character: Character, plan: Plan | None = None, *, visibility: Visibility = "field") -> Character:
+def auto_rig(character: Character, plan: BodyPlan | None = None, *, visibility: Visibility = "field") -> Character:
     """Give an unrigged character (facing +Z, standing on y = 0) a skeleton and weights (`bone_heat` sees as told)."""
     return rig_character(character, embed_skeleton(character.mesh, plan), visibility=visibility)
 
 
-def embed_skeleton(mesh: Mesh, plan: Plan | None = None, *, of: Template | None = None) -> Skeleton:
+def embed_skeleton(mesh: Mesh, plan: BodyPlan | None = None, *, of: Template | None = None) -> Skeleton:
     """Put the joints of a body plan into a mesh that faces +Z and stands on y = 0.
 
     Args:

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from kinema.asset.character import Mesh
 from kinema.errors import KinemaError
+from kinema.geometry.inside import voxelize
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def pack_balls(mesh: Mesh, *, cells: int = 110, most: int = 900) -> Balls:
 
     if len(mesh.faces) == 0 or not np.isfinite(mesh.vertices).all():
         raise KinemaError("a skeleton needs a mesh with triangles and finite vertices to lie in")
-    inside, low, step = voxelize(mesh, cells=cells)
+    inside, low, step = voxelize(mesh.vertices, mesh.faces, cells=cells)
     # Half a cell from the last centre inside to the surface.
     depth = np.asarray(distance_transform_edt(np.pad(inside, 1)))[1:-1, 1:-1, 1:-1]
     places = np.argwhere(inside)
@@ -83,64 +84,3 @@ def _touching(
     gap = np.linalg.norm(centers[:, None] - centers[None], axis=2)
     a, b = np.nonzero(np.triu(gap <= radii[:, None] + radii[None] + 1.5, k=1))
     return a, b, gap[a, b]
-
-
-def voxelize(mesh: Mesh, *, cells: int) -> tuple[Bool[np.ndarray, "x y z"], Float[np.ndarray, "3"], float]:
-    """Which cells of a grid have their centre inside the mesh; lower corner and edge of the grid [m].
-
-    Rays along the three axes vote, so that a hole in the surface or a face turned around does little harm. Parts that
-    are open but close each other, like a body and its clothes, hold what cannot be reached from outside.
-    """
-    low, high = mesh.vertices.min(axis=0).astype(np.float64), mesh.vertices.max(axis=0).astype(np.float64)
-    step = max(float((high - low).max()) / cells, 1e-300)
-    count = np.maximum(1, np.ceil((high - low) / step)).astype(int)
-    votes = np.zeros(count, dtype=np.int8)
-    for axis in range(3):
-        votes += _filled_along(mesh, axis, low, step, count)
-    return (votes >= 2) | _enclosed(mesh, low, step, count), low, step
-
-
-def _enclosed(
-    mesh: Mesh, low: Float[np.ndarray, "3"], step: float, count: Int[np.ndarray, "3"]
-) -> Bool[np.ndarray, "x y z"]:
-    """Cells off the surface that a flood from outside does not reach; gaps of up to two cells hold it back."""
-    import trimesh
-    from scipy.ndimage import binary_dilation, label
-
-    points = trimesh.remesh.subdivide_to_size(mesh.vertices, mesh.faces, max_edge=0.9 * step, max_iter=30)[0]
-    cell = np.clip(np.floor((points - low) / step).astype(int), 0, count - 1) + 2
-    wall = np.zeros(count + 4, dtype=bool)
-    wall[tuple(cell.T)] = True
-    regions = np.asarray(label(np.logical_not(binary_dilation(wall)))[0])  # pyright: ignore[reportIndexIssue]
-    outside = np.asarray(binary_dilation(regions == regions[0, 0, 0])) & ~wall
-    return (~outside & ~wall)[2:-2, 2:-2, 2:-2]
-
-
-def _filled_along(
-    mesh: Mesh, axis: int, low: Float[np.ndarray, "3"], step: float, count: Int[np.ndarray, "3"]
-) -> Bool[np.ndarray, "x y z"]:
-    """Cells inside by the winding number along rays through their centres."""
-    import trimesh
-
-    u, v = (axis + 1) % 3, (axis + 2) % 3
-    grid = np.stack(np.meshgrid(np.arange(count[u]), np.arange(count[v]), indexing="ij"), axis=-1).reshape(-1, 2)
-    origins = np.zeros((len(grid), 3))
-    # Off the centre by a hair, so that rays miss the edges of modelled symmetry.
-    origins[:, u] = low[u] + step * (grid[:, 0] + 0.5013)
-    origins[:, v] = low[v] + step * (grid[:, 1] + 0.4987)
-    origins[:, axis] = low[axis] - step
-    solid = trimesh.Trimesh(mesh.vertices, mesh.faces, process=False)
-    direction = np.broadcast_to(np.eye(3)[axis], origins.shape)
-    faces, rays, hits = solid.ray.intersects_id(  # pyright: ignore[reportAssignmentType]
-        origins, direction, multiple_hits=True, return_locations=True
-    )
-    turns = np.zeros((len(grid), count[axis] + 1))
-    if len(rays):
-        corners = mesh.vertices[mesh.faces[faces]]
-        normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])[:, axis]
-        first = np.clip(np.ceil((hits[:, axis] - low[axis]) / step - 0.5), 0, count[axis]).astype(int)
-        np.add.at(turns, (rays, first), -np.sign(normal))
-        # A ray that does not come out again tells nothing.
-        turns[np.bincount(rays, -np.sign(normal), minlength=len(grid)) != 0] = 0
-    filled = (np.cumsum(turns, axis=1)[:, :-1] != 0).reshape(count[u], count[v], count[axis])
-    return np.moveaxis(filled, (0, 1, 2), (u, v, axis))

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
-Plan = Literal["biped", "quadruped"]
+BodyPlan = Literal["biped", "quadruped"]
 
 _SPINE = (("hips", ""), ("spine", "hips"), ("chest", "spine"), ("neck", "chest"), ("head", "neck"))
 _BIPED = (
@@ -28,8 +28,8 @@ _QUADRUPED = (
       for a, b in (("upper", root), ("lower", "{}_{}_upper"), ("foot", "{}_{}_lower"), ("end", "{}_{}_foot"))),
     ("tail_1", "hips"), ("tail_2", "tail_1"), ("tail_3", "tail_2"), ("tail_end", "tail_3"),
 )  # fmt: skip
-JOINTS: dict[Plan, tuple[tuple[str, str], ...]] = {"biped": _BIPED, "quadruped": _QUADRUPED}
-SPECIES_OF: dict[Plan, tuple[str, ...]] = {
+JOINTS: dict[BodyPlan, tuple[tuple[str, str], ...]] = {"biped": _BIPED, "quadruped": _QUADRUPED}
+SPECIES_OF: dict[BodyPlan, tuple[str, ...]] = {
     "biped": ("human", "astronaut", "robot"),
     "quadruped": (
         "dog", "cat", "fox", "wolf", "horse", "zebra", "deer", "cow", "pig", "elephant", "giraffe", "camel", "bear",
@@ -44,7 +44,7 @@ INDIVIDUALS = 6
 class Template:
     """A tree of points with statistics; points whose names end in `_end` are tips, the others joints."""
 
-    plan: Plan
+    plan: BodyPlan
     names: tuple[str, ...]
     parents: tuple[int, ...]
     place: Float[np.ndarray, "points 3"]
@@ -72,7 +72,7 @@ class BodyFrame:
     unit: Float[np.ndarray, "3"]
 
     @staticmethod
-    def around(low: Float[np.ndarray, "3"], high: Float[np.ndarray, "3"], plan: Plan) -> "BodyFrame":
+    def around(low: Float[np.ndarray, "3"], high: Float[np.ndarray, "3"], plan: BodyPlan) -> "BodyFrame":
         size = np.maximum(high - low, 1e-12)
         origin = np.array([(low[0] + high[0]) / 2, low[1], (low[2] + high[2]) / 2])
         return BodyFrame(origin, np.full(3, size[1]) if plan == "biped" else size)
@@ -82,7 +82,7 @@ class BodyFrame:
 
 
 @cache
-def template(plan: Plan, *, without: str = "") -> Template:
+def template(plan: BodyPlan, *, without: str = "") -> Template:
     """Statistics over the built-in species of a plan, or over all but one of them."""
     from kinema.create.creatures.proportions import Vertebrate
     from kinema.create.creatures.table import SPECIES
@@ -122,7 +122,7 @@ def template(plan: Plan, *, without: str = "") -> Template:
 
 
 def _sample(
-    row: object, plan: Plan, names: Sequence[str], *, arms_deg: float
+    row: object, plan: BodyPlan, names: Sequence[str], *, arms_deg: float
 ) -> tuple[Float[np.ndarray, "points 3"], Float[np.ndarray, "3"]]:
     """Places of the template's points in the frame of one creature, NaN where it has none, and that frame's unit."""
     from kinema.create.creatures.field import blob_box

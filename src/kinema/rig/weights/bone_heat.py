@@ -17,7 +17,9 @@ from jaxtyping import Bool, Float, Int
 
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.errors import KinemaError
-from kinema.geometry.distance_field import FILLED, SLACK, Solid, clear_ways
+from kinema.geometry.distance_field import FILLED, SLACK, Solid, segments_inside
+from kinema.geometry.rays import RayCaster
+from kinema.geometry.surface import face_areas_normals, sum_by_group
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -120,9 +122,12 @@ def bone_heat(
     seen = _faces_away(solid, vertices, places)
     # A surface without faces hides nothing.
     if len(solid.faces):
-        way = np.flatnonzero(seen)
-        clear = {"field": _clear_in_field, "rays": _clear_by_rays}[visibility]
-        seen[way] = clear(solid, solid.vertices[vertices[way]], places[way])
+        facing = np.flatnonzero(seen)
+        segments = solid.vertices[vertices[facing]], places[facing]
+        if visibility == "field":
+            seen[facing] = segments_inside(Solid.from_triangles(solid.vertices, solid.faces), *segments)
+        else:
+            seen[facing] = _inside_by_rays(solid, *segments)
     seen |= _in_blind_component(solid, vertices, seen)
     weights = _spread(solid, len(starts), vertices[seen], bones[seen], distances[seen])
     return weights[vertex_of]
@@ -180,48 +185,29 @@ def _faces_away(
     mesh: Mesh, vertices: Int[np.ndarray, "pairs"], places: Float[np.ndarray, "pairs 3"]
 ) -> Bool[np.ndarray, "pairs"]:
     """Whether the bone lies behind the surface, within a cone around the inward normal."""
-    corners = mesh.vertices[mesh.faces]
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
-    flat = mesh.faces.ravel()
-    total = np.stack([np.bincount(flat, np.repeat(normal[:, k], 3), minlength=len(mesh.vertices)) for k in range(3)], 1)
+    _, normal = face_areas_normals(mesh.vertices, mesh.faces)
+    total = sum_by_group(mesh.faces.ravel(), np.repeat(normal, 3, axis=0), len(mesh.vertices))
     total = total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-300)
     ray = mesh.vertices[vertices] - places
     return (ray * total[vertices]).sum(axis=1) > CONE * np.linalg.norm(ray, axis=1)
 
 
-def _clear_in_field(
-    mesh: Mesh, starts: Float[np.ndarray, "ways 3"], ends: Float[np.ndarray, "ways 3"]
-) -> Bool[np.ndarray, "ways"]:
-    """Whether Pinocchio's distance field stays inside on the way."""
-    return clear_ways(Solid.from_mesh(mesh), starts, ends)
-
-
-def _clear_by_rays(
-    mesh: Mesh, starts: Float[np.ndarray, "ways 3"], ends: Float[np.ndarray, "ways 3"]
-) -> Bool[np.ndarray, "ways"]:
-    """Whether nothing of the mesh lies on the way, but for what is next to its start."""
-    from embreex.mesh_construction import TriangleMesh
-    from embreex.rtcore_scene import EmbreeScene
-
+def _inside_by_rays(
+    mesh: Mesh, starts: Float[np.ndarray, "segments 3"], ends: Float[np.ndarray, "segments 3"]
+) -> Bool[np.ndarray, "segments"]:
+    """Segments that cross nothing of the mesh but what is next to their start."""
     # Embree works in single precision: give it a cube of one.
     low = mesh.vertices.min(axis=0)
     scale = FILLED / max(float(np.ptp(mesh.vertices, axis=0).max()), 1e-300)
-    scene = EmbreeScene()
-    TriangleMesh(scene, ((mesh.vertices - low) * scale).astype(np.float32), mesh.faces.astype(np.int32))
     rays = (starts - ends) * scale
     length = np.linalg.norm(rays, axis=1)
-    clear = length <= SLACK
-    long = np.flatnonzero(~clear)
+    inside = length <= SLACK
+    long = np.flatnonzero(~inside)
     if len(long):
-        hit = scene.run(
-            ((ends[long] - low) * scale).astype(np.float32),
-            (rays[long] / length[long, None]).astype(np.float32),
-            dists=(length[long] - SLACK).astype(np.float32),
-            query="OCCLUDED",
-        )
-        clear[long] = hit < 0
-    return clear
+        caster = RayCaster((mesh.vertices - low) * scale, mesh.faces)
+        directions = rays[long] / length[long, None]
+        inside[long] = caster.free((ends[long] - low) * scale, directions, length[long] - SLACK)
+    return inside
 
 
 def _in_blind_component(
