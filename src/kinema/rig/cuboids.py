@@ -1,14 +1,15 @@
-"""Bones as boxes: what touches the ground and what has mass, measured from the mesh and its weights."""
+"""Bones as boxes, measured from the mesh and its weights: what touches the ground and what has mass."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 
-from kinema.asset.character import Character, Mesh, Skeleton
+from kinema.asset.character import Character, Mesh
 from kinema.errors import KinemaError
 from kinema.geometry.inside import fill
 from kinema.geometry.surface import face_areas_normals
+from kinema.rig.kinematics import frames_along
 
 CORNER_SIGNS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
 
@@ -20,12 +21,12 @@ class Cuboids:
     centers: Float[np.ndarray, "joints 3"]
     """Relative to the head [m]."""
     axes: Float[np.ndarray, "joints 3 3"]
-    """Columns are the box's right-handed axes; the third runs along the bone, or level below it where flesh stands on
-    the ground: the box of a foot must stand as flat as the foot."""
+    """Columns are the box's right-handed axes; the third runs along the bone, or level below it where the vertices
+    stand on the ground: the box of a foot must stand as flat as the foot."""
     half_sizes: Float[np.ndarray, "joints 3"]
     """Along the columns of `axes` [m], always positive."""
     volumes: Float[np.ndarray, "joints"]
-    """Of the part of the mesh that the joint carries [m³]; 0 for a joint that carries nothing."""
+    """Volume of the part of the mesh that the joint carries [m³]; 0 for a joint that carries nothing."""
     surface: Float[np.ndarray, "joints 8 3"] | None = None
     """For each corner the point of the mesh that stands for it, in the joint's frame [m]; None: the corner itself."""
 
@@ -45,8 +46,11 @@ def bone_cuboids(character: Character, *, trim: float = 0.01, columns: int = 48)
     """
     if character.skeleton is None or character.weights is None:
         raise KinemaError(f"{character.name}: bone cuboids need a skeleton and skin weights; rig it first")
-    mesh, skeleton = character.mesh, character.skeleton
-    axes = _box_axes(skeleton)
+    mesh, heads = character.mesh, character.skeleton.heads
+    bones = np.asarray(character.skeleton.tails, dtype=np.float64) - heads
+    length = np.linalg.norm(bones, axis=1, keepdims=True)
+    has_length = length > 1e-6 * max(float(length.max()), 1e-12)
+    axes = frames_along(np.where(has_length, bones / np.maximum(length, 1e-300), [0.0, 0.0, 1.0]))
     size = float(np.ptp(mesh.vertices, axis=0).max()) if len(mesh.vertices) else 1.0
     points, area, weights = _surface_samples(mesh, character.weights)
     # A point belongs to every joint whose share is at least half of its greatest one.
@@ -55,19 +59,17 @@ def bone_cuboids(character: Character, *, trim: float = 0.01, columns: int = 48)
     centers, half_sizes = np.zeros((len(axes), 3)), np.zeros((len(axes), 3))
     surface = np.full((len(axes), 8, 3), np.nan)
     for j in range(len(axes)):
-        bone = skeleton.tails[j] - skeleton.heads[j]
         mine = np.flatnonzero(owned[:, j])
         if len(mine) < 3:
             # Nothing to measure: a thin box from head to tail.
-            thin = max(0.05 * float(np.linalg.norm(bone)), 0.002 * size)
-            low, high = np.array([-thin, -thin, -thin]), np.array([thin, thin, thin])
-            along = float(bone @ axes[j][:, 2])
-            low[2], high[2] = min(0.0, along), max(0.0, along)
+            thin = max(0.05 * float(length[j, 0]), 0.002 * size)
+            along = float(bones[j] @ axes[j][:, 2])
+            low, high = np.array([-thin, -thin, min(0.0, along)]), np.array([thin, thin, max(0.0, along)])
         else:
             stands = abs(float(points[mine, 1].min())) < 0.02 * size
             if stands:
                 axes[j] = _level(axes[j])
-            local = (points[mine] - skeleton.heads[j]) @ axes[j]
+            local = (points[mine] - heads[j]) @ axes[j]
             low, high = _extent(local, area[mine] * weights[mine, j], trim)
             up = int(np.abs(axes[j][1]).argmax())
             down = -(up + 1) * int(np.sign(axes[j][1, up])) if stands else 0
@@ -82,27 +84,15 @@ def bone_cuboids(character: Character, *, trim: float = 0.01, columns: int = 48)
     return replace(result, surface=np.where(np.isnan(surface), result.corners, surface))
 
 
-def _box_axes(skeleton: Skeleton) -> Float[np.ndarray, "joints 3 3"]:
-    """Right-handed frames with the third axis along the bone and the first as near to the lateral axis as it can be."""
-    bone = np.asarray(skeleton.tails, dtype=np.float64) - skeleton.heads
-    length = np.linalg.norm(bone, axis=1, keepdims=True)
-    bone = np.where(length > 1e-6 * max(float(length.max()), 1e-12), bone / np.maximum(length, 1e-300), [0.0, 0.0, 1.0])
-    side = np.where(np.abs(bone[:, :1]) < 0.8, [1.0, 0.0, 0.0], [0.0, 0.0, 1.0])
-    side = side - (side * bone).sum(axis=1, keepdims=True) * bone
-    side = side / np.linalg.norm(side, axis=1, keepdims=True)
-    return np.stack((side, np.cross(bone, side), bone), axis=2)
-
-
 def _level(axes: Float[np.ndarray, "3 3"]) -> Float[np.ndarray, "3 3"]:
-    """The same frame turned as little as makes one of its axes vertical: that one which is nearest to it."""
+    """The frame, rotated as little as makes the most vertical of its axes vertical."""
     up = int(np.abs(axes[1]).argmax())
     result = axes.copy()
     result[:, up] = [0.0, np.sign(axes[1, up]), 0.0]
-    # Of the other two the one that is more level keeps its heading; the last follows for a right-handed frame.
+    # The more level one of the other two keeps its heading; the last follows for a right-handed frame.
     kept, last = sorted(((up + 1) % 3, (up + 2) % 3), key=lambda k: abs(axes[1, k]))
     result[:, kept] = axes[:, kept] * [1.0, 0.0, 1.0]
     result[:, kept] /= np.linalg.norm(result[:, kept])
-    result[:, last] = 0.0
     result[:, last] = np.cross(result[:, (last + 1) % 3], result[:, (last + 2) % 3])
     return result
 
@@ -111,27 +101,26 @@ def _extent(
     points: Float[np.ndarray, "points 3"], mass: Float[np.ndarray, "points"], trim: float
 ) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
     """Weighted quantiles `trim` and 1 - `trim` along each axis."""
-    low, high = np.zeros(3), np.zeros(3)
     mass = mass + 1e-9 * (mass.mean() + 1e-300)
+    ends = np.zeros((2, 3))
     for axis in range(3):
         order = np.argsort(points[:, axis])
         below = np.cumsum(mass[order])
-        first = np.searchsorted(below, trim * below[-1])
-        last = np.searchsorted(below, (1 - trim) * below[-1])
-        low[axis], high[axis] = points[order[first], axis], points[order[min(last, len(order) - 1)], axis]
-    return low, high
+        place = np.searchsorted(below, np.array([trim, 1 - trim]) * below[-1])
+        ends[:, axis] = points[order[np.minimum(place, len(order) - 1)], axis]
+    return ends[0], ends[1]
 
 
 def _farthest(
     points: Float[np.ndarray, "points 3"], low: Float[np.ndarray, "3"], high: Float[np.ndarray, "3"], down: int
 ) -> Float[np.ndarray, "8 3"]:
-    """The point of a body farthest towards each corner of its box; NaN without any.
+    """The point of a body part farthest towards each corner of its box; NaN without any.
 
-    Limbs taper: the corners of a box around a shank lie a hand's breadth outside of it. A body that stands does so on
-    the lowest tenth of its height, all of which counts as its sole.
+    Limbs taper: the corners of a box around a shank lie a hand's breadth outside of it. The sole of a part that stands
+    is the lowest tenth of its height.
 
     Args:
-        down: Axis and sign that point down where the body stands: -3 ... -1, 1 ... 3; 0 where it does not.
+        down: Axis and sign that point down where the part stands: -3 ... -1, 1 ... 3; 0 where it does not.
     """
     half = np.maximum((high - low) / 2, 1e-12)
     unit = (points - (low + high) / 2) / half
