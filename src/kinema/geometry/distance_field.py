@@ -15,9 +15,9 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
-from kinema.geometry.surface import sum_by_group
+from kinema.geometry.surface import Faces, Points, Vertices, sum_by_group
 
 TOLERANCE = 0.003
 """Largest error of the interpolation at the middles of a cell's edges, faces and volume, in edges of the cube."""
@@ -49,7 +49,7 @@ class Solid:
     """For each face's corners the sum over the faces around it, weighted by their angle there."""
 
     @staticmethod
-    def from_triangles(vertices: Float[np.ndarray, "vertices 3"], faces: Int[np.ndarray, "faces 3"]) -> "Solid":
+    def from_triangles(vertices: Vertices, faces: Faces) -> "Solid":
         """Vertices at one place must be one vertex, or the normals of edges and corners are not those of the solid."""
         low, high = vertices.min(axis=0).astype(np.float64), vertices.max(axis=0).astype(np.float64)
         edge = max(float((high - low).max()) / FILLED, 1e-300)
@@ -66,7 +66,7 @@ class Solid:
         at_corner = sum_by_group(faces.ravel(), weighted, len(vertices))
         return Solid(origin, edge, corners, normals, at_edge[edge_of.reshape(-1, 3)], at_corner[faces])
 
-    def in_cube(self, points: Float[np.ndarray, "points 3"]) -> Float[np.ndarray, "points 3"]:
+    def in_cube(self, points: Points) -> Points:
         """World coordinates [m] in edges of the cube."""
         return (points - self.origin) / self.edge
 
@@ -92,7 +92,7 @@ def segments_inside(
     return inside.astype(bool)
 
 
-def exact_distances(solid: Solid, points: Float[np.ndarray, "points 3"]) -> Float[np.ndarray, "points"]:
+def exact_distances(solid: Solid, points: Points) -> Float[np.ndarray, "points"]:
     """Signed distances [m] to the surface, negative inside."""
     from kinema import _field
 

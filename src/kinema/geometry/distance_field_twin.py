@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float, Int
 
 from kinema.geometry.distance_field import SLACK, STEPS, TOLERANCE, Solid
 from kinema.geometry.nearest import SurfaceTree
+from kinema.geometry.surface import Points
 
 DEEPEST = 10
 """Levels of the octree; the finest cells have an edge of 2^-10 of the cube."""
@@ -24,7 +25,7 @@ def segments_inside_twin(
     return inside
 
 
-def exact_distances_twin(solid: Solid, points: Float[np.ndarray, "points 3"]) -> Float[np.ndarray, "points"]:
+def exact_distances_twin(solid: Solid, points: Points) -> Float[np.ndarray, "points"]:
     """`exact_distances`, by a search over samples of the surface."""
     return _in_cube_distances(solid, _tree(solid), solid.in_cube(points)) * solid.edge
 
@@ -33,9 +34,7 @@ def _tree(solid: Solid) -> SurfaceTree:
     return SurfaceTree.from_triangles(solid.corners.reshape(-1, 3), np.arange(solid.corners.size // 3).reshape(-1, 3))
 
 
-def _in_cube_distances(
-    solid: Solid, tree: SurfaceTree, points: Float[np.ndarray, "points 3"]
-) -> Float[np.ndarray, "points"]:
+def _in_cube_distances(solid: Solid, tree: SurfaceTree, points: Points) -> Float[np.ndarray, "points"]:
     """Signed distances in the cube. The sign is the side of the normal of the nearest face, edge or corner."""
     near = tree.nearest(points)
     share, face = near.barycentric, near.face
@@ -67,7 +66,7 @@ class DistanceField:
     def __post_init__(self) -> None:
         self._tree = _tree(self.solid)
 
-    def __call__(self, points: Float[np.ndarray, "points 3"]) -> Float[np.ndarray, "points"]:
+    def __call__(self, points: Points) -> Float[np.ndarray, "points"]:
         """Interpolated signed distances."""
         at = np.clip(points, 0, 1)
         result = np.full(len(points), np.nan)

@@ -3,8 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-Vertices = Float[np.ndarray, "vertices 3"]
-Faces = Int[np.ndarray, "faces 3"]
+from kinema.geometry.surface import Faces, Points, Vertices
 
 
 def voxelize(
@@ -35,9 +34,7 @@ def voxelize(
     return (votes >= 2) | _enclosed(vertices, faces, low, step, count), low, step
 
 
-def fill(
-    vertices: Vertices, faces: Faces, axis: int, *, columns: int
-) -> tuple[Float[np.ndarray, "points 3"], Float[np.ndarray, "points"]]:
+def fill(vertices: Vertices, faces: Faces, axis: int, *, columns: int) -> tuple[Points, Float[np.ndarray, "points"]]:
     """Points that fill the inside along rays in one axis, and the volume that each stands for [m³].
 
     Args:

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kinema.errors import KinemaError
-from kinema.geometry.surface import SurfacePoints
+from kinema.geometry.surface import Faces, Points, SurfacePoints, Vertices
 
 SAMPLES = 20_000
 """About how many samples the k-d tree holds, whatever the number of faces (each has at least its corners)."""
@@ -30,7 +30,7 @@ class SurfaceTree:
     radius: float
 
     @staticmethod
-    def from_triangles(vertices: Float[np.ndarray, "vertices 3"], faces: Int[np.ndarray, "faces 3"]) -> "SurfaceTree":
+    def from_triangles(vertices: Vertices, faces: Faces) -> "SurfaceTree":
         from scipy.spatial import KDTree
 
         if len(faces) == 0:
@@ -51,7 +51,7 @@ class SurfaceTree:
         radius = float((longest / cuts).max() / np.sqrt(3))
         return SurfaceTree(corners, KDTree(np.concatenate(samples)), np.concatenate(owners), radius)
 
-    def nearest(self, points: Float[np.ndarray, "points 3"]) -> SurfacePoints:
+    def nearest(self, points: Points) -> SurfacePoints:
         """The nearest surface point of each point."""
         points = points.astype(np.float64)
         face, barycentric = np.zeros(len(points), dtype=np.int64), np.zeros((len(points), 3))

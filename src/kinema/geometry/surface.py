@@ -7,6 +7,10 @@ from jaxtyping import Float, Int
 
 from kinema.errors import KinemaError
 
+Vertices = Float[np.ndarray, "vertices 3"]
+Faces = Int[np.ndarray, "faces 3"]
+Points = Float[np.ndarray, "points 3"]
+
 
 @dataclass(frozen=True)
 class SurfacePoints:
@@ -17,7 +21,7 @@ class SurfacePoints:
     """Rows sum to one."""
 
     def interpolate(
-        self, faces: Int[np.ndarray, "faces 3"], values: Float[np.ndarray, "vertices channels"]
+        self, faces: Faces, values: Float[np.ndarray, "vertices channels"]
     ) -> Float[np.ndarray, "points channels"]:
         """Per-vertex values (positions, weights, colours) at the points."""
         corners, b = faces[self.face], self.barycentric
@@ -31,7 +35,7 @@ class SurfacePoints:
 
 
 def face_areas_normals(
-    vertices: Float[np.ndarray, "vertices 3"], faces: Int[np.ndarray, "faces 3"]
+    vertices: Vertices, faces: Faces
 ) -> tuple[Float[np.ndarray, "faces"], Float[np.ndarray, "faces 3"]]:
     """Areas [m²] and unit normals; a degenerate face has area 0 and normal 0."""
     a, b, c = (vertices[faces[:, k]].astype(np.float64) for k in range(3))
@@ -48,8 +52,8 @@ def sum_by_group(
 
 
 def sample_surface(
-    vertices: Float[np.ndarray, "vertices 3"],
-    faces: Int[np.ndarray, "faces 3"],
+    vertices: Vertices,
+    faces: Faces,
     count: int,
     *,
     rng: np.random.Generator,
