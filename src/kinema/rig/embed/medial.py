@@ -12,12 +12,12 @@ from kinema.geometry.inside import voxelize
 
 @dataclass(frozen=True)
 class Balls:
-    """Balls that fill the inside, the largest first, and how they hang together."""
+    """Balls that fill the inside, the largest first, and the paths between them."""
 
     centers: Float[np.ndarray, "balls 3"]
     radii: Float[np.ndarray, "balls"]
     paths: Float[np.ndarray, "balls balls"]
-    """Length of the shortest way from centre to centre through balls that overlap [m]; infinite between parts."""
+    """Length of the shortest path from centre to centre through balls that overlap [m]; infinite between parts."""
 
     @property
     def middle(self) -> int:
@@ -39,7 +39,7 @@ def pack_balls(mesh: Mesh, *, cells: int = 110, most: int = 900) -> Balls:
 
     Args:
         cells: Voxels along the longest side.
-        most: Stop after so many balls; they come in the order of their size.
+        most: Largest number of balls; they come in the order of their size.
     """
     from scipy.ndimage import distance_transform_edt
     from scipy.sparse import csr_array
@@ -49,38 +49,27 @@ def pack_balls(mesh: Mesh, *, cells: int = 110, most: int = 900) -> Balls:
     if len(mesh.faces) == 0 or not np.isfinite(mesh.vertices).all():
         raise KinemaError("a skeleton needs a mesh with triangles and finite vertices to lie in")
     inside, low, step = voxelize(mesh.vertices, mesh.faces, cells=cells)
-    # Half a cell from the last centre inside to the surface.
     depth = np.asarray(distance_transform_edt(np.pad(inside, 1)))[1:-1, 1:-1, 1:-1]
     places = np.argwhere(inside)
     if len(places) == 0:
         raise KinemaError("the mesh encloses no volume, so no skeleton fits inside")
+    # Half a cell from the last centre inside to the surface.
     radius = depth[tuple(places.T)] - 0.5
     order = np.argsort(-radius, kind="stable")
     places, radius = places[order], np.maximum(radius[order], 0.5)
     tree = KDTree(places)
     free = np.ones(len(places), dtype=bool)
     chosen = []
-    for i in range(len(places)):
-        if not free[i]:
-            continue
+    while len(chosen) < most and free.any():
+        i = int(free.argmax())
         chosen.append(i)
-        if len(chosen) == most:
-            break
         near = np.array(tree.query_ball_point(places[i], 1.1 * radius[i] + 0.5))
         gap = np.linalg.norm(places[near] - places[i], axis=1)
         # Take away what lies deep inside this ball, and the thin rest between it and the surface.
         free[near[(gap <= max(0.6 * radius[i], 1.0)) | (radius[near] < 0.5 * radius[i])]] = False
     centers, radii = places[chosen].astype(np.float64), radius[chosen]
-    a, b, gap = _touching(centers, radii)
-    graph = csr_array((np.r_[gap, gap], (np.r_[a, b], np.r_[b, a])), shape=(len(chosen), len(chosen)))
-    paths = np.asarray(dijkstra(graph, directed=False))
-    return Balls(low + step * (centers + 0.5), radii * step, paths * step)
-
-
-def _touching(
-    centers: Float[np.ndarray, "balls 3"], radii: Float[np.ndarray, "balls"]
-) -> tuple[Int[np.ndarray, "pairs"], Int[np.ndarray, "pairs"], Float[np.ndarray, "pairs"]]:
-    """Pairs of balls that overlap: the segment between their centres lies inside of the two."""
     gap = np.linalg.norm(centers[:, None] - centers[None], axis=2)
-    a, b = np.nonzero(np.triu(gap <= radii[:, None] + radii[None] + 1.5, k=1))
-    return a, b, gap[a, b]
+    # The segment between the centres of two balls that overlap lies inside of the two.
+    overlap = gap <= radii[:, None] + radii[None] + 1.5
+    paths = np.asarray(dijkstra(csr_array(np.where(overlap, gap, 0.0)), directed=False))
+    return Balls(low + step * (centers + 0.5), radii * step, paths * step)
