@@ -142,7 +142,7 @@ def test_templates_are_trees_with_finite_statistics(plan: BodyPlan) -> None:
     points = template(plan)
     assert len(points.names) == len(JOINTS[plan]) == len(set(points.names))
     assert all(p < k for k, p in enumerate(points.parents))
-    assert np.isfinite(points.place).all()
-    assert np.isfinite(points.bone_spread).all()
-    left = points.place[[n.startswith("left") or "_left_" in n for n in points.names], 0]
+    assert np.isfinite(points.place.mean).all()
+    assert np.isfinite(points.bone.spread).all()
+    left = points.place.mean[[n.startswith("left") or "_left_" in n for n in points.names], 0]
     assert (left > 0).all()

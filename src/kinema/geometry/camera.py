@@ -39,22 +39,17 @@ class Cameras:
     ) -> "Cameras":
         """Cameras at `eye` that look at `target` with the world's +Y up; `fovy_deg` spans the image height."""
         forward = torch.nn.functional.normalize(target - eye, dim=-1)
-        up = torch.tensor([0.0, 1.0, 0.0], dtype=eye.dtype, device=eye.device).expand_as(forward)
-        # Looking straight up or down leaves "right" open; lean the up vector towards +Z there.
-        steep = (forward[:, 1:2].abs() > 1 - 1e-6).to(eye.dtype)
-        up = up + steep * torch.tensor([0.0, -1.0, 1.0], dtype=eye.dtype, device=eye.device)
+        # Looking straight up or down leaves "right" open; +Z is up there.
+        steep = forward[:, 1:2].abs() > 1 - 1e-6
+        up = torch.where(steep, eye.new_tensor([0.0, 0.0, 1.0]), eye.new_tensor([0.0, 1.0, 0.0]))
         right = torch.nn.functional.normalize(torch.linalg.cross(forward, up), dim=-1)
         rotation = torch.stack((right, torch.linalg.cross(forward, right), forward), -2)
         translation = -(rotation @ eye.unsqueeze(-1))
-        fovy = torch.as_tensor(fovy_deg, dtype=eye.dtype, device=eye.device).expand(eye.shape[0])
+        fovy = torch.as_tensor(fovy_deg, dtype=eye.dtype, device=eye.device).expand(len(eye))
         focal = 0.5 * height / torch.tan(torch.deg2rad(fovy) / 2)
-        center = torch.tensor([width / 2, height / 2], dtype=eye.dtype, device=eye.device).expand(eye.shape[0], 2)
-        return Cameras(
-            torch.cat((rotation, translation), -1),
-            torch.cat((focal[:, None], focal[:, None], center), -1),
-            width,
-            height,
-        )
+        center = eye.new_tensor([width / 2, height / 2]).expand(len(eye), 2)
+        intrinsics = torch.cat((focal[:, None], focal[:, None], center), -1)
+        return Cameras(torch.cat((rotation, translation), -1), intrinsics, width, height)
 
     @staticmethod
     def orbit(

@@ -51,10 +51,9 @@ def _in_cube_distances(solid: Solid, tree: SurfaceTree, points: Points) -> Float
 
 @dataclass
 class DistanceField:
-    """Pinocchio's approximation of the distance: cells of an octree over the unit cube, trilinear in each.
+    """Pinocchio's approximation of the distance in the unit cube: cells of an octree, trilinear in each.
 
-    A cell decides for itself whether it is split, so only cells with a query are made. All lengths are edges of the
-    cube.
+    A cell decides for itself whether it is split, so only cells with a query are made.
     """
 
     solid: Solid
@@ -94,18 +93,14 @@ class DistanceField:
     def _split(
         self, lattice: Float[np.ndarray, "cells 3 3 3"], level: int
     ) -> tuple[Bool[np.ndarray, "cells"], Bool[np.ndarray, "cells"]]:
-        """Cells that err by more than the tolerance, and cells that lie wholly outside."""
-        count = len(lattice)
-        if level == 0:
-            return np.ones(count, dtype=bool), np.zeros(count, dtype=bool)
-        outside = lattice[:, 1, 1, 1] > (3**0.5) / 2 / (1 << level)
-        if level == DEEPEST:
-            return np.zeros(count, dtype=bool), outside
+        """Cells that err by more than the tolerance (the root always does), and cells that lie wholly outside."""
+        outside = (lattice[:, 1, 1, 1] > (3**0.5) / 2 / (1 << level)) & (level > 0)
         guess = lattice[:, ::2, ::2, ::2]
         for axis in (1, 2, 3):
             low, high = np.take(guess, [0], axis), np.take(guess, [1], axis)
             guess = np.concatenate((low, (low + high) / 2, high), axis)
-        return np.abs(guess - lattice).max(axis=(1, 2, 3)) > self.tolerance, outside
+        errs = np.abs(guess - lattice).max(axis=(1, 2, 3)) > self.tolerance
+        return (errs | (level == 0)) & (level < DEEPEST), outside
 
     def _lattice(self, cells: Int[np.ndarray, "cells 3"], level: int) -> Float[np.ndarray, "cells 3 3 3"]:
         """Exact distances at the corners and middles of cells."""

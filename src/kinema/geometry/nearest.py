@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from kinema.errors import KinemaError
 from kinema.geometry.surface import Faces, Points, SurfacePoints, Vertices
 
-SAMPLES = 20_000
-"""About how many samples the k-d tree holds, whatever the number of faces (each has at least its corners)."""
+PIECES = 4_000
+"""Least number of pieces, about, into which the faces are cut."""
 PAIRS = 1 << 21
 """Points times candidate faces that are compared at once."""
 
@@ -19,57 +19,50 @@ PAIRS = 1 << 21
 class SurfaceTree:
     """Triangles prepared for nearest-point queries.
 
-    Every face carries a grid of samples that leaves no point of it farther than `radius` from one. So the faces of
-    the k nearest samples hold the nearest point as soon as it is nearer than the k-th sample minus `radius`.
+    Large faces are cut into pieces no point of which is farther than `radius` from the piece's centre. So the k nearest
+    pieces hold the nearest point as soon as it is nearer than the k-th centre minus `radius`.
     """
 
     corners: Float[np.ndarray, "faces 3 3"]
-    samples: Any
-    """A scipy KDTree."""
-    face_of_sample: Int[np.ndarray, "samples"]
+    centers: Any
+    """A scipy KDTree of the pieces."""
+    face_of_piece: Int[np.ndarray, "pieces"]
     radius: float
 
     @staticmethod
     def from_triangles(vertices: Vertices, faces: Faces) -> "SurfaceTree":
         from scipy.spatial import KDTree
+        from trimesh.remesh import subdivide_to_size
 
         if len(faces) == 0:
             raise KinemaError("the mesh has no faces to be near to")
         corners = vertices[faces].astype(np.float64)
         longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=-1).max(-1)
-        spacing = max(float(np.sqrt((longest**2).sum() / SAMPLES)), 1e-30)
-        cuts = np.maximum(np.ceil(longest / spacing), 1).astype(np.int64)
-        samples, owners = [], []
-        for n in np.unique(cuts):
-            i, j = np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij")
-            inside = i + j <= n
-            grid = np.stack((n - i[inside] - j[inside], i[inside], j[inside]), -1) / n
-            here = np.flatnonzero(cuts == n)
-            samples.append(np.einsum("gk,fkd->fgd", grid, corners[here]).reshape(-1, 3))
-            owners.append(np.repeat(here, len(grid)))
-        # No point of a triangle is farther than (longest edge) / sqrt 3 from the nearest corner.
-        radius = float((longest / cuts).max() / np.sqrt(3))
-        return SurfaceTree(corners, KDTree(np.concatenate(samples)), np.concatenate(owners), radius)
+        edge = max(float(np.sqrt((longest**2).sum() / PIECES)), 1e-30)
+        points, pieces, face_of_piece = subdivide_to_size(vertices, faces, edge, max_iter=40, return_index=True)
+        pieces = points[pieces]
+        centers = pieces.mean(axis=1)
+        radius = float(np.linalg.norm(pieces - centers[:, None], axis=-1).max())
+        return SurfaceTree(corners, KDTree(centers), face_of_piece, radius)
 
     def nearest(self, points: Points) -> SurfacePoints:
         """The nearest surface point of each point."""
         points = points.astype(np.float64)
         face, barycentric = np.zeros(len(points), dtype=np.int64), np.zeros((len(points), 3))
-        undecided, k = np.arange(len(points)), min(8, self.samples.n)
+        undecided, k = np.arange(len(points)), min(8, self.centers.n)
         while len(undecided):
             later = []
             for rows in np.array_split(undecided, -(-len(undecided) * k // PAIRS)):
-                reach, index = self.samples.query(points[rows], k=[*range(1, k + 1)], workers=2)
-                candidates = self.face_of_sample[index]
-                share, squared = nearest_in_triangles(
-                    np.repeat(points[rows], k, axis=0), self.corners[candidates.ravel()]
-                )
+                reach, index = self.centers.query(points[rows], k=[*range(1, k + 1)], workers=2)
+                candidates = self.face_of_piece[index]
+                targets = np.repeat(points[rows], k, axis=0)
+                share, squared = nearest_in_triangles(targets, self.corners[candidates.ravel()])
                 squared = squared.reshape(-1, k)
                 best = squared.argmin(-1, keepdims=True)
                 face[rows] = np.take_along_axis(candidates, best, 1)[:, 0]
                 barycentric[rows] = np.take_along_axis(share.reshape(-1, k, 3), best[..., None], 1)[:, 0]
-                later.append(rows[(np.sqrt(squared.min(-1)) > reach[:, -1] - self.radius) & (k < self.samples.n)])
-            undecided, k = np.concatenate(later), min(4 * k, self.samples.n)
+                later.append(rows[(np.sqrt(squared.min(-1)) > reach[:, -1] - self.radius) & (k < self.centers.n)])
+            undecided, k = np.concatenate(later), min(4 * k, self.centers.n)
         return SurfacePoints(face, barycentric)
 
 

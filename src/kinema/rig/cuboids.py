@@ -8,9 +8,10 @@ from jaxtyping import Float
 from kinema.asset.character import Character, Mesh
 from kinema.errors import KinemaError
 from kinema.geometry.inside import fill
-from kinema.geometry.surface import face_areas_normals
+from kinema.geometry.surface import Points, face_areas_normals
 from kinema.rig.kinematics import frames_along
 
+Vector = Float[np.ndarray, "3"]
 CORNER_SIGNS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
 
 
@@ -56,9 +57,8 @@ def bone_cuboids(character: Character, *, trim: float = 0.01, columns: int = 48)
     # A point belongs to every joint whose share is at least half of its greatest one.
     owned = (weights >= 0.5 * weights.max(axis=1, keepdims=True)) & (weights > 0)
     strongest = weights.argmax(axis=1)
-    centers, half_sizes = np.zeros((len(axes), 3)), np.zeros((len(axes), 3))
-    surface = np.full((len(axes), 8, 3), np.nan)
-    for j in range(len(axes)):
+    centers, half_sizes, surface = np.zeros(bones.shape), np.zeros(bones.shape), np.full((len(bones), 8, 3), np.nan)
+    for j in range(len(bones)):
         mine = np.flatnonzero(owned[:, j])
         if len(mine) < 3:
             # Nothing to measure: a thin box from head to tail.
@@ -97,9 +97,7 @@ def _level(axes: Float[np.ndarray, "3 3"]) -> Float[np.ndarray, "3 3"]:
     return result
 
 
-def _extent(
-    points: Float[np.ndarray, "points 3"], mass: Float[np.ndarray, "points"], trim: float
-) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
+def _extent(points: Points, mass: Float[np.ndarray, "points"], trim: float) -> tuple[Vector, Vector]:
     """Weighted quantiles `trim` and 1 - `trim` along each axis."""
     mass = mass + 1e-9 * (mass.mean() + 1e-300)
     ends = np.zeros((2, 3))
@@ -111,9 +109,7 @@ def _extent(
     return ends[0], ends[1]
 
 
-def _farthest(
-    points: Float[np.ndarray, "points 3"], low: Float[np.ndarray, "3"], high: Float[np.ndarray, "3"], down: int
-) -> Float[np.ndarray, "8 3"]:
+def _farthest(points: Points, low: Vector, high: Vector, down: int) -> Float[np.ndarray, "8 3"]:
     """The point of a body part farthest towards each corner of its box; NaN without any.
 
     Limbs taper: the corners of a box around a shank lie a hand's breadth outside of it. The sole of a part that stands
@@ -122,8 +118,8 @@ def _farthest(
     Args:
         down: Axis and sign that point down where the part stands: -3 ... -1, 1 ... 3; 0 where it does not.
     """
-    half = np.maximum((high - low) / 2, 1e-12)
-    unit = (points - (low + high) / 2) / half
+    middle, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-12)
+    unit = (points - middle) / half
     unit = unit[(np.abs(unit) <= 1.001).all(axis=1)]
     if len(unit) == 0:
         return np.full((8, 3), np.nan)
@@ -135,21 +131,20 @@ def _farthest(
         for k in np.flatnonzero(CORNER_SIGNS[:, axis] == sign):
             result[k] = sole[(sole @ CORNER_SIGNS[k]).argmax()]
             result[k, axis] = sign * bottom
-    return (low + high) / 2 + half * result
+    return middle + half * result
 
 
 def _surface_samples(
     mesh: Mesh, weights: Float[np.ndarray, "vertices joints"]
-) -> tuple[Float[np.ndarray, "points 3"], Float[np.ndarray, "points"], Float[np.ndarray, "points joints"]]:
+) -> tuple[Points, Float[np.ndarray, "points"], Float[np.ndarray, "points joints"]]:
     """Points on the faces with their area [m²] and weights; coarse meshes get more of them per face."""
     if len(mesh.faces) == 0:
         return mesh.vertices, np.ones(len(mesh.vertices)), weights
     order = 4 if len(mesh.faces) < 5_000 else 2 if len(mesh.faces) < 50_000 else 1
     # Centres of the sub-triangles of each face, and, for exact extents, the vertices themselves without area.
-    lattice = [(i, j) for i in range(order) for j in range(order - i)]
-    up = [((3 * i + 1) / (3 * order), (3 * j + 1) / (3 * order)) for i, j in lattice]
-    down = [((3 * i + 2) / (3 * order), (3 * j + 2) / (3 * order)) for i, j in lattice if i + j < order - 1]
-    uv = np.array(up + down)
+    thirds = [(3 * i + 1, 3 * j + 1) for i in range(order) for j in range(order - i)]
+    thirds += [(3 * i + 2, 3 * j + 2) for i in range(order - 1) for j in range(order - 1 - i)]
+    uv = np.array(thirds) / (3 * order)
     barycentric = np.column_stack((1 - uv.sum(axis=1), uv))
     corners = mesh.vertices[mesh.faces].astype(np.float64)
     face_area, _ = face_areas_normals(mesh.vertices, mesh.faces)
@@ -160,7 +155,7 @@ def _surface_samples(
 
 
 def _volumes(
-    mesh: Mesh, surface: Float[np.ndarray, "points 3"], weights: Float[np.ndarray, "points joints"], columns: int
+    mesh: Mesh, surface: Points, weights: Float[np.ndarray, "points joints"], columns: int
 ) -> Float[np.ndarray, "joints"]:
     """Integral over the inside of the mesh of each joint's weight at the nearest surface point [m³].
 
@@ -174,6 +169,5 @@ def _volumes(
     estimates = []
     for axis in range(3):
         points, volumes = fill(mesh.vertices, mesh.faces, axis, columns=columns)
-        nearest = tree.query(points)[1] if len(points) else np.zeros(0, dtype=int)
-        estimates.append(np.bincount(nearest, volumes, minlength=len(surface)) @ weights)
+        estimates.append(np.bincount(tree.query(points)[1], volumes, minlength=len(surface)) @ weights)
     return np.median(estimates, axis=0)

@@ -61,8 +61,8 @@ def _best_embedding(points: Template, balls: Balls, frame: BodyFrame) -> tuple[I
     ends = balls.ends
     to_end = balls.paths[:, ends].min(axis=1) if len(ends) else np.zeros(len(local))
     for k in range(count):
-        spread = np.maximum(points.place_spread[k], FLOOR) * (2.5 if points.free[k] else 1.0)
-        cost[k] = PLACE * _robust(((local - points.place[k]) / spread) ** 2).sum(axis=1)
+        spread = np.maximum(points.place.spread[k], FLOOR) * (2.5 if points.free[k] else 1.0)
+        cost[k] = PLACE * _robust(((local - points.place.mean[k]) / spread) ** 2).sum(axis=1)
         if points.is_end[k]:
             cost[k] += TIP * _robust((np.minimum(to_end, 1e9) / (0.06 * float(frame.unit.max()))) ** 2)
     vectors = local[None] - local[:, None]
@@ -75,11 +75,11 @@ def _best_embedding(points: Template, balls: Balls, frame: BodyFrame) -> tuple[I
 
     def bone(k: int) -> Float[np.ndarray, "parents children"]:
         if points.free[k] and points.free[points.parents[k]]:
-            spread = max(float(points.length_spread[k]), 0.25 * float(points.length[k]))
-            unusual = _robust(((lengths - points.length[k]) / spread) ** 2) + OUTWARD * inward
+            spread = max(float(points.length.spread[k]), 0.25 * float(points.length.mean[k]))
+            unusual = _robust(((lengths - points.length.mean[k]) / spread) ** 2) + OUTWARD * inward
         else:
-            wide = np.maximum(points.bone_spread[k], FLOOR)
-            unusual = _robust(((vectors - points.bone[k]) / wide) ** 2).sum(axis=2)
+            wide = np.maximum(points.bone.spread[k], FLOOR)
+            unusual = _robust(((vectors - points.bone.mean[k]) / wide) ** 2).sum(axis=2)
         return BONE * unusual + OUTSIDE * detour
 
     chosen, total = _dynamic_program(points.parents, cost, bone)

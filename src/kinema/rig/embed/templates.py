@@ -5,7 +5,7 @@ They come from the built-in creatures: mean and spread over the species of a pla
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -39,6 +39,12 @@ INDIVIDUALS = 6
 """Individuals drawn from each species, besides the species itself."""
 
 
+class Statistics(NamedTuple):
+    mean: np.ndarray
+    spread: np.ndarray
+    """Standard deviation."""
+
+
 @dataclass(frozen=True)
 class Template:
     """A tree of points with statistics; points whose names end in `_end` are tips, the others joints."""
@@ -46,17 +52,14 @@ class Template:
     plan: BodyPlan
     names: tuple[str, ...]
     parents: tuple[int, ...]
-    place: Points
-    """Mean place in the body's frame (see `BodyFrame`), and its standard deviation."""
-    place_spread: Points
-    bone: Points
-    """Mean vector from the parent in the same frame, and its standard deviation."""
-    bone_spread: Points
+    place: Statistics
+    """Of the place in the body's frame (see `BodyFrame`) [points, 3]."""
+    bone: Statistics
+    """Of the vector from the parent in the same frame [points, 3]."""
     free: Bool[np.ndarray, "points"]
     """Points of arms, which are modelled hanging or stretched out: of their bones only the length counts."""
-    length: Float[np.ndarray, "points"]
-    """Mean length of the bone to the parent, and its standard deviation, in heights."""
-    length_spread: Float[np.ndarray, "points"]
+    length: Statistics
+    """Of the length of the bone to the parent, in heights [points]."""
 
     @property
     def is_end(self) -> Bool[np.ndarray, "points"]:
@@ -104,12 +107,8 @@ def template(plan: BodyPlan, *, without: str = "") -> Template:
     bones = at - at[:, np.maximum(parents, 0)]
     lengths = np.linalg.norm(bones * in_heights, axis=2)
     free = np.array([plan == "biped" and ("arm" in name or "hand" in name) for name in names])
-    (place, place_spread), (bone, bone_spread), (length, length_spread) = (
-        (np.nanmean(x, axis=0), np.nanstd(x, axis=0)) for x in (at, bones, lengths)
-    )
-    return Template(
-        plan, names, parents, place, place_spread, bone, bone_spread, free, length, length_spread
-    )  # fmt: skip
+    place, bone, length = (Statistics(np.nanmean(x, axis=0), np.nanstd(x, axis=0)) for x in (at, bones, lengths))
+    return Template(plan, names, parents, place, bone, free, length)
 
 
 def _sample(row: Any, plan: BodyPlan, names: tuple[str, ...], *, arms_deg: float) -> tuple[Points, BodyFrame]:

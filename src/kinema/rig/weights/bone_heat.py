@@ -10,7 +10,7 @@ with p = 1 where that bone is the nearest one. With the cotangent stiffness matr
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -22,9 +22,6 @@ from kinema.geometry.laplacian import laplacian
 from kinema.geometry.rays import RayCaster
 from kinema.geometry.rotations import children
 from kinema.geometry.surface import Faces, Vertices, face_areas_normals, sum_by_group
-
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
 
 HEAT = 3.0
 """c for lumped areas: Pinocchio's own areas are three times as large at stiffness 1."""
@@ -229,7 +226,7 @@ def _spread(
 
 
 @cache
-def _blas_threads() -> "ThreadpoolController":
+def _blas_threads() -> Any:
     """Looking for the libraries takes longer than a small factorisation."""
     from threadpoolctl import ThreadpoolController
 
