@@ -10,7 +10,7 @@ from torch import Tensor
 
 from kinema.asset.character import Mesh
 from kinema.geometry.surface import SurfacePoints
-from kinema.geometry.transforms import matrix_to_quaternion, quaternion_to_matrix
+from kinema.geometry.transforms import quaternion_to_matrix
 
 SH_DC = 0.28209479177387814
 """Y₀₀: a coefficient c of degree 0 is the colour 0.5 + SH_DC c."""
@@ -73,14 +73,6 @@ class Splats:
         Args:
             relax: Rounds of Lloyd's relaxation; 0 is the fastest and roughest.
         """
-        from kinema.splat.cover import OPACITY, cover
+        from kinema.splat.cover import cover
 
-        patches = cover(mesh, count, rng=rng, relax=relax)
-        splats = Splats(
-            torch.from_numpy(patches.center).float(),
-            torch.from_numpy(np.log(patches.deviation)).float(),
-            matrix_to_quaternion(torch.from_numpy(patches.axes)).float(),
-            torch.full((len(patches.center),), OPACITY).logit(),
-            ((torch.from_numpy(patches.color) - 0.5) / SH_DC).float()[:, None],
-        )
-        return splats, patches.anchor
+        return cover(mesh, count, rng=rng, relax=relax)
