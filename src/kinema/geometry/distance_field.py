@@ -1,14 +1,12 @@
 """Line segments that stay inside a mesh, as Pinocchio's distance field judges them.
 
-Pinocchio asks not the mesh but an octree over a cube of which the mesh fills 0.9, with exact signed distances at the
-corners of its cells and trilinear interpolation in between. A cell is split while that errs by more than a tolerance.
-The field overestimates the distance at sharp convex vertices, and so takes thin legs, ears and toes for hidden from
-their bones. Weights that are to be Pinocchio's need the same field.
+The field is an octree over a cube of which the mesh fills 0.9, with exact signed distances at the corners of its cells
+and trilinear interpolation in between; a cell is split while that errs by more than a tolerance. It overestimates the
+distance at sharp convex vertices and so takes thin legs, ears and toes for hidden from their bones, as Pinocchio does.
 
-`native/field` makes only the cells on a segment, and only as deep as they decide anything: a distance changes by at
-most the length walked, so most need not be known. `distance_field_twin.py` is its slow twin in numpy. They agree for
-closed meshes that do not intersect themselves; elsewhere the sign of the distance jumps, which the kernel's shortcuts
-do not expect, and a few per cent of the segments are judged differently.
+`native/field` makes only the cells on a segment that decide anything: a distance changes by at most the length walked.
+`distance_field_twin.py` is its slow twin. They agree for closed meshes that do not intersect themselves; elsewhere the
+sign of the distance jumps, which the kernel's shortcuts do not expect: a few per cent of the segments differ.
 """
 
 import warnings

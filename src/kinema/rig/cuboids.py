@@ -71,9 +71,7 @@ def bone_cuboids(character: Character, *, trim: float = 0.01, columns: int = 48)
                 axes[j] = _level(axes[j])
             local = (points[mine] - heads[j]) @ axes[j]
             low, high = _extent(local, area[mine] * weights[mine, j], trim)
-            up = int(np.abs(axes[j][1]).argmax())
-            down = -(up + 1) * int(np.sign(axes[j][1, up])) if stands else 0
-            surface[j] = _farthest(local[strongest[mine] == j], low, high, down) @ axes[j].T
+            surface[j] = _farthest(local[strongest[mine] == j], low, high, axes[j][1] if stands else None) @ axes[j].T
         centers[j] = axes[j] @ ((low + high) / 2)
         half_sizes[j] = np.maximum((high - low) / 2, 1e-3 * size)
     volumes = _volumes(mesh, points, weights, columns)
@@ -109,14 +107,11 @@ def _extent(points: Points, mass: Float[np.ndarray, "points"], trim: float) -> t
     return ends[0], ends[1]
 
 
-def _farthest(points: Points, low: Vector, high: Vector, down: int) -> Float[np.ndarray, "8 3"]:
+def _farthest(points: Points, low: Vector, high: Vector, up: Vector | None) -> Float[np.ndarray, "8 3"]:
     """The point of a body part farthest towards each corner of its box; NaN without any.
 
     Limbs taper: the corners of a box around a shank lie a hand's breadth outside of it. The sole of a part that stands
-    is the lowest tenth of its height.
-
-    Args:
-        down: Axis and sign that point down where the part stands: -3 ... -1, 1 ... 3; 0 where it does not.
+    is the lowest tenth of its height; `up` is then the world's up in the part's axes, one of which is vertical.
     """
     middle, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-12)
     unit = (points - middle) / half
@@ -124,8 +119,9 @@ def _farthest(points: Points, low: Vector, high: Vector, down: int) -> Float[np.
     if len(unit) == 0:
         return np.full((8, 3), np.nan)
     result = unit[(unit @ CORNER_SIGNS.T).argmax(axis=0)]
-    if down:
-        axis, sign = abs(down) - 1, float(np.sign(down))
+    if up is not None:
+        axis = int(np.abs(up).argmax())
+        sign = -float(np.sign(up[axis]))
         bottom = float((sign * unit[:, axis]).max())
         sole = unit[sign * unit[:, axis] >= bottom - 0.2]
         for k in np.flatnonzero(CORNER_SIGNS[:, axis] == sign):

@@ -7,7 +7,6 @@ front or above ends in the head.
 
 import re
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -93,8 +92,8 @@ def find_limbs(character: Character) -> Limbs:
             legs.append(_leg(tree, chain))
         elif not EAR.search(names):
             joints = tree.longest_chain(top)
-            length = sum(float(np.linalg.norm(tree.heads[b] - tree.heads[a])) for a, b in pairwise(joints))
-            length += float(np.linalg.norm(tree.tails[joints[-1]] - tree.heads[joints[-1]]))
+            line = np.array([*tree.heads[list(joints)], tree.tails[joints[-1]]])
+            length = np.linalg.norm(np.diff(line, axis=0), axis=1).sum()
             # Ears, eyes and horns hang on the head, not on the trunk.
             on_head = any("head" in tree.names[j] or "face" in tree.names[j] for j in ancestors(tree.parents, top))
             if len(joints) >= 2 and length > 0.1 * tree.height and not on_head:
@@ -219,11 +218,9 @@ def _leg(tree: _Tree, chain: tuple[int, ...]) -> Leg:
         flat = has_heel or abs(head[2] - above[2]) > 1.2 * abs(head[1] - above[1])
         if above[1] - tree.floor < (0.3 if flat else 0.2) * length:
             foot, heel = len(chain) - 2, _heel(tree, chain[-2])
-    if heel is not None:
-        roll = 0.5 * (max(back, head[2]) + front)
-    else:
-        # A rigid foot rolls off its front end.
-        roll = 0.15 * back + 0.85 * front if is_foot else 0.5 * (back + front)
+    # A rigid foot rolls off its front end.
+    roll = 0.15 * back + 0.85 * front if is_foot else 0.5 * (back + front)
+    roll = roll if heel is None else 0.5 * (max(back, head[2]) + front)
     soles = np.array([[x, y, front], [x, y, back]]) - head
     side: Side = 1 if x > tree.middle else -1
     return Leg(chain, np.array([x, y, roll]) - head, soles, side, 0, foot, heel)
@@ -233,9 +230,8 @@ def _heel(tree: _Tree, j: int) -> np.ndarray:
     """The point below the ankle, as far back as its vertices near the ground reach, in the ankle's frame."""
     head, points = tree.heads[j], tree.points[j]
     low = points[points[:, 1] < tree.floor + 0.06 * tree.height]
-    if not len(low):
-        return np.array([0.0, tree.floor - head[1], 0.0])
-    return np.array([head[0], low[:, 1].min(), min(low[:, 2].min(), head[2])]) - head
+    y, z = (low[:, 1].min(), min(low[:, 2].min(), head[2])) if len(low) else (tree.floor, head[2])
+    return np.array([head[0], y, z]) - head
 
 
 def _ranked(tree: _Tree, legs: list[Leg]) -> list[Leg]:

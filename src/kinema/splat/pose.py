@@ -31,12 +31,15 @@ class PosedSplats:
 def pose_splats(splats: Splats, skin: Skin, rig: Rig, T_world_joint: Float[Tensor, "frames joints 3 4"]) -> PosedSplats:
     """Centres φ(x) and covariances ∇φ Σ ∇φᵀ in every frame.
 
-    Where the skin knows how each joint sees a point (`Skin.rest_offsets`), centres move as the mesh's faces do.
-
-    Differentiable in everything. Where only the joints are differentiated, in float32 on the CPU, a native kernel
-    does it (`pose_splats_torch` is its twin).
+    With `Skin.rest_offsets`, centres move as the mesh's faces do. Differentiable in everything; where only the joints
+    are differentiated, in float32 on the CPU, a native kernel does it (`pose_splats_torch` is its twin).
     """
-    if not _fast(splats, skin, T_world_joint):
+    constant = (splats.centers, splats.scales_log, splats.wxyz, skin.weights)
+    if (
+        native_scene() is None
+        or any(x.dtype != torch.float32 or x.device.type != "cpu" for x in (*constant, T_world_joint))
+        or any(x.requires_grad for x in constant)
+    ):
         return pose_splats_torch(splats, skin, rig, T_world_joint)
     rest = torch.cat((splats.axes, splats.centers[..., None]), -1)
     offsets = None if skin.rest_offsets is None else torch.nn.functional.pad(skin.rest_offsets, (0, 1))
@@ -69,15 +72,6 @@ def native_scene() -> Any:
         return importlib.import_module("kinema._scene")
     except ImportError:
         return None
-
-
-def _fast(splats: Splats, skin: Skin, T_world_joint: Tensor) -> bool:
-    rest = (splats.centers, splats.scales_log, splats.wxyz, skin.weights)
-    return (
-        all(x.dtype == torch.float32 and x.device.type == "cpu" for x in (*rest, T_world_joint))
-        and not any(x.requires_grad for x in rest)
-        and native_scene() is not None
-    )
 
 
 class _Pose(torch.autograd.Function):

@@ -45,7 +45,12 @@ def embed_skeleton(mesh: Mesh, plan: BodyPlan | None = None, *, of: Template | N
     found = [_best_embedding(points, balls, BodyFrame.around(low, high, points.plan)) for points in candidates]
     best = int(np.argmin([cost for _, cost in found]))
     points, chosen = candidates[best], found[best][0]
-    places = _tips_to_surface(points, balls, chosen)
+    places = balls.centers[chosen].copy()
+    # Tips lie on the far side of their ball.
+    tips = np.flatnonzero(points.is_end)
+    along = places[tips] - places[np.array(points.parents)[tips]]
+    along /= np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-300)
+    places[tips] += along * 0.7 * balls.radii[chosen[tips], None]
     if _is_symmetric(mesh):
         # Left and right become mirror images, the rest moves into the middle plane.
         other = [name.replace("left", "*").replace("right", "left").replace("*", "right") for name in points.names]
@@ -109,17 +114,6 @@ def _dynamic_program(
 def _robust(squared: np.ndarray) -> np.ndarray:
     """Half the square near zero, growing like a logarithm: no single odd proportion decides."""
     return 2.0 * np.log1p(squared / 4.0)
-
-
-def _tips_to_surface(points: Template, balls: Balls, chosen: Int[np.ndarray, "points"]) -> Points:
-    """Places of the points: centres of balls, for tips the far side of their ball."""
-    places = balls.centers[chosen].copy()
-    for k in np.flatnonzero(points.is_end):
-        along = places[k] - balls.centers[chosen[points.parents[k]]]
-        length = float(np.linalg.norm(along))
-        if length > 0:
-            places[k] += along / length * 0.7 * balls.radii[chosen[k]]
-    return places
 
 
 def _is_symmetric(mesh: Mesh) -> bool:
