@@ -9,7 +9,10 @@ from torch import Tensor
 
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
-from kinema.rig.kinematics import Rig
+from kinema.rig.kinematics import Rig, Transforms
+
+Blended = Float[Tensor, "*b points 3 4"]
+"""An affine map per point, from rest to pose."""
 
 
 @dataclass(frozen=True)
@@ -40,28 +43,24 @@ class Skin:
         return Skin.from_dense(character.weights, dtype=dtype)
 
 
-def blend(skin: Skin, rig: Rig, T_world_joint: Float[Tensor, "*b joints 3 4"]) -> Float[Tensor, "*b points 3 4"]:
+def blend(skin: Skin, rig: Rig, T_world_joint: Transforms) -> Blended:
     """The affine map ∇φ, φ of each point from rest to pose: sum of w_i T_i over its joints."""
     picked = from_rest(rig, T_world_joint).flatten(-2)[..., skin.joints, :]
     return (skin.weights[..., None] * picked).sum(-2).unflatten(-1, (3, 4))
 
 
-def from_rest(rig: Rig, T_world_joint: Float[Tensor, "*b joints 3 4"]) -> Float[Tensor, "*b joints 3 4"]:
+def from_rest(rig: Rig, T_world_joint: Transforms) -> Transforms:
     """The motion of each joint from the rest pose, as a map of world coordinates."""
     moved = T_world_joint[..., 3] - (T_world_joint[..., :3] @ rig.heads[..., None]).squeeze(-1)
     return torch.cat((T_world_joint[..., :3], moved[..., None]), -1)
 
 
-def skin_points(
-    blended: Float[Tensor, "*b points 3 4"], points: Float[Tensor, "points 3"]
-) -> Float[Tensor, "*b points 3"]:
+def skin_points(blended: Blended, points: Float[Tensor, "points 3"]) -> Float[Tensor, "*b points 3"]:
     """Posed points [m]."""
     return (blended[..., :3] @ points[..., None]).squeeze(-1) + blended[..., 3]
 
 
-def skin_covariances(
-    blended: Float[Tensor, "*b points 3 4"], covariances: Float[Tensor, "points 3 3"]
-) -> Float[Tensor, "*b points 3 3"]:
+def skin_covariances(blended: Blended, covariances: Float[Tensor, "points 3 3"]) -> Float[Tensor, "*b points 3 3"]:
     """Σ' = ∇φ Σ ∇φᵀ (AKD Eq. 2)."""
     linear = blended[..., :3]
     return linear @ covariances @ linear.mT

@@ -74,9 +74,7 @@ class Solid:
         return self.corners, self.face_normals, self.edge_normals, self.corner_normals
 
 
-def segments_inside(
-    solid: Solid, starts: Float[np.ndarray, "segments 3"], ends: Float[np.ndarray, "segments 3"]
-) -> Bool[np.ndarray, "segments"]:
+def segments_inside(solid: Solid, starts: Points, ends: Points) -> Bool[np.ndarray, "points"]:
     """True where the field is at most `SLACK` at every step from the start [m], itself left out, to the end."""
     try:
         from kinema import _field

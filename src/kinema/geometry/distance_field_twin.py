@@ -13,9 +13,7 @@ DEEPEST = 10
 """Levels of the octree; the finest cells have an edge of 2^-10 of the cube."""
 
 
-def segments_inside_twin(
-    solid: Solid, starts: Float[np.ndarray, "segments 3"], ends: Float[np.ndarray, "segments 3"]
-) -> Bool[np.ndarray, "segments"]:
+def segments_inside_twin(solid: Solid, starts: Points, ends: Points) -> Bool[np.ndarray, "points"]:
     """`segments_inside`, evaluating the field at every step."""
     distance = DistanceField(solid)
     starts, ends = solid.in_cube(starts), solid.in_cube(ends)

@@ -9,13 +9,10 @@ from kinema.geometry.surface import Faces, Points, Vertices
 def voxelize(
     vertices: Vertices, faces: Faces, *, cells: int
 ) -> tuple[Bool[np.ndarray, "x y z"], Float[np.ndarray, "3"], float]:
-    """Cells of a grid whose centre is inside the mesh; lower corner and cell edge of the grid [m].
+    """Cells of a grid, `cells` along its longest side, whose centre is inside; the grid's lower corner and step [m].
 
     Rays along the three axes vote, so that a hole in the surface or a face turned around does little harm. Parts that
     are open but close each other, like a body and its clothes, enclose what a flood from outside does not reach.
-
-    Args:
-        cells: Cells along the longest side.
     """
     low, high = vertices.min(axis=0).astype(np.float64), vertices.max(axis=0).astype(np.float64)
     step = max(float((high - low).max()) / cells, 1e-300)
@@ -35,11 +32,8 @@ def voxelize(
 
 
 def fill(vertices: Vertices, faces: Faces, axis: int, *, columns: int) -> tuple[Points, Float[np.ndarray, "points"]]:
-    """Points that fill the inside along rays in one axis, and the volume that each stands for [m³].
-
-    Args:
-        columns: Rays across the longest side.
-    """
+    """Points that fill the inside along rays in one axis, `columns` of them across the longest side, and the volume
+    that each stands for [m³]."""
     low, high = vertices.min(axis=0).astype(np.float64), vertices.max(axis=0).astype(np.float64)
     step = float((high - low).max()) / columns
     u, v = (axis + 1) % 3, (axis + 2) % 3

@@ -39,7 +39,8 @@ class SurfaceTree:
         corners = vertices[faces].astype(np.float64)
         longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=-1).max(-1)
         edge = max(float(np.sqrt((longest**2).sum() / PIECES)), 1e-30)
-        points, pieces, face_of_piece = subdivide_to_size(vertices, faces, edge, max_iter=40, return_index=True)
+        cut = subdivide_to_size(vertices, faces, edge, max_iter=40, return_index=True)
+        points, pieces, face_of_piece = cut  # pyright: ignore[reportAssignmentType]
         pieces = points[pieces]
         centers = pieces.mean(axis=1)
         radius = float(np.linalg.norm(pieces - centers[:, None], axis=-1).max())

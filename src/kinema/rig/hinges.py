@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
+from kinema.geometry.surface import Points
 from kinema.rig.kinematics import bone_axes
 from kinema.rig.limbs import Leg, Limbs
 
@@ -28,15 +29,13 @@ class JointLimits:
     upper: Float[np.ndarray, "joints 3"]
 
 
-def chain_points(leg: Leg, heads: Float[np.ndarray, "joints 3"]) -> Float[np.ndarray, "points 3"]:
+def chain_points(leg: Leg, heads: Float[np.ndarray, "joints 3"]) -> Points:
     """Hip, hinges and the end that they carry (ankle or tip) at rest."""
     end = heads[leg.joints[leg.foot]] if leg.foot < len(leg.joints) else heads[leg.joints[-1]] + leg.contact
     return np.concatenate((heads[list(leg.joints[: leg.foot])], end[None]))
 
 
-def leg_hinges(
-    points: Float[np.ndarray, "points 3"], *, front: bool
-) -> tuple[list[Float[np.ndarray, "3"]], list[float]]:
+def leg_hinges(points: Points, *, front: bool) -> tuple[list[Float[np.ndarray, "3"]], list[float]]:
     """Axis of each hinge of a leg, such that a positive angle folds it, and its bend at rest [rad].
 
     Args:

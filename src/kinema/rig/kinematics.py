@@ -19,6 +19,9 @@ from torch import Tensor
 from kinema.asset.character import Skeleton
 from kinema.geometry.transforms import euler_to_matrix, matrix_to_euler
 
+Angles = Float[Tensor, "*b joints 3"]
+Rotations = Float[Tensor, "*b joints 3 3"]
+Transforms = Float[Tensor, "*b joints 3 4"]
 ROOT_AXES = ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
 """Columns up (+Y), forward (+Z), left (+X)."""
 
@@ -50,9 +53,7 @@ class Rig:
         return Rig(self.names, self.parents, self.heads.to(dtype), self.axes.to(dtype))
 
 
-def bone_axes(
-    heads: Float[np.ndarray, "joints 3"], tails: Float[np.ndarray, "joints 3"]
-) -> Float[np.ndarray, "joints 3 3"]:
+def bone_axes(heads: Float[np.ndarray, "n 3"], tails: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 3 3"]:
     """Axes per joint: twist along the bone; flexion about the lateral axis, so that +angle swings legs backwards,
     or about the forward axis for a bone that itself runs sideways (an arm in T-pose)."""
     twist = np.asarray(tails, dtype=np.float64) - heads
@@ -70,17 +71,14 @@ def frames_along(directions: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 3
     return np.stack((side, np.cross(directions, side), directions), -1)
 
 
-def local_rotations(rig: Rig, angles: Float[Tensor, "*b joints 3"]) -> Float[Tensor, "*b joints 3 3"]:
+def local_rotations(rig: Rig, angles: Angles) -> Rotations:
     """R_parent_joint of each joint."""
     return rig.axes @ euler_to_matrix(angles) @ rig.axes.mT
 
 
 def forward_kinematics(
-    rig: Rig,
-    root_position: Float[Tensor, "*b 3"],
-    angles: Float[Tensor, "*b joints 3"],
-    translation: Float[Tensor, "*b joints 3"] | None = None,
-) -> Float[Tensor, "*b joints 3 4"]:
+    rig: Rig, root_position: Float[Tensor, "*b 3"], angles: Angles, translation: Angles | None = None
+) -> Transforms:
     """T_world_joint: joint frames have their origin at the head and, at rest, the world's axes.
 
     `translation` moves heads away from their rest place in the parent's frame [m]; joint 0 has `root_position`.
@@ -89,11 +87,8 @@ def forward_kinematics(
 
 
 def place_joints(
-    rig: Rig,
-    root_position: Float[Tensor, "*b 3"],
-    R_parent_joint: Float[Tensor, "*b joints 3 3"],
-    translation: Float[Tensor, "*b joints 3"] | None = None,
-) -> Float[Tensor, "*b joints 3 4"]:
+    rig: Rig, root_position: Float[Tensor, "*b 3"], R_parent_joint: Rotations, translation: Angles | None = None
+) -> Transforms:
     """T_world_joint from local rotations, one batched product per level of the tree."""
     offsets = rig.offsets if translation is None else rig.offsets + translation
     rotation, position = R_parent_joint[..., :1, :, :], root_position[..., None, :]
@@ -114,10 +109,8 @@ def place_joints(
     return stacked.index_select(-3, inverse)
 
 
-def angles_from_rotations(
-    rig: Rig, R_parent_joint: Float[Tensor, "frames joints 3 3"]
-) -> Float[Tensor, "frames joints 3"]:
-    """Angles of the given rotations, continuous in time.
+def angles_from_rotations(rig: Rig, R_parent_joint: Rotations) -> Angles:
+    """Angles [frames, joints, 3] of the given rotations, continuous in time.
 
     Each rotation has two triples (b and pi - b) modulo 2 pi; of these the one nearest to the frame before is taken,
     the first frame being nearest to zero. Near a gimbal the split between first and third angle is carried on.
@@ -141,9 +134,7 @@ def _nearest_turn(angles: Tensor, to: Tensor) -> Tensor:
     return angles + 2 * torch.pi * torch.round((to - angles) / (2 * torch.pi))
 
 
-def _through_gimbal(
-    matrix: Float[Tensor, "joints 3 3"], previous: Float[Tensor, "joints 3"]
-) -> Float[Tensor, "joints 3"]:
+def _through_gimbal(matrix: Rotations, previous: Angles) -> Angles:
     """With cos b = 0 only a + sign(b) c is determined: share the change of that sum equally."""
     sign = matrix[:, 0, 2].sign()
     middle = _nearest_turn(sign * torch.pi / 2, previous[:, 1])

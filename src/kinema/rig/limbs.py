@@ -176,7 +176,7 @@ class _Tree:
         """Height of the lowest vertex that the joint itself carries, over the floor."""
         return float(self.points[j][:, 1].min()) - self.floor if len(self.points[j]) else np.inf
 
-    def grounded_chain(self, top: int) -> tuple[int, ...] | None:
+    def grounded_chain(self, top: int) -> list[int] | None:
         """Joints from the top to the last one that reaches the ground; None if none does."""
         # An arm that merely hangs low is no leg, but a foot that is drawn up a little at rest is one.
         reach = {j for j in self.subtree(top) if self.lowest(j) < 0.07 * self.height}
@@ -186,10 +186,10 @@ class _Tree:
         # A foot with several toes is the end: its toes follow it.
         while len(below := [c for c in self.children[chain[-1]] if not reach.isdisjoint(self.subtree(c))]) == 1:
             chain.append(below[0])
-        return tuple(chain) if chain[-1] in reach or below else None
+        return chain if chain[-1] in reach or below else None
 
 
-def _leg(tree: _Tree, chain: tuple[int, ...]) -> Leg:
+def _leg(tree: _Tree, chain: list[int]) -> Leg:
     """Drop a girdle at the top, find the sole below."""
     sole = tree.carried(chain[-1])
     low = sole[sole[:, 1] < tree.floor + max(0.06 * tree.height, 1e-6)]
@@ -223,7 +223,7 @@ def _leg(tree: _Tree, chain: tuple[int, ...]) -> Leg:
     roll = roll if heel is None else 0.5 * (max(back, head[2]) + front)
     soles = np.array([[x, y, front], [x, y, back]]) - head
     side: Side = 1 if x > tree.middle else -1
-    return Leg(chain, np.array([x, y, roll]) - head, soles, side, 0, foot, heel)
+    return Leg(tuple(chain), np.array([x, y, roll]) - head, soles, side, 0, foot, heel)
 
 
 def _heel(tree: _Tree, j: int) -> np.ndarray:

@@ -53,8 +53,7 @@ def canonical_colors(
     would look alike between the stretched arms of a figure.
 
     Args:
-        character: At rest.
-        points: Points to colour [m].
+        points: Points to colour, at rest [m].
         limbs: The character's limbs, if they are known already.
     """
     mesh, skeleton = character.mesh, character.skeleton

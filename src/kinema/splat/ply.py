@@ -129,4 +129,4 @@ def _text(path: Path, body: bytes, count: int, layout: list[tuple[str, str]]) ->
         raise KinemaError(f"{path}: bad numbers ({error})") from None
     if len(values) < count:
         raise KinemaError(f"{path}: ends after {len(values)} of {count} Gaussians")
-    return np.rec.fromarrays(values.T, names=[name for name, _ in layout])
+    return np.rec.fromarrays(values.T, dtype=np.dtype([(name, "f8") for name, _ in layout]))

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.rig.kinematics import Rig
+from kinema.rig.kinematics import Rig, Transforms
 from kinema.skin import Skin, blend, from_rest, skin_covariances, skin_points
 from kinema.splat.splats import Splats
 
@@ -28,7 +28,7 @@ class PosedSplats:
         return PosedSplats(self.centers[frames], self.covariances[frames])
 
 
-def pose_splats(splats: Splats, skin: Skin, rig: Rig, T_world_joint: Float[Tensor, "frames joints 3 4"]) -> PosedSplats:
+def pose_splats(splats: Splats, skin: Skin, rig: Rig, T_world_joint: Transforms) -> PosedSplats:
     """Centres φ(x) and covariances ∇φ Σ ∇φᵀ in every frame.
 
     With `Skin.rest_offsets`, centres move as the mesh's faces do. Differentiable in everything; where only the joints
@@ -47,9 +47,7 @@ def pose_splats(splats: Splats, skin: Skin, rig: Rig, T_world_joint: Float[Tenso
     return PosedSplats(*_Pose.apply(T_pose_rest, rest, skin.joints.int(), skin.weights.contiguous(), offsets))
 
 
-def pose_splats_torch(
-    splats: Splats, skin: Skin, rig: Rig, T_world_joint: Float[Tensor, "frames joints 3 4"]
-) -> PosedSplats:
+def pose_splats_torch(splats: Splats, skin: Skin, rig: Rig, T_world_joint: Transforms) -> PosedSplats:
     """`pose_splats` in torch alone."""
     blended = blend(skin, rig, T_world_joint)
     centers = skin_points(blended, splats.centers)

@@ -1,4 +1,4 @@
-"""Stage 4: a character's surface as a cloud of 3D Gaussians."""
+"""A character's surface as a cloud of 3D Gaussians."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields

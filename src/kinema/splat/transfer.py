@@ -23,7 +23,6 @@ def transfer_weights(
     x_i - p are kept beside the weights.
 
     Args:
-        character: A rigged character.
         places: The points on the surface (from `Splats.from_mesh`), or points anywhere at rest [m].
         most: Keep at most this many joints per point.
     """

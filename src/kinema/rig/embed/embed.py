@@ -92,9 +92,7 @@ def _best_embedding(points: Template, balls: Balls, frame: BodyFrame) -> tuple[I
 
 
 def _dynamic_program(
-    parents: tuple[int, ...],
-    cost: Float[np.ndarray, "points balls"],
-    bone: Callable[[int], Float[np.ndarray, "parents children"]],
+    parents: tuple[int, ...], cost: Float[np.ndarray, "points balls"], bone: Callable[[int], np.ndarray]
 ) -> tuple[Int[np.ndarray, "points"], float]:
     """The choice of one ball per point with the least sum of `cost` and of `bone(k)` between each k and its parent."""
     count, total = len(parents), cost.copy()

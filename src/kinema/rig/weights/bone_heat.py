@@ -38,6 +38,7 @@ BonePoints = Float[np.ndarray, "bones 3"]
 Pairs = Int[np.ndarray, "pairs"]
 """Pairs of a vertex and a bone that is nearest to it."""
 PairPoints = Float[np.ndarray, "pairs 3"]
+Mask = Bool[np.ndarray, "pairs"]
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,7 @@ def bone_heat(
 
 
 def _weld(mesh: Mesh) -> tuple[Vertices, Faces, Int[np.ndarray, "all"]]:
-    """Vertices and faces without seams (vertices at one place become one, empty faces go), and each old vertex's new
-    index."""
+    """Vertices and faces with the vertices at one place merged, without empty faces; each old vertex's new index."""
     vertices = np.asarray(mesh.vertices, dtype=np.float64)
     size = max(float(np.ptp(vertices, axis=0).max()), 1e-300)
     grid = np.round((vertices - vertices.min(axis=0)) / size * 2**20).astype(np.int64)
@@ -161,7 +161,7 @@ def _nearest_bones(points: Vertices, starts: BonePoints, ends: BonePoints) -> tu
     return vertices, bones, places
 
 
-def _faces_away(points: Vertices, faces: Faces, vertices: Pairs, places: PairPoints) -> Bool[np.ndarray, "pairs"]:
+def _faces_away(points: Vertices, faces: Faces, vertices: Pairs, places: PairPoints) -> Mask:
     """Pairs whose bone lies behind the surface, within a cone around the inward normal."""
     normal = np.repeat(face_areas_normals(points, faces)[1], 3, axis=0)
     total = sum_by_group(faces.ravel(), normal, len(points))
@@ -170,7 +170,7 @@ def _faces_away(points: Vertices, faces: Faces, vertices: Pairs, places: PairPoi
     return (ray * total[vertices]).sum(axis=1) > CONE * np.linalg.norm(ray, axis=1)
 
 
-def _inside_by_rays(points: Vertices, faces: Faces, starts: PairPoints, ends: PairPoints) -> Bool[np.ndarray, "pairs"]:
+def _inside_by_rays(points: Vertices, faces: Faces, starts: PairPoints, ends: PairPoints) -> Mask:
     """Segments that cross nothing of the mesh but what is next to their start."""
     # Embree works in single precision: give it a cube of one.
     low = points.min(axis=0)
@@ -186,9 +186,7 @@ def _inside_by_rays(points: Vertices, faces: Faces, starts: PairPoints, ends: Pa
     return inside
 
 
-def _in_blind_component(
-    points: Vertices, faces: Faces, vertices: Pairs, seen: Bool[np.ndarray, "pairs"]
-) -> Bool[np.ndarray, "pairs"]:
+def _in_blind_component(points: Vertices, faces: Faces, vertices: Pairs, seen: Mask) -> Mask:
     """Pairs of connected components none of whose vertices sees its bone; without heat they would be singular."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -227,7 +225,6 @@ def _spread(
 
 @cache
 def _blas_threads() -> Any:
-    """Looking for the libraries takes longer than a small factorisation."""
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return ThreadpoolController()  # looking for the libraries takes longer than a small factorisation
