@@ -50,11 +50,7 @@ def canonical_colors(
 
     Left and right limbs, which natural colours do not tell apart, differ: a quadruped's feet are magenta and blue in
     front, red and black behind, on any animal. Knees and feet of a rigged character set the scale of red, or legs
-    would look alike between the stretched arms of a figure.
-
-    Args:
-        points: Points to colour, at rest [m].
-        limbs: The character's limbs, if they are known already.
+    would look alike between the stretched arms of a figure; `limbs` spares finding them again.
     """
     mesh, skeleton = character.mesh, character.skeleton
     area, _ = face_areas_normals(mesh.vertices, mesh.faces)

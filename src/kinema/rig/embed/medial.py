@@ -35,12 +35,7 @@ class Balls:
 
 
 def pack_balls(mesh: Mesh, *, cells: int = 110, most: int = 900) -> Balls:
-    """Fill a mesh with balls whose centres lie where the surface is farthest.
-
-    Args:
-        cells: Voxels along the longest side.
-        most: Largest number of balls; they come in the order of their size.
-    """
+    """Fill a mesh, cut into `cells` voxels along its longest side, with at most `most` balls, the largest first."""
     from scipy.ndimage import distance_transform_edt
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
