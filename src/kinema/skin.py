@@ -1,4 +1,4 @@
-"""Stage 3: linear blend skinning of points and of Gaussians."""
+"""Linear blend skinning of points and of Gaussians."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,22 @@ from torch import Tensor
 
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
-from kinema.rig.kinematics import Rig
+from kinema.rig.kinematics import Rig, Transforms
+
+Blended = Float[Tensor, "*b points 3 4"]
+"""An affine map per point, from rest to pose."""
 
 
 @dataclass(frozen=True)
 class Skin:
-    """Which joints carry a point: the few that matter, as indices and weights."""
+    """Skin weights of points, as indices and weights of the few joints that carry each."""
 
     joints: Int[Tensor, "points influences"]
     weights: Float[Tensor, "points influences"]
     """Rows sum to one; unused places have weight 0."""
     rest_offsets: Float[Tensor, "points influences 3"] | None = None
-    """Where each joint sees the point, relative to the point itself [m]; weighted they sum to zero. A point inside a
-    face moves exactly as the face's skinned corners say only so (`splat.pose`); None: every joint sees it in place."""
+    """Rest position that each joint moves, relative to the point itself [m]; their weighted sum is zero. With them a
+    point inside a face moves exactly as the face's skinned corners do (`splat.transfer`); None: all zero."""
 
     @staticmethod
     def from_dense(
@@ -40,25 +43,24 @@ class Skin:
         return Skin.from_dense(character.weights, dtype=dtype)
 
 
-def blend(skin: Skin, rig: Rig, T_world_joint: Float[Tensor, "*b joints 3 4"]) -> Float[Tensor, "*b points 3 4"]:
+def blend(skin: Skin, rig: Rig, T_world_joint: Transforms) -> Blended:
     """The affine map ∇φ, φ of each point from rest to pose: sum of w_i T_i over its joints."""
-    moved = T_world_joint[..., 3] - (T_world_joint[..., :3] @ rig.heads[..., None]).squeeze(-1)
-    from_rest = torch.cat((T_world_joint[..., :3], moved[..., None]), -1)
-    flat = from_rest.flatten(-2)
-    picked = flat[..., skin.joints, :]
+    picked = from_rest(rig, T_world_joint).flatten(-2)[..., skin.joints, :]
     return (skin.weights[..., None] * picked).sum(-2).unflatten(-1, (3, 4))
 
 
-def skin_points(
-    blended: Float[Tensor, "*b points 3 4"], points: Float[Tensor, "points 3"]
-) -> Float[Tensor, "*b points 3"]:
+def from_rest(rig: Rig, T_world_joint: Transforms) -> Transforms:
+    """The motion of each joint from the rest pose, as a map of world coordinates."""
+    moved = T_world_joint[..., 3] - (T_world_joint[..., :3] @ rig.heads[..., None]).squeeze(-1)
+    return torch.cat((T_world_joint[..., :3], moved[..., None]), -1)
+
+
+def skin_points(blended: Blended, points: Float[Tensor, "points 3"]) -> Float[Tensor, "*b points 3"]:
     """Posed points [m]."""
     return (blended[..., :3] @ points[..., None]).squeeze(-1) + blended[..., 3]
 
 
-def skin_covariances(
-    blended: Float[Tensor, "*b points 3 4"], covariances: Float[Tensor, "points 3 3"]
-) -> Float[Tensor, "*b points 3 3"]:
+def skin_covariances(blended: Blended, covariances: Float[Tensor, "points 3 3"]) -> Float[Tensor, "*b points 3 3"]:
     """Σ' = ∇φ Σ ∇φᵀ (AKD Eq. 2)."""
     linear = blended[..., :3]
     return linear @ covariances @ linear.mT

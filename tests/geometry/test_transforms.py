@@ -1,5 +1,6 @@
 import pytest
 import torch
+from scipy.spatial.transform import Rotation
 
 from kinema.geometry import transforms as T
 
@@ -12,34 +13,14 @@ def quaternions(count: int, dtype: torch.dtype, *, seed: int = 0) -> torch.Tenso
     return torch.nn.functional.normalize(torch.randn(count, 4, dtype=dtype, generator=generator), dim=-1)
 
 
-def rigid(count: int, dtype: torch.dtype, *, seed: int = 0) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(seed + 100)
-    translation = torch.randn(count, 3, 1, dtype=dtype, generator=generator)
-    return torch.cat((T.quaternion_to_matrix(quaternions(count, dtype, seed=seed)), translation), -1)
-
-
 @BOTH
-def test_unit_quaternions_are_a_group(dtype: torch.dtype) -> None:
-    p, q, r = (quaternions(200, dtype, seed=s) for s in range(3))
-    one = torch.tensor([1.0, 0, 0, 0], dtype=dtype).expand_as(p)
-    inverse = p * torch.tensor([1.0, -1, -1, -1], dtype=dtype)
-    mul = T.quaternion_multiply
-    torch.testing.assert_close(mul(mul(p, q), r), mul(p, mul(q, r)), **TOLERANCE[dtype])
-    torch.testing.assert_close(mul(p, one), p, **TOLERANCE[dtype])
-    torch.testing.assert_close(mul(one, p), p, **TOLERANCE[dtype])
-    torch.testing.assert_close(mul(p, inverse), one, **TOLERANCE[dtype])
-    torch.testing.assert_close(mul(p, q).norm(dim=-1), one[:, 0], **TOLERANCE[dtype])
-
-
-@BOTH
-def test_quaternions_map_homomorphically_to_rotations(dtype: torch.dtype) -> None:
-    p, q = quaternions(200, dtype), quaternions(200, dtype, seed=1)
+def test_quaternions_are_scipys_rotations(dtype: torch.dtype) -> None:
+    q = quaternions(200, dtype)
+    expected = torch.from_numpy(Rotation.from_quat(q.double().numpy()[:, [1, 2, 3, 0]]).as_matrix()).to(dtype)
     R = T.quaternion_to_matrix
-    torch.testing.assert_close(R(T.quaternion_multiply(p, q)), R(p) @ R(q), **TOLERANCE[dtype])
-    torch.testing.assert_close(R(-p), R(p))
-    torch.testing.assert_close(R(3 * p), R(p), **TOLERANCE[dtype])
-    torch.testing.assert_close(R(p) @ R(p).mT, torch.eye(3, dtype=dtype).expand(200, 3, 3), **TOLERANCE[dtype])
-    torch.testing.assert_close(torch.linalg.det(R(p)), torch.ones(200, dtype=dtype), **TOLERANCE[dtype])
+    torch.testing.assert_close(R(q), expected, **TOLERANCE[dtype])
+    torch.testing.assert_close(R(-q), R(q))
+    torch.testing.assert_close(R(3 * q), R(q), **TOLERANCE[dtype])
 
 
 @BOTH
@@ -75,21 +56,9 @@ def test_euler_round_trip_and_at_the_gimbal() -> None:
     torch.testing.assert_close(T.euler_to_matrix(T.matrix_to_euler(matrix)), matrix, atol=1e-7, rtol=0)
 
 
-@BOTH
-def test_rigid_transforms_are_a_group_that_acts_on_points(dtype: torch.dtype) -> None:
-    A, B, C = (rigid(50, dtype, seed=s) for s in range(3))
-    points = torch.randn(50, 7, 3, dtype=dtype, generator=torch.Generator().manual_seed(9))
-    tolerance = {"atol": 20 * TOLERANCE[dtype]["atol"], "rtol": 20 * TOLERANCE[dtype]["rtol"]}
-    torch.testing.assert_close(T.compose(T.compose(A, B), C), T.compose(A, T.compose(B, C)), **tolerance)
-    torch.testing.assert_close(T.apply(T.compose(A, B), points), T.apply(A, T.apply(B, points)), **tolerance)
-    torch.testing.assert_close(T.apply(T.invert_rigid(A), T.apply(A, points)), points, **tolerance)
-    unit = torch.cat((torch.eye(3, dtype=dtype), torch.zeros(3, 1, dtype=dtype)), -1).expand(50, 3, 4)
-    torch.testing.assert_close(T.compose(A, T.invert_rigid(A)), unit, **tolerance)
-
-
 def test_gradients_match_finite_differences() -> None:
     q = quaternions(4, torch.float64).requires_grad_()
-    angles = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+    angles = torch.randn(4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
     assert torch.autograd.gradcheck(T.quaternion_to_matrix, q)
     assert torch.autograd.gradcheck(T.euler_to_matrix, angles)
     assert torch.autograd.gradcheck(lambda a: T.matrix_to_quaternion(T.euler_to_matrix(a)), angles)

@@ -6,14 +6,16 @@ from torch.testing import assert_close
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.create.creatures import creature
 from kinema.errors import KinemaError
+from kinema.geometry.nearest import SurfaceTree
+from kinema.geometry.surface import sample_surface
 from kinema.rig.kinematics import Rig, forward_kinematics
 from kinema.rig.limbs import find_limbs
 from kinema.skin import Skin, blend, skin_points
+from kinema.splat.colors import canonical_colors, surface_colors
 from kinema.splat.cover import INSET, SPREAD
 from kinema.splat.pose import native_scene, pose_splats, pose_splats_torch
 from kinema.splat.splats import Splats
-from kinema.splat.surface import nearest_surface, sample_surface, surface_colors
-from kinema.splat.transfer import canonical_colors, canonical_look, splat_character, transfer_weights
+from kinema.splat.transfer import splat_character, transfer_weights
 
 
 def square_mesh(**look) -> Mesh:
@@ -39,7 +41,7 @@ def bent_character() -> Character:
 
 def test_every_face_gets_its_share_of_samples_within_one():
     mesh = sphere_mesh()
-    samples = sample_surface(mesh, 5000, rng=np.random.default_rng(0))
+    samples = sample_surface(mesh.vertices, mesh.faces, 5000, rng=np.random.default_rng(0))
     corners = mesh.vertices[mesh.faces]
     area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=-1)
     share = 5000 * area / area.sum()
@@ -63,25 +65,6 @@ def test_gaussians_are_flat_even_and_on_the_surface():
     assert_close(area.sum() / SPREAD**2, torch.tensor(4 * torch.pi), rtol=0.1, atol=0)
 
 
-def test_nearest_point_is_the_nearest_of_all_faces():
-    from trimesh.triangles import closest_point
-
-    rng = np.random.default_rng(0)
-    # Long thin triangles among small ones, so that the nearest sample is often not on the nearest face.
-    vertices = rng.normal(size=(60, 3)) * np.repeat([0.1, 3.0], 30)[:, None]
-    mesh = Mesh(vertices, rng.permutation(60).reshape(20, 3), np.ones((60, 3)))
-    points = rng.normal(size=(200, 3)) * 2
-    found = nearest_surface(mesh, points)
-    every = np.stack(
-        [
-            np.linalg.norm(closest_point(np.repeat(vertices[f][None], 200, 0), points) - points, axis=-1)
-            for f in mesh.faces
-        ]
-    )
-    place = found.interpolate(mesh.faces, vertices)
-    assert_close(np.linalg.norm(place - points, axis=-1), every.min(0), atol=1e-9, rtol=0)
-
-
 def test_color_is_vertex_color_times_texture():
     texture = np.zeros((2, 2, 4), dtype=np.uint8)
     texture[..., 3] = 255
@@ -90,7 +73,9 @@ def test_color_is_vertex_color_times_texture():
     mesh = square_mesh(
         colors=np.full((4, 3), 0.5), uv=uv, textures=(texture,), face_texture=np.zeros(2, dtype=np.int64)
     )
-    points = nearest_surface(mesh, np.array([[0.25, 0.0, 0.5], [0.75, 0.0, 0.5], [0.5, 0.3, 0.5]]))
+    points = SurfaceTree.from_triangles(mesh.vertices, mesh.faces).nearest(
+        np.array([[0.25, 0.0, 0.5], [0.75, 0.0, 0.5], [0.5, 0.3, 0.5]])
+    )
     rgba = surface_colors(mesh, points)
     # Texel centres are at u = 0.25 and 0.75; half way between them both count the same.
     assert_close(rgba, np.array([[0, 0, 0, 1], [0.5, 0, 0, 1], [0.25, 0, 0, 1]]))
@@ -146,7 +131,7 @@ def test_points_of_a_face_stay_on_the_skinned_face():
     character = bent_character()
     assert character.skeleton is not None
     rig = Rig.from_skeleton(character.skeleton)
-    places = sample_surface(character.mesh, 400, rng=np.random.default_rng(0))
+    places = sample_surface(character.mesh.vertices, character.mesh.faces, 400, rng=np.random.default_rng(0))
     on_surface = torch.from_numpy(places.interpolate(character.mesh.faces, character.mesh.vertices)).float()
     T = forward_kinematics(rig, rig.heads[:1], torch.tensor([[[0.3, -0.2, 0.5], [1.2, 0.4, -0.7]]]))
     corners = torch.from_numpy(character.mesh.vertices).float()
@@ -215,10 +200,10 @@ def test_a_rigid_motion_rotates_covariances():
 
 
 def test_canonical_colors_tell_left_from_right_and_front_from_back():
-    mesh = sphere_mesh()
+    ball = Character("ball", sphere_mesh())
     feet = torch.tensor([[1.0, -1, 1], [-1, -1, 1], [1, -1, -1], [-1, -1, -1]])
-    assert_close(canonical_colors(mesh, feet), torch.tensor([[1.0, 0, 1], [0, 0, 1], [1, 0, 0], [0, 0, 0]]))
-    assert_close(canonical_colors(mesh, torch.zeros(1, 3)), torch.full((1, 3), 0.5), atol=0.01, rtol=0)
+    assert_close(canonical_colors(ball, feet), torch.tensor([[1.0, 0, 1], [0, 0, 1], [1, 0, 0], [0, 0, 0]]))
+    assert_close(canonical_colors(ball, torch.zeros(1, 3)), torch.full((1, 3), 0.5), atol=0.01, rtol=0)
 
 
 def test_legs_of_any_body_differ_in_red():
@@ -228,5 +213,5 @@ def test_legs_of_any_body_differ_in_red():
         assert character.skeleton is not None
         legs = find_limbs(character).legs
         knees = torch.tensor(np.array([character.skeleton.heads[leg.joints[1]] for leg in legs])).float()
-        red = canonical_look(character, knees)[:, 0]
+        red = canonical_colors(character, knees)[:, 0]
         assert all((value > 0.8) if leg.side > 0 else (value < 0.2) for leg, value in zip(legs, red)), (words, red)

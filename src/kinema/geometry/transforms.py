@@ -1,23 +1,8 @@
-"""Rotations and rigid transforms in torch. Quaternions are wxyz; `T_a_b` maps b-coordinates to a."""
+"""Rotations and affine transforms in torch. Quaternions are wxyz; `T_a_b` maps b-coordinates to a."""
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-
-
-def quaternion_multiply(p: Float[Tensor, "*b 4"], q: Float[Tensor, "*b 4"]) -> Float[Tensor, "*b 4"]:
-    """Hamilton product: rotating by `quaternion_multiply(p, q)` rotates by q first, then by p."""
-    pw, px, py, pz = p.unbind(-1)
-    qw, qx, qy, qz = q.unbind(-1)
-    return torch.stack(
-        (
-            pw * qw - px * qx - py * qy - pz * qz,
-            pw * qx + px * qw + py * qz - pz * qy,
-            pw * qy - px * qz + py * qw + pz * qx,
-            pw * qz + px * qy - py * qx + pz * qw,
-        ),
-        -1,
-    )
 
 
 def quaternion_to_matrix(wxyz: Float[Tensor, "*b 4"]) -> Float[Tensor, "*b 3 3"]:
@@ -38,15 +23,13 @@ def matrix_to_quaternion(matrix: Float[Tensor, "*b 3 3"]) -> Float[Tensor, "*b 4
     a, b, c = m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]
     d, e, f = m[..., 0, 1] + m[..., 1, 0], m[..., 0, 2] + m[..., 2, 0], m[..., 1, 2] + m[..., 2, 1]
     # Row k of this symmetric matrix is 4 q_k q; dividing the row with the largest diagonal by its norm gives q.
-    rows = torch.stack(
-        (
-            torch.stack((1 + xx + yy + zz, a, b, c), -1),
-            torch.stack((a, 1 + xx - yy - zz, d, e), -1),
-            torch.stack((b, d, 1 - xx + yy - zz, f), -1),
-            torch.stack((c, e, f, 1 - xx - yy + zz), -1),
-        ),
-        -2,
-    )
+    rows = (
+        1 + xx + yy + zz, a, b, c,
+        a, 1 + xx - yy - zz, d, e,
+        b, d, 1 - xx + yy - zz, f,
+        c, e, f, 1 - xx - yy + zz,
+    )  # fmt: skip
+    rows = torch.stack(rows, -1).unflatten(-1, (4, 4))
     best = rows.diagonal(dim1=-2, dim2=-1).argmax(-1, keepdim=True)
     q = torch.take_along_dim(rows, best.unsqueeze(-1), -2).squeeze(-2)
     q = q / q.norm(dim=-1, keepdim=True)
@@ -75,18 +58,6 @@ def matrix_to_euler(matrix: Float[Tensor, "*b 3 3"]) -> Float[Tensor, "*b 3"]:
     return torch.stack((torch.where(locked, a_locked, a), b, torch.where(locked, torch.zeros_like(c), c)), -1)
 
 
-def compose(T_a_b: Float[Tensor, "*b 3 4"], T_b_c: Float[Tensor, "*b 3 4"]) -> Float[Tensor, "*b 3 4"]:
-    """T_a_c of affine transforms whose last row (0 0 0 1) is left out."""
-    linear = T_a_b[..., :3]
-    return torch.cat((linear @ T_b_c[..., :3], linear @ T_b_c[..., 3:] + T_a_b[..., 3:]), -1)
-
-
 def apply(T_a_b: Float[Tensor, "*b 3 4"], points_b: Float[Tensor, "*b n 3"]) -> Float[Tensor, "*b n 3"]:
-    """Points in a-coordinates."""
+    """Points in a-coordinates; the last row (0 0 0 1) of transforms is left out."""
     return points_b @ T_a_b[..., :3].mT + T_a_b[..., None, :, 3]
-
-
-def invert_rigid(T_a_b: Float[Tensor, "*b 3 4"]) -> Float[Tensor, "*b 3 4"]:
-    """T_b_a of a rotation and translation."""
-    rotation = T_a_b[..., :3].mT
-    return torch.cat((rotation, -rotation @ T_a_b[..., 3:]), -1)

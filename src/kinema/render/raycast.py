@@ -8,7 +8,9 @@ from torch import Tensor
 from kinema.asset.character import Mesh
 from kinema.errors import KinemaError
 from kinema.geometry.camera import Cameras
-from kinema.splat.surface import SurfacePoints, ray_tracer, surface_colors
+from kinema.geometry.rays import RayCaster
+from kinema.geometry.surface import SurfacePoints
+from kinema.splat.colors import surface_colors
 
 DEEPEST = 8
 """Layers of cut-out texture that a ray looks through."""
@@ -38,25 +40,12 @@ def raycast(
     for frame in range(len(cameras)):
         points = mesh.vertices if vertices is None else vertices[frame]
         if tracer is None or vertices is not None:
-            tracer = _Tracer(points, mesh.faces)
+            tracer = RayCaster(points, mesh.faces)
         images.append(_one(mesh, tracer, points, cameras[frame : frame + 1], samples))
     return torch.from_numpy(np.stack(images))
 
 
-class _Tracer:
-    """An embree scene of one mesh."""
-
-    def __init__(self, vertices: np.ndarray, faces: np.ndarray) -> None:
-        self.scene = ray_tracer(vertices, faces)
-
-    def __call__(self, origins: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Face (-1: none), barycentric coordinates and distance of the first hits."""
-        hits = self.scene.run(origins.astype(np.float32), directions.astype(np.float32), query="INTERSECT", output=True)
-        u, v = hits["u"].astype(np.float64), hits["v"].astype(np.float64)
-        return hits["primID"], np.stack((1 - u - v, u, v), -1), hits["tfar"].astype(np.float64)
-
-
-def _one(mesh: Mesh, tracer: _Tracer, points: np.ndarray, camera: Cameras, samples: int) -> np.ndarray:
+def _one(mesh: Mesh, tracer: RayCaster, points: np.ndarray, camera: Cameras, samples: int) -> np.ndarray:
     T = camera.T_camera_world[0].double().numpy()
     fx, fy, cx, cy = camera.focal_center_px[0].double().numpy()
     height, width = camera.height, camera.width
@@ -82,12 +71,12 @@ def _one(mesh: Mesh, tracer: _Tracer, points: np.ndarray, camera: Cameras, sampl
     return image
 
 
-def _shade(mesh: Mesh, tracer: _Tracer, eye: np.ndarray, directions: np.ndarray) -> np.ndarray:
+def _shade(mesh: Mesh, tracer: RayCaster, eye: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """Premultiplied colour of each ray: the first surface that its texture does not cut away."""
     rgba = np.zeros((len(directions), 4))
     open_, origins = np.arange(len(directions)), np.broadcast_to(eye, directions.shape)
     for _ in range(DEEPEST):
-        face, barycentric, distance = tracer(np.ascontiguousarray(origins), directions[open_])
+        face, barycentric, distance = tracer.hits(np.ascontiguousarray(origins), directions[open_])
         hit = np.flatnonzero(face >= 0)
         if len(hit) == 0:
             break

@@ -23,9 +23,10 @@ from kinema.render.shadow import Shadow, bounding_boxes
 from kinema.render.video import check_video_output, write_video
 from kinema.rig.kinematics import Rig
 from kinema.skin import Skin
+from kinema.splat.colors import canonical_colors
 from kinema.splat.pose import PosedSplats, pose_splats, rest_splats
 from kinema.splat.splats import Splats
-from kinema.splat.transfer import canonical_look, splat_character
+from kinema.splat.transfer import splat_character
 
 CHUNK = 24
 """Frames that are rendered at a time."""
@@ -155,7 +156,7 @@ def _frames(
     size = float((high - low).max())
     ground = Ground(tile=_round_tile(size)) if film.ground else None
     scene = Scene(ground=ground, shadow=Shadow(falloff=4 / size) if film.shadow and film.ground else None)
-    canonical = canonical_look(character, cloud.centers) if film.look == "canonical" else None
+    canonical = canonical_colors(character, cloud.centers) if film.look == "canonical" else None
     for start in range(0, len(cameras), CHUNK):
         part, seen = posed[start : start + CHUNK], cameras[start : start + CHUNK]
         colors = sh_colors(cloud.sh, part.centers, seen.position_world) if canonical is None else canonical

@@ -16,9 +16,10 @@ from kinema.render.rasterize import rasterize
 from kinema.render.scene import Scene, backdrop, render_video
 from kinema.rig.kinematics import Rig
 from kinema.skin import Skin
+from kinema.splat.colors import canonical_colors
 from kinema.splat.pose import pose_splats, rest_splats
 from kinema.splat.splats import Splats
-from kinema.splat.transfer import canonical_look, transfer_weights
+from kinema.splat.transfer import transfer_weights
 
 Look = Literal["canonical", "color"]
 MARGIN = 1.15
@@ -44,7 +45,7 @@ class Stage:
         """Cover the mesh with `count` Gaussians, in their true colours or in the canonical look of nano."""
         splats, anchor = Splats.from_mesh(character.mesh, count, rng=rng, relax=relax)
         skin = transfer_weights(character, anchor, most=4)
-        colors = canonical_look(character, splats.centers) if look == "canonical" else splats.colors
+        colors = canonical_colors(character, splats.centers) if look == "canonical" else splats.colors
         box = np.stack((character.mesh.vertices.min(0), character.mesh.vertices.max(0)))
         # Squares in proportion to the character: an ant and an elephant look alike to the prior.
         tile = 0.2 * float(np.ptp(box, axis=0).max())

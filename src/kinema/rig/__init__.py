@@ -1,1 +1,4 @@
-"""Stage 2: joint trees, their kinematics, and weights for meshes that have none."""
+"""Rigs: kinematics, and what is measured of a rigged body (limbs, cuboids, joint limits; together an `Anatomy`).
+
+`embed` gives a mesh a skeleton, `weights` gives it skin weights.
+"""

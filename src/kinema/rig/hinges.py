@@ -1,6 +1,6 @@
-"""Which joints are hinges, which way they bend, and soft limits for every angle of a rig.
+"""Hinge axes of legs and arms, and soft limits for every angle of a rig.
 
-A knee that is bent at rest says itself about which axis it folds; the sign of a straight one comes from anatomy.
+A knee that is bent at rest shows its axis by itself; the sign of a straight one comes from anatomy.
 """
 
 from dataclasses import dataclass
@@ -10,11 +10,12 @@ from jaxtyping import Float
 
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
+from kinema.geometry.surface import Points
 from kinema.rig.kinematics import bone_axes
 from kinema.rig.limbs import Leg, Limbs
 
 CLEARLY_BENT = 0.12
-"""Sine of the angle between two bones from which on their plane is trusted."""
+"""Sine of the angle between two bones above which their plane is trusted as the hinge's."""
 
 
 @dataclass(frozen=True)
@@ -28,21 +29,18 @@ class JointLimits:
     upper: Float[np.ndarray, "joints 3"]
 
 
-def chain_points(leg: Leg, heads: Float[np.ndarray, "joints 3"]) -> Float[np.ndarray, "points 3"]:
+def chain_points(leg: Leg, heads: Float[np.ndarray, "joints 3"]) -> Points:
     """Hip, hinges and the end that they carry (ankle or tip) at rest."""
-    bending = min(leg.foot, len(leg.joints))
-    joints = heads[list(leg.joints[:bending])]
     end = heads[leg.joints[leg.foot]] if leg.foot < len(leg.joints) else heads[leg.joints[-1]] + leg.contact
-    return np.concatenate((joints, end[None]))
+    return np.concatenate((heads[list(leg.joints[: leg.foot])], end[None]))
 
 
-def leg_hinges(
-    points: Float[np.ndarray, "points 3"], *, front: bool
-) -> tuple[list[Float[np.ndarray, "3"]], list[float]]:
-    """Axis of each hinge of a leg, positive folding it, and its bend at rest [rad].
+def leg_hinges(points: Points, *, front: bool) -> tuple[list[Float[np.ndarray, "3"]], list[float]]:
+    """Axis of each hinge of a leg, such that a positive angle folds it, and its bend at rest [rad].
 
     Args:
-        front: a fore leg of a body with more than one pair.
+        points: From `chain_points`.
+        front: A fore leg of a body with more than one pair.
     """
     axes, angles = [], []
     height = max(float(points[0][1] - points[-1][1]), 1e-9)
@@ -66,62 +64,49 @@ def leg_hinges(
 
 
 def is_spread(reach: Float[np.ndarray, "3"]) -> bool:
-    """Does a leg reach sideways rather than down?"""
+    """True for a leg that reaches sideways rather than down."""
     return bool(np.hypot(reach[0], reach[2]) > 0.9 * abs(reach[1]))
 
 
-def hinges(character: Character, limbs: Limbs) -> JointLimits:
+def joint_limits(character: Character, limbs: Limbs) -> JointLimits:
     """Soft limits of all angles; knees, hocks, elbows and wrists bend one way."""
     skeleton = character.skeleton
     if skeleton is None:
         raise KinemaError(f"{character.name}: has no skeleton; rig it first")
     heads, axes = np.asarray(skeleton.heads, dtype=np.float64), bone_axes(skeleton.heads, skeleton.tails)
-    half = np.tile([0.5, 0.5, 0.4], (len(heads), 1))
-    half[0] = np.inf
-    half[[*limbs.spine]] = (0.5, 0.4, 0.4)
-    half[[*limbs.tail]] = (0.6, 0.6, 0.3)
-    half[[*limbs.neck, *((limbs.head,) if limbs.head is not None else ())]] = (0.9, 0.7, 0.7)
-    lower, upper = -half, half.copy()
-    found = []
+    upper = np.tile([0.5, 0.5, 0.4], (len(heads), 1))
+    upper[0] = np.inf
+    upper[[*limbs.spine]] = (0.5, 0.4, 0.4)
+    upper[[*limbs.tail]] = (0.6, 0.6, 0.3)
+    upper[[*limbs.neck, *((limbs.head,) if limbs.head is not None else ())]] = (0.9, 0.7, 0.7)
+    one_way: dict[int, tuple[np.ndarray, float]] = {}
     ranks = max((leg.rank for leg in limbs.legs), default=0) + 1
     for leg in limbs.legs:
-        points = chain_points(leg, heads)
-        lower[leg.joints[0]], upper[leg.joints[0]] = (-1.5, -0.7, -0.6), (1.5, 0.7, 0.6)
-        lower[[*leg.joints[leg.foot :]]], upper[[*leg.joints[leg.foot :]]] = (-1.2, -0.4, -0.4), (1.2, 0.4, 0.4)
-        for j, axis, bent in zip(leg.joints[1:], *leg_hinges(points, front=leg.rank == 0 and ranks > 1)):
-            found.append(j)
-            lower[j], upper[j] = _one_way(axes[j], axis, bent)
+        upper[leg.joints[0]] = (1.5, 0.7, 0.6)
+        upper[[*leg.joints[leg.foot :]]] = (1.2, 0.4, 0.4)
+        found = leg_hinges(chain_points(leg, heads), front=leg.rank == 0 and ranks > 1)
+        one_way |= {j: (axis, bent) for j, axis, bent in zip(leg.joints[1:], *found)}
     for arm in limbs.arms:
         # A clavicle, if there is one, comes before the upper arm.
-        start = 1 if len(arm.joints) >= 4 else 0
-        for j in arm.joints[: start + 1]:
-            lower[j], upper[j] = (-2.2, -2.2, -1.2), (2.2, 2.2, 1.2)
-        j = arm.joints[start + 1]
-        if start + 2 < len(arm.joints) and not arm.wing:
-            above = _unit(heads[j] - heads[arm.joints[start]])
-            below = _unit(heads[arm.joints[start + 2]] - heads[j])
-            normal = np.cross(above, below)
+        shoulder = 1 if len(arm.joints) >= 4 else 0
+        upper[[*arm.joints[: shoulder + 1]]] = (2.2, 2.2, 1.2)
+        if shoulder + 2 < len(arm.joints) and not arm.wing:
+            a, b, c = heads[list(arm.joints[shoulder : shoulder + 3])]
+            above = _unit(b - a)
+            normal = np.cross(above, _unit(c - b))
             sine = float(np.linalg.norm(normal))
             # A straight elbow folds the hand forward.
             axis = normal / sine if sine > CLEARLY_BENT else _unit(np.cross(above, [0.0, 0.0, 1.0]))
-            found.append(j)
-            lower[j], upper[j] = _one_way(axes[j], axis, float(np.arcsin(min(sine, 1.0))))
-    return JointLimits(tuple(found), lower, upper)
-
-
-def _one_way(
-    axes: Float[np.ndarray, "3 3"], axis: Float[np.ndarray, "3"], bent: float
-) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
-    """Give the range of the hinge to the rig's nearest axis; the two others hold nearly still."""
-    along = axes.T @ axis
-    k = int(np.abs(along[:2]).argmax())
-    lower, upper = np.full(3, -0.2), np.full(3, 0.2)
-    straight, folded = -bent - 0.1, max(2.8 - bent, 0.3)
-    if along[k] > 0:
-        lower[k], upper[k] = straight, folded
-    else:
-        lower[k], upper[k] = -folded, -straight
-    return lower, upper
+            one_way[arm.joints[shoulder + 1]] = axis, float(np.arcsin(min(sine, 1.0)))
+    lower = -upper
+    for j, (axis, bent) in one_way.items():
+        # The rig's nearest axis gets the range of the hinge; the two others hold nearly still.
+        along = axes[j].T @ axis
+        k = int(np.abs(along[:2]).argmax())
+        lower[j], upper[j] = -0.2, 0.2
+        straight, folded = -bent - 0.1, max(2.8 - bent, 0.3)
+        lower[j, k], upper[j, k] = (straight, folded) if along[k] > 0 else (-folded, -straight)
+    return JointLimits(tuple(one_way), lower, upper)
 
 
 def _unit(v: np.ndarray) -> np.ndarray:

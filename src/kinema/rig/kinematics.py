@@ -19,6 +19,9 @@ from torch import Tensor
 from kinema.asset.character import Skeleton
 from kinema.geometry.transforms import euler_to_matrix, matrix_to_euler
 
+Angles = Float[Tensor, "*b joints 3"]
+Rotations = Float[Tensor, "*b joints 3 3"]
+Transforms = Float[Tensor, "*b joints 3 4"]
 ROOT_AXES = ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
 """Columns up (+Y), forward (+Z), left (+X)."""
 
@@ -50,62 +53,52 @@ class Rig:
         return Rig(self.names, self.parents, self.heads.to(dtype), self.axes.to(dtype))
 
 
-def bone_axes(
-    heads: Float[np.ndarray, "joints 3"], tails: Float[np.ndarray, "joints 3"]
-) -> Float[np.ndarray, "joints 3 3"]:
-    """Axes per joint: twist along the bone; flexion about the lateral axis, so that +angle swings legs backwards.
-
-    A bone that itself runs sideways (an arm in T-pose) flexes about the forward axis instead.
-    """
+def bone_axes(heads: Float[np.ndarray, "n 3"], tails: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 3 3"]:
+    """Axes per joint: twist along the bone; flexion about the lateral axis, so that +angle swings legs backwards,
+    or about the forward axis for a bone that itself runs sideways (an arm in T-pose)."""
     twist = np.asarray(tails, dtype=np.float64) - heads
     length = np.linalg.norm(twist, axis=-1, keepdims=True)
-    twist = np.where(length > 1e-9, twist / np.maximum(length, 1e-9), [0.0, -1.0, 0.0])
-    flexion = np.where(np.abs(twist[:, :1]) < 0.8, [1.0, 0.0, 0.0], [0.0, 0.0, 1.0])
-    flexion = flexion - (flexion * twist).sum(-1, keepdims=True) * twist
-    flexion = flexion / np.linalg.norm(flexion, axis=-1, keepdims=True)
-    axes = np.stack((flexion, np.cross(twist, flexion), twist), -1)
+    axes = frames_along(np.where(length > 1e-9, twist / np.maximum(length, 1e-9), [0.0, -1.0, 0.0]))
     axes[0] = ROOT_AXES
     return axes
 
 
-def local_rotations(rig: Rig, angles: Float[Tensor, "*b joints 3"]) -> Float[Tensor, "*b joints 3 3"]:
+def frames_along(directions: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 3 3"]:
+    """Right-handed frames with the third axis along unit vectors, the first lateral or, where those are, forward."""
+    side = np.where(np.abs(directions[:, :1]) < 0.8, [1.0, 0.0, 0.0], [0.0, 0.0, 1.0])
+    side = side - (side * directions).sum(-1, keepdims=True) * directions
+    side = side / np.linalg.norm(side, axis=-1, keepdims=True)
+    return np.stack((side, np.cross(directions, side), directions), -1)
+
+
+def local_rotations(rig: Rig, angles: Angles) -> Rotations:
     """R_parent_joint of each joint."""
     return rig.axes @ euler_to_matrix(angles) @ rig.axes.mT
 
 
 def forward_kinematics(
-    rig: Rig,
-    root_position: Float[Tensor, "*b 3"],
-    angles: Float[Tensor, "*b joints 3"],
-    translation: Float[Tensor, "*b joints 3"] | None = None,
-) -> Float[Tensor, "*b joints 3 4"]:
+    rig: Rig, root_position: Float[Tensor, "*b 3"], angles: Angles, translation: Angles | None = None
+) -> Transforms:
     """T_world_joint: joint frames have their origin at the head and, at rest, the world's axes.
 
-    `slide` moves heads out of their places in the parent, in the parent's frame [m]; joint 0 has `root_position`.
+    `translation` moves heads away from their rest place in the parent's frame [m]; joint 0 has `root_position`.
     """
     return place_joints(rig, root_position, local_rotations(rig, angles), translation)
 
 
 def place_joints(
-    rig: Rig,
-    root_position: Float[Tensor, "*b 3"],
-    R_parent_joint: Float[Tensor, "*b joints 3 3"],
-    translation: Float[Tensor, "*b joints 3"] | None = None,
-) -> Float[Tensor, "*b joints 3 4"]:
+    rig: Rig, root_position: Float[Tensor, "*b 3"], R_parent_joint: Rotations, translation: Angles | None = None
+) -> Transforms:
     """T_world_joint from local rotations, one batched product per level of the tree."""
-    offsets = rig.offsets
-    order, rotation, position = [0], R_parent_joint[..., :1, :, :], root_position[..., None, :]
-    rotations, positions = [rotation], [position]
-    level = [0]
-    while True:
-        children = [j for j, p in enumerate(rig.parents) if p in level]
-        if not children:
-            break
+    offsets = rig.offsets if translation is None else rig.offsets + translation
+    rotation, position = R_parent_joint[..., :1, :, :], root_position[..., None, :]
+    rotations, positions, level, order = [rotation], [position], [0], [0]
+    while children := [j for j, p in enumerate(rig.parents) if p in level]:
         slot = torch.tensor([level.index(rig.parents[j]) for j in children], device=offsets.device)
         index = torch.tensor(children, device=offsets.device)
         parent = rotation.index_select(-3, slot)
-        offset = offsets[index] if translation is None else offsets[index] + translation.index_select(-2, index)
-        position = position.index_select(-2, slot) + (parent @ offset[..., None]).squeeze(-1)
+        away = parent @ offsets.index_select(-2, index)[..., None]
+        position = position.index_select(-2, slot) + away.squeeze(-1)
         rotation = parent @ R_parent_joint.index_select(-3, index)
         rotations.append(rotation)
         positions.append(position)
@@ -116,43 +109,35 @@ def place_joints(
     return stacked.index_select(-3, inverse)
 
 
-def angles_from_rotations(
-    rig: Rig, R_parent_joint: Float[Tensor, "frames joints 3 3"]
-) -> Float[Tensor, "frames joints 3"]:
-    """Angles whose rotations are the given ones, continuous in time.
+def angles_from_rotations(rig: Rig, R_parent_joint: Rotations) -> Angles:
+    """Angles [frames, joints, 3] of the given rotations, continuous in time.
 
     Each rotation has two triples (b and pi - b) modulo 2 pi; of these the one nearest to the frame before is taken,
     the first frame being nearest to zero. Near a gimbal the split between first and third angle is carried on.
     """
-    euler = matrix_to_euler(rig.axes.mT @ R_parent_joint @ rig.axes)
-    matrix = rig.axes.mT @ R_parent_joint @ rig.axes
-    result = []
-    previous = torch.zeros_like(euler[0])
-    for frame in range(euler.shape[0]):
-        here = euler[frame]
-        other = torch.stack((here[:, 0] + torch.pi, torch.pi - here[:, 1], here[:, 2] + torch.pi), -1)
-        candidates = torch.stack((here, other))
-        candidates = candidates + 2 * torch.pi * torch.round((previous - candidates) / (2 * torch.pi))
-        distance = (candidates - previous).abs().sum(-1)
-        chosen = torch.where((distance[0] <= distance[1])[:, None], candidates[0], candidates[1])
-        chosen = torch.where(_locked(matrix[frame])[:, None], _through_gimbal(matrix[frame], previous), chosen)
-        result.append(chosen)
-        previous = chosen
+    matrices = rig.axes.mT @ R_parent_joint @ rig.axes
+    previous, result = torch.zeros_like(matrices[0, :, 0]), []
+    for matrix, euler in zip(matrices, matrix_to_euler(matrices)):
+        a, b, c = euler.unbind(-1)
+        other = torch.stack((a + torch.pi, torch.pi - b, c + torch.pi), -1)
+        first, second = (_nearest_turn(angles, previous) for angles in (euler, other))
+        nearer = (first - previous).abs().sum(-1) <= (second - previous).abs().sum(-1)
+        locked = matrix[:, 0, 2].abs() > 1 - 1e-7
+        chosen = torch.where(nearer[:, None], first, second)
+        previous = torch.where(locked[:, None], _through_gimbal(matrix, previous), chosen)
+        result.append(previous)
     return torch.stack(result)
 
 
-def _locked(matrix: Float[Tensor, "joints 3 3"]) -> Tensor:
-    return matrix[:, 0, 2].abs() > 1 - 1e-7
+def _nearest_turn(angles: Tensor, to: Tensor) -> Tensor:
+    """The same angles plus the full turns that bring them nearest to others."""
+    return angles + 2 * torch.pi * torch.round((to - angles) / (2 * torch.pi))
 
 
-def _through_gimbal(
-    matrix: Float[Tensor, "joints 3 3"], previous: Float[Tensor, "joints 3"]
-) -> Float[Tensor, "joints 3"]:
+def _through_gimbal(matrix: Rotations, previous: Angles) -> Angles:
     """With cos b = 0 only a + sign(b) c is determined: share the change of that sum equally."""
     sign = matrix[:, 0, 2].sign()
-    total = torch.atan2(matrix[:, 2, 1], matrix[:, 1, 1])
-    middle = sign * torch.pi / 2
-    middle = middle + 2 * torch.pi * torch.round((previous[:, 1] - middle) / (2 * torch.pi))
-    change = total - (previous[:, 0] + sign * previous[:, 2])
-    change = change - 2 * torch.pi * torch.round(change / (2 * torch.pi))
+    middle = _nearest_turn(sign * torch.pi / 2, previous[:, 1])
+    total = previous[:, 0] + sign * previous[:, 2]
+    change = _nearest_turn(torch.atan2(matrix[:, 2, 1], matrix[:, 1, 1]), total) - total
     return torch.stack((previous[:, 0] + change / 2, middle, previous[:, 2] + sign * change / 2), -1)

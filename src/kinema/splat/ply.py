@@ -1,6 +1,6 @@
-"""Gaussians as other programs store them: the .ply of 3D Gaussian splatting, spherical harmonics of degree 0–3.
+"""The .ply files of 3D Gaussian splatting, with spherical harmonics of degree 0–3.
 
-Coordinates are the file's own: nothing in it says which way is up or how long a metre is.
+Coordinates are the file's own: nothing in it says which axis is up or how long a metre is.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ LONGEST_HEADER = 1 << 16
 
 
 def write_ply(path: Path, splats: Splats) -> None:
-    """Binary little endian, with the properties and their order that 3DGS writes (normals are zero there too)."""
+    """Write binary little endian, with the properties and order of 3DGS (whose normals are zero too)."""
     rest = splats.sh.shape[1] - 1
     if rest + 1 not in (1, 4, 9, 16):
         raise KinemaError(f"{path}: {rest + 1} harmonics per channel are not a degree from 0 to 3")
@@ -58,12 +58,10 @@ def read_ply(path: Path) -> Splats:
     if form == "ascii":
         table = _text(path, data[start:], count, layout)
     else:
-        order = "<" if form == "binary_little_endian" else ">"
-        row = np.dtype([(name, order + kind) for name, kind in layout])
+        row = np.dtype(layout).newbyteorder("<" if form == "binary_little_endian" else ">")
         if len(data) - start < count * row.itemsize:
             raise KinemaError(f"{path}: ends after {(len(data) - start) // row.itemsize} of {count} Gaussians")
         table = np.frombuffer(data, row, count, start)
-
     present = {name for name, _ in layout}
     missing = [name for name in (*CENTER, *DC, "opacity", *SCALE, *ROTATION) if name not in present]
     if missing:
@@ -72,21 +70,21 @@ def read_ply(path: Path) -> Splats:
     if rest not in (0, 9, 24, 45) or not all(f"f_rest_{k}" in present for k in range(rest)):
         raise KinemaError(f"{path}: has {rest} higher harmonics, not the 0, 9, 24 or 45 of degrees 0 to 3")
 
-    def column(names: tuple[str, ...]) -> torch.Tensor:
+    def columns(*names: str) -> torch.Tensor:
         values = np.stack([table[name].astype(np.float32) for name in names], -1)
-        if not np.isfinite(values).all():
-            broken = int((~np.isfinite(values).all(-1)).sum())
+        broken = int((~np.isfinite(values).all(-1)).sum())
+        if broken:
             raise KinemaError(f"{path}: {names[0]} is not finite in {broken} of {count} Gaussians")
         return torch.from_numpy(values)
 
-    wxyz = column(ROTATION)
+    wxyz = columns(*ROTATION)
     if bool((wxyz.norm(dim=-1) < 1e-12).any()):
         raise KinemaError(f"{path}: has rotations of length zero")
-    sh = column(DC)[:, None]
+    sh = columns(*DC)[:, None]
     if rest:
-        higher = column(tuple(f"f_rest_{k}" for k in range(rest)))
+        higher = columns(*(f"f_rest_{k}" for k in range(rest)))
         sh = torch.cat((sh, higher.reshape(count, 3, rest // 3).transpose(1, 2)), 1)
-    return Splats(column(CENTER), column(SCALE), wxyz, column(("opacity",))[:, 0], sh.contiguous())
+    return Splats(columns(*CENTER), columns(*SCALE), wxyz, columns("opacity")[:, 0], sh.contiguous())
 
 
 def _header(path: Path, data: bytes) -> tuple[str, int, list[tuple[str, str]], int]:
@@ -97,11 +95,9 @@ def _header(path: Path, data: bytes) -> tuple[str, int, list[tuple[str, str]], i
     end = data.find(b"\n", mark)
     if mark < 0 or end < 0:
         raise KinemaError(f"{path}: the .ply header does not end")
-    form, count, layout = "", -1, []
-    element = None
+    form, count, layout, element = "", -1, [], None
     for number, line in enumerate(data[:mark].decode("latin-1").splitlines(), start=1):
-        words = line.split()
-        match words:
+        match line.split():
             case ["format", ("ascii" | "binary_little_endian" | "binary_big_endian") as form, _]:
                 pass
             case ["element", name, amount] if amount.isdigit():
@@ -111,9 +107,9 @@ def _header(path: Path, data: bytes) -> tuple[str, int, list[tuple[str, str]], i
                 count = int(amount) if name == "vertex" else count
             case ["property", kind, name] if element == "vertex" and kind in TYPES:
                 layout.append((name, TYPES[kind]))
-            case ["property", *_] if element not in (None, "vertex"):
-                pass
             case [] | ["ply"] | ["comment" | "obj_info", *_]:
+                pass
+            case ["property", *_] if element not in (None, "vertex"):
                 pass
             case _:
                 raise KinemaError(f"{path}: line {number}: cannot read {line[:80]!r}")
@@ -125,6 +121,7 @@ def _header(path: Path, data: bytes) -> tuple[str, int, list[tuple[str, str]], i
 
 
 def _text(path: Path, body: bytes, count: int, layout: list[tuple[str, str]]) -> np.ndarray:
+    """The table of an ascii file."""
     lines = body.decode("latin-1").split("\n")[:count]
     try:
         values = np.array([[float(word) for word in line.split()] for line in lines]).reshape(len(lines), len(layout))
@@ -132,7 +129,4 @@ def _text(path: Path, body: bytes, count: int, layout: list[tuple[str, str]]) ->
         raise KinemaError(f"{path}: bad numbers ({error})") from None
     if len(values) < count:
         raise KinemaError(f"{path}: ends after {len(values)} of {count} Gaussians")
-    table = np.zeros(count, [(name, "f8") for name, _ in layout])
-    for place, (name, _) in enumerate(layout):
-        table[name] = values[:, place]
-    return table
+    return np.rec.fromarrays(values.T, dtype=np.dtype([(name, "f8") for name, _ in layout]))

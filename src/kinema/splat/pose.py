@@ -9,15 +9,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.geometry.transforms import quaternion_to_matrix
-from kinema.rig.kinematics import Rig
-from kinema.skin import Skin, blend, skin_covariances, skin_points
+from kinema.rig.kinematics import Rig, Transforms
+from kinema.skin import Skin, blend, from_rest, skin_covariances, skin_points
 from kinema.splat.splats import Splats
 
 
 @dataclass(frozen=True)
 class PosedSplats:
-    """What changes from frame to frame."""
+    """Centres and covariances of Gaussians in every frame."""
 
     centers: Float[Tensor, "frames n 3"]
     covariances: Float[Tensor, "frames n 3 3"]
@@ -29,30 +28,27 @@ class PosedSplats:
         return PosedSplats(self.centers[frames], self.covariances[frames])
 
 
-def pose_splats(splats: Splats, skin: Skin, rig: Rig, T_world_joint: Float[Tensor, "frames joints 3 4"]) -> PosedSplats:
+def pose_splats(splats: Splats, skin: Skin, rig: Rig, T_world_joint: Transforms) -> PosedSplats:
     """Centres φ(x) and covariances ∇φ Σ ∇φᵀ in every frame.
 
-    Where the skin knows how each joint sees a point (`Skin.rest_offsets`), centres move as the mesh's faces do.
-
-    Differentiable in everything. Where only the joints are differentiated, in float32 on the CPU, a native kernel
-    does it (`pose_splats_torch` is its twin).
+    With `Skin.rest_offsets`, centres move as the mesh's faces do. Differentiable in everything; where only the joints
+    are differentiated, in float32 on the CPU, a native kernel does it (`pose_splats_torch` is its twin).
     """
-    if not _fast(splats, skin, T_world_joint):
+    constant = (splats.centers, splats.scales_log, splats.wxyz, skin.weights)
+    if (
+        native_scene() is None
+        or any(x.dtype != torch.float32 or x.device.type != "cpu" for x in (*constant, T_world_joint))
+        or any(x.requires_grad for x in constant)
+    ):
         return pose_splats_torch(splats, skin, rig, T_world_joint)
-    half = quaternion_to_matrix(splats.wxyz) * splats.scales_log.exp()[:, None, :]
-    rest = torch.cat((half, splats.centers[..., None]), -1)
-    moved = T_world_joint[..., 3] - (T_world_joint[..., :3] @ rig.heads[..., None]).squeeze(-1)
-    from_rest = torch.cat((T_world_joint[..., :3], moved[..., None]), -1)
+    rest = torch.cat((splats.axes, splats.centers[..., None]), -1)
     offsets = None if skin.rest_offsets is None else torch.nn.functional.pad(skin.rest_offsets, (0, 1))
-    return PosedSplats(
-        *_Pose.apply(from_rest.contiguous(), rest, skin.joints.int(), skin.weights.contiguous(), offsets)
-    )
+    T_pose_rest = from_rest(rig, T_world_joint).contiguous()
+    return PosedSplats(*_Pose.apply(T_pose_rest, rest, skin.joints.int(), skin.weights.contiguous(), offsets))
 
 
-def pose_splats_torch(
-    splats: Splats, skin: Skin, rig: Rig, T_world_joint: Float[Tensor, "frames joints 3 4"]
-) -> PosedSplats:
-    """The same, written down."""
+def pose_splats_torch(splats: Splats, skin: Skin, rig: Rig, T_world_joint: Transforms) -> PosedSplats:
+    """`pose_splats` in torch alone."""
     blended = blend(skin, rig, T_world_joint)
     centers = skin_points(blended, splats.centers)
     if skin.rest_offsets is not None:
@@ -62,7 +58,7 @@ def pose_splats_torch(
 
 
 def rest_splats(splats: Splats, *, frames: int = 1) -> PosedSplats:
-    """The rest pose, held."""
+    """The rest pose in every frame."""
     return PosedSplats(splats.centers.expand(frames, -1, -1), splats.covariances.expand(frames, -1, -1, -1))
 
 
@@ -76,23 +72,14 @@ def native_scene() -> Any:
         return None
 
 
-def _fast(splats: Splats, skin: Skin, T_world_joint: Tensor) -> bool:
-    rest = (splats.centers, splats.scales_log, splats.wxyz, skin.weights)
-    return (
-        all(x.dtype == torch.float32 and x.device.type == "cpu" for x in (*rest, T_world_joint))
-        and not any(x.requires_grad for x in rest)
-        and native_scene() is not None
-    )
-
-
 class _Pose(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, from_rest: Tensor, rest: Tensor, joints: Tensor, weights: Tensor, offsets: Tensor | None
+        ctx: Any, T_pose_rest: Tensor, rest: Tensor, joints: Tensor, weights: Tensor, offsets: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        frames, count = len(from_rest), len(rest)
-        centers, covariances = from_rest.new_empty(frames, count, 3), from_rest.new_empty(frames, count, 3, 3)
-        operands = (from_rest.detach(), rest, joints, weights, offsets)
+        shape = (len(T_pose_rest), len(rest), 3)
+        centers, covariances = T_pose_rest.new_empty(shape), T_pose_rest.new_empty(*shape, 3)
+        operands = (T_pose_rest.detach(), rest, joints, weights, offsets)
         native_scene().pose_forward(*operands, centers, covariances, torch.get_num_threads())
         ctx.save_for_backward(*operands)
         return centers, covariances

@@ -1,6 +1,7 @@
-"""Stage 4: a character's surface as a cloud of 3D Gaussians."""
+"""A character's surface as a cloud of 3D Gaussians."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -8,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.asset.character import Mesh
-from kinema.geometry.transforms import matrix_to_quaternion, quaternion_to_matrix
-from kinema.splat.surface import SurfacePoints
+from kinema.geometry.surface import SurfacePoints
+from kinema.geometry.transforms import quaternion_to_matrix
 
 SH_DC = 0.28209479177387814
 """Y₀₀: a coefficient c of degree 0 is the colour 0.5 + SH_DC c."""
@@ -32,10 +33,14 @@ class Splats:
         return self.centers.shape[0]
 
     @property
+    def axes(self) -> Float[Tensor, "n 3 3"]:
+        """R diag(s): columns are the axes, as long as the deviations [m]."""
+        return quaternion_to_matrix(self.wxyz) * self.scales_log.exp()[:, None, :]
+
+    @property
     def covariances(self) -> Float[Tensor, "n 3 3"]:
         """R diag(s²) Rᵀ [m²]."""
-        half = quaternion_to_matrix(self.wxyz) * self.scales_log.exp()[:, None, :]
-        return half @ half.mT
+        return self.axes @ self.axes.mT
 
     @property
     def opacities(self) -> Float[Tensor, "n"]:
@@ -48,44 +53,26 @@ class Splats:
         return (0.5 + SH_DC * self.sh[:, 0]).clamp(0, 1)
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "Splats":
-        return Splats(
-            self.centers.to(device, dtype),
-            self.scales_log.to(device, dtype),
-            self.wxyz.to(device, dtype),
-            self.opacity_logit.to(device, dtype),
-            self.sh.to(device, dtype),
-        )
+        return self._each(lambda values: values.to(device, dtype))
 
     def __getitem__(self, index: Tensor | slice) -> "Splats":
-        return Splats(
-            self.centers[index], self.scales_log[index], self.wxyz[index], self.opacity_logit[index], self.sh[index]
-        )
+        return self._each(lambda values: values[index])
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "Splats":
+        return Splats(*(change(getattr(self, field.name)) for field in fields(self)))
 
     @staticmethod
     def from_mesh(
         mesh: Mesh, count: int = 10_000, *, rng: np.random.Generator, relax: int = 3
     ) -> tuple["Splats", SurfacePoints]:
-        """Flat Gaussians on the surface, and where on the surface each one sits (for its skin weights).
+        """Flat Gaussians on the surface, and the surface point of each one (for its skin weights).
 
-        The surface is cut into `count` patches of similar size, colour and direction (splat/cover.py); each
-        becomes the Gaussian with the patch's mean, spread and mean colour.
+        The surface is cut into `count` patches of similar size, colour and direction (splat/cover.py), fewer only
+        where a texture cuts all of a patch away; each becomes the Gaussian with the patch's mean, spread and colour.
 
         Args:
-            mesh: What to cover.
-            count: Number of Gaussians; fewer only where a texture cuts all of a patch away.
-            rng: Source of the sampling pattern.
-            relax: Rounds of evening out; 0 is the fastest and roughest.
+            relax: Rounds of Lloyd's relaxation; 0 is the fastest and roughest.
         """
         from kinema.splat.cover import cover
 
-        patches = cover(mesh, count, rng=rng, relax=relax)
-        return (
-            Splats(
-                torch.from_numpy(patches.center).float(),
-                torch.from_numpy(np.log(patches.deviation)).float(),
-                matrix_to_quaternion(torch.from_numpy(patches.axes)).float(),
-                torch.full((len(patches.center),), patches.opacity).logit(),
-                ((torch.from_numpy(patches.color) - 0.5) / SH_DC).float()[:, None],
-            ),
-            patches.anchor,
-        )
+        return cover(mesh, count, rng=rng, relax=relax)

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 
 from kinema.asset.character import Mesh
-from kinema.splat.surface import SurfacePoints, surface_colors
+from kinema.geometry.surface import SurfacePoints
+from kinema.splat.colors import surface_colors
 
 COLORS = 16
 FINE = 6000

@@ -1,1 +1,1 @@
-"""Skeletons for meshes without one: templates fitted to the medial axis."""
+"""Skeletons for meshes without one: templates (`templates`) fitted to balls that fill the mesh (`medial`)."""

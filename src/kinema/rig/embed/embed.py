@@ -1,9 +1,9 @@
 """A skeleton for a mesh that has none: a template's joints are put into the balls that fill the mesh.
 
 As in Pinocchio the embedding is discrete: every joint goes to the centre of a ball. The cost of a choice is how unusual
-each joint's place and each bone is for the body plan, and how far the way between two joints through the inside is
-longer than the bone. Costs live on joints and bones only, so the best of all choices is found exactly, by dynamic
-programming from the tips of the tree to its root.
+each joint's place and each bone is for the body plan, and how much longer than the bone the shortest path through the
+inside is. Costs live on joints and bones only, so dynamic programming from the tips of the tree to its root finds the
+best of all choices.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kinema.asset.character import Character, Mesh, Skeleton
+from kinema.geometry.rotations import children
 from kinema.rig.embed.medial import Balls, pack_balls
-from kinema.rig.embed.templates import BodyFrame, Plan, Template, template
+from kinema.rig.embed.templates import BodyFrame, BodyPlan, Points, Template, template
 from kinema.rig.weights.bone_heat import Visibility, rig_character
 
 PLACE, BONE, OUTSIDE, TIP = 0.35, 1.0, 60.0, 1.0
@@ -21,15 +22,17 @@ PLACE, BONE, OUTSIDE, TIP = 0.35, 1.0, 60.0, 1.0
 OUTWARD = 4.0
 """Weight of steps of an arm that lead back to the body."""
 FLOOR = 0.035
-"""Least spread of places and bones: the built-in creatures vary less than those of others."""
+"""Least spread of places and bones: the built-in creatures vary less than modelled ones."""
+SYMMETRIC = 0.02
+"""Largest distance of the mirror image from a symmetric mesh, in lengths of its longest side."""
 
 
-def auto_rig(character: Character, plan: Plan | None = None, *, visibility: Visibility = "field") -> Character:
-    """Give an unrigged character (facing +Z, standing on y = 0) a skeleton and weights (`bone_heat` sees as told)."""
+def auto_rig(character: Character, plan: BodyPlan | None = None, *, visibility: Visibility = "field") -> Character:
+    """Give an unrigged character (facing +Z, standing on y = 0) a skeleton and bone heat weights."""
     return rig_character(character, embed_skeleton(character.mesh, plan), visibility=visibility)
 
 
-def embed_skeleton(mesh: Mesh, plan: Plan | None = None, *, of: Template | None = None) -> Skeleton:
+def embed_skeleton(mesh: Mesh, plan: BodyPlan | None = None, *, of: Template | None = None) -> Skeleton:
     """Put the joints of a body plan into a mesh that faces +Z and stands on y = 0.
 
     Args:
@@ -39,13 +42,19 @@ def embed_skeleton(mesh: Mesh, plan: Plan | None = None, *, of: Template | None 
     balls = pack_balls(mesh)
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     candidates = (of,) if of else (template(plan),) if plan else (template("biped"), template("quadruped"))
-    frames = [BodyFrame.around(low, high, points.plan) for points in candidates]
-    found = [_best_embedding(points, balls, frame) for points, frame in zip(candidates, frames)]
+    found = [_best_embedding(points, balls, BodyFrame.around(low, high, points.plan)) for points in candidates]
     best = int(np.argmin([cost for _, cost in found]))
-    points, frame, chosen = candidates[best], frames[best], found[best][0]
-    places = _tips_to_surface(points, balls, chosen)
+    points, chosen = candidates[best], found[best][0]
+    places = balls.centers[chosen].copy()
+    # Tips lie on the far side of their ball.
+    tips = np.flatnonzero(points.is_end)
+    along = places[tips] - places[np.array(points.parents)[tips]]
+    along /= np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-300)
+    places[tips] += along * 0.7 * balls.radii[chosen[tips], None]
     if _is_symmetric(mesh):
-        places = _symmetrized(points, places, float(frame.origin[0]))
+        # Left and right become mirror images, the rest moves into the middle plane.
+        other = [name.replace("left", "*").replace("right", "left").replace("*", "right") for name in points.names]
+        places = (places + _mirror(places[[points.names.index(name) for name in other]], mesh)) / 2
     return _skeleton(points, places)
 
 
@@ -57,8 +66,8 @@ def _best_embedding(points: Template, balls: Balls, frame: BodyFrame) -> tuple[I
     ends = balls.ends
     to_end = balls.paths[:, ends].min(axis=1) if len(ends) else np.zeros(len(local))
     for k in range(count):
-        spread = np.maximum(points.place_spread[k], FLOOR) * (2.5 if points.free[k] else 1.0)
-        cost[k] = PLACE * _robust(((local - points.place[k]) / spread) ** 2).sum(axis=1)
+        spread = np.maximum(points.place.spread[k], FLOOR) * (2.5 if points.free[k] else 1.0)
+        cost[k] = PLACE * _robust(((local - points.place.mean[k]) / spread) ** 2).sum(axis=1)
         if points.is_end[k]:
             cost[k] += TIP * _robust((np.minimum(to_end, 1e9) / (0.06 * float(frame.unit.max()))) ** 2)
     vectors = local[None] - local[:, None]
@@ -71,11 +80,11 @@ def _best_embedding(points: Template, balls: Balls, frame: BodyFrame) -> tuple[I
 
     def bone(k: int) -> Float[np.ndarray, "parents children"]:
         if points.free[k] and points.free[points.parents[k]]:
-            spread = max(float(points.length_spread[k]), 0.25 * float(points.length[k]))
-            unusual = _robust(((lengths - points.length[k]) / spread) ** 2) + OUTWARD * inward
+            spread = max(float(points.length.spread[k]), 0.25 * float(points.length.mean[k]))
+            unusual = _robust(((lengths - points.length.mean[k]) / spread) ** 2) + OUTWARD * inward
         else:
-            wide = np.maximum(points.bone_spread[k], FLOOR)
-            unusual = _robust(((vectors - points.bone[k]) / wide) ** 2).sum(axis=2)
+            wide = np.maximum(points.bone.spread[k], FLOOR)
+            unusual = _robust(((vectors - points.bone.mean[k]) / wide) ** 2).sum(axis=2)
         return BONE * unusual + OUTSIDE * detour
 
     chosen, total = _dynamic_program(points.parents, cost, bone)
@@ -83,9 +92,7 @@ def _best_embedding(points: Template, balls: Balls, frame: BodyFrame) -> tuple[I
 
 
 def _dynamic_program(
-    parents: tuple[int, ...],
-    cost: Float[np.ndarray, "points balls"],
-    bone: Callable[[int], Float[np.ndarray, "parents children"]],
+    parents: tuple[int, ...], cost: Float[np.ndarray, "points balls"], bone: Callable[[int], np.ndarray]
 ) -> tuple[Int[np.ndarray, "points"], float]:
     """The choice of one ball per point with the least sum of `cost` and of `bone(k)` between each k and its parent."""
     count, total = len(parents), cost.copy()
@@ -107,43 +114,24 @@ def _robust(squared: np.ndarray) -> np.ndarray:
     return 2.0 * np.log1p(squared / 4.0)
 
 
-def _tips_to_surface(
-    points: Template, balls: Balls, chosen: Int[np.ndarray, "points"]
-) -> Float[np.ndarray, "points 3"]:
-    """Tips go on to the far side of their ball."""
-    places = balls.centers[chosen].copy()
-    for k in np.flatnonzero(points.is_end):
-        along = places[k] - balls.centers[chosen[points.parents[k]]]
-        length = float(np.linalg.norm(along))
-        if length > 0:
-            places[k] += along / length * 0.7 * balls.radii[chosen[k]]
-    return places
-
-
-def _is_symmetric(mesh: Mesh, *, tolerance: float = 0.02) -> bool:
-    """Whether the mirror image in x lies on the mesh, but for a few vertices."""
+def _is_symmetric(mesh: Mesh) -> bool:
+    """True if the mirror image lies on the mesh, but for a few vertices."""
     from scipy.spatial import KDTree
 
-    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
-    mirrored = mesh.vertices * [-1.0, 1.0, 1.0] + [low[0] + high[0], 0.0, 0.0]
-    gap = KDTree(mesh.vertices).query(mirrored)[0]
-    return bool(np.quantile(gap, 0.9) < tolerance * float((high - low).max()))
+    gap = KDTree(mesh.vertices).query(_mirror(mesh.vertices, mesh))[0]
+    return bool(np.quantile(gap, 0.9) < SYMMETRIC * float(np.ptp(mesh.vertices, axis=0).max()))
 
 
-def _symmetrized(
-    points: Template, places: Float[np.ndarray, "points 3"], middle: float
-) -> Float[np.ndarray, "points 3"]:
-    """Left and right become mirror images, the rest moves into the middle plane."""
-    other = [name.replace("left", "*").replace("right", "left").replace("*", "right") for name in points.names]
-    mirror = places[[points.names.index(name) for name in other]] * [-1.0, 1.0, 1.0] + [2 * middle, 0.0, 0.0]
-    return (places + mirror) / 2
+def _mirror(points: Points, mesh: Mesh) -> Points:
+    """Points mirrored in the plane x = const through the middle of the mesh."""
+    x = mesh.vertices[:, 0]
+    return points * [-1.0, 1.0, 1.0] + [x.min() + x.max(), 0.0, 0.0]
 
 
-def _skeleton(points: Template, places: Float[np.ndarray, "points 3"]) -> Skeleton:
+def _skeleton(points: Template, places: Points) -> Skeleton:
     """Joints from points: tips become the tails of their joints."""
-    joints = [k for k in range(len(points.names)) if not points.is_end[k]]
-    number = {k: j for j, k in enumerate(joints)}
-    children = {k: [c for c, p in enumerate(points.parents) if p == k] for k in joints}
-    tails = np.array([places[children[k]].mean(axis=0) for k in joints])
-    parents = tuple(number[points.parents[k]] if points.parents[k] >= 0 else -1 for k in joints)
+    joints = np.flatnonzero(~points.is_end).tolist()
+    below = children(points.parents)
+    tails = np.array([places[below[k]].mean(axis=0) for k in joints])
+    parents = tuple(joints.index(points.parents[k]) if points.parents[k] >= 0 else -1 for k in joints)
     return Skeleton(tuple(points.names[k] for k in joints), parents, places[joints], tails)

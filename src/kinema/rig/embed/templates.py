@@ -1,18 +1,17 @@
-"""Template skeletons for meshes without one: where the joints of a body plan usually are.
+"""Template skeletons for meshes without one: statistics of the joints' places and of the bones of a body plan.
 
-The statistics come from the built-in creatures: mean and spread of every joint's place in the body's box, and of every
-bone, over the species of a family and individuals drawn from them.
+They come from the built-in creatures: mean and spread over the species of a plan and individuals drawn from them.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-Plan = Literal["biped", "quadruped"]
+BodyPlan = Literal["biped", "quadruped"]
+Points = Float[np.ndarray, "points 3"]
 
 _SPINE = (("hips", ""), ("spine", "hips"), ("chest", "spine"), ("neck", "chest"), ("head", "neck"))
 _BIPED = (
@@ -28,8 +27,8 @@ _QUADRUPED = (
       for a, b in (("upper", root), ("lower", "{}_{}_upper"), ("foot", "{}_{}_lower"), ("end", "{}_{}_foot"))),
     ("tail_1", "hips"), ("tail_2", "tail_1"), ("tail_3", "tail_2"), ("tail_end", "tail_3"),
 )  # fmt: skip
-JOINTS: dict[Plan, tuple[tuple[str, str], ...]] = {"biped": _BIPED, "quadruped": _QUADRUPED}
-SPECIES_OF: dict[Plan, tuple[str, ...]] = {
+JOINTS: dict[BodyPlan, tuple[tuple[str, str], ...]] = {"biped": _BIPED, "quadruped": _QUADRUPED}
+SPECIES_OF: dict[BodyPlan, tuple[str, ...]] = {
     "biped": ("human", "astronaut", "robot"),
     "quadruped": (
         "dog", "cat", "fox", "wolf", "horse", "zebra", "deer", "cow", "pig", "elephant", "giraffe", "camel", "bear",
@@ -37,27 +36,30 @@ SPECIES_OF: dict[Plan, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 INDIVIDUALS = 6
-"""Drawn from each species."""
+"""Individuals drawn from each species, besides the species itself."""
+
+
+class Statistics(NamedTuple):
+    mean: np.ndarray
+    spread: np.ndarray
+    """Standard deviation."""
 
 
 @dataclass(frozen=True)
 class Template:
     """A tree of points with statistics; points whose names end in `_end` are tips, the others joints."""
 
-    plan: Plan
+    plan: BodyPlan
     names: tuple[str, ...]
     parents: tuple[int, ...]
-    place: Float[np.ndarray, "points 3"]
-    """Mean place in the body's frame (see `Frame`), and how much it varies."""
-    place_spread: Float[np.ndarray, "points 3"]
-    bone: Float[np.ndarray, "points 3"]
-    """Mean vector from the parent in the same frame, and how much it varies."""
-    bone_spread: Float[np.ndarray, "points 3"]
+    place: Statistics
+    """Of the place in the body's frame (see `BodyFrame`) [points, 3]."""
+    bone: Statistics
+    """Of the vector from the parent in the same frame [points, 3]."""
     free: Bool[np.ndarray, "points"]
     """Points of arms, which are modelled hanging or stretched out: of their bones only the length counts."""
-    length: Float[np.ndarray, "points"]
-    """Mean length of the bone to the parent, and how much it varies, in heights."""
-    length_spread: Float[np.ndarray, "points"]
+    length: Statistics
+    """Of the length of the bone to the parent, in heights [points]."""
 
     @property
     def is_end(self) -> Bool[np.ndarray, "points"]:
@@ -72,17 +74,17 @@ class BodyFrame:
     unit: Float[np.ndarray, "3"]
 
     @staticmethod
-    def around(low: Float[np.ndarray, "3"], high: Float[np.ndarray, "3"], plan: Plan) -> "BodyFrame":
+    def around(low: Float[np.ndarray, "3"], high: Float[np.ndarray, "3"], plan: BodyPlan) -> "BodyFrame":
         size = np.maximum(high - low, 1e-12)
         origin = np.array([(low[0] + high[0]) / 2, low[1], (low[2] + high[2]) / 2])
         return BodyFrame(origin, np.full(3, size[1]) if plan == "biped" else size)
 
-    def local(self, points: Float[np.ndarray, "points 3"]) -> Float[np.ndarray, "points 3"]:
+    def local(self, points: Points) -> Points:
         return (points - self.origin) / self.unit
 
 
 @cache
-def template(plan: Plan, *, without: str = "") -> Template:
+def template(plan: BodyPlan, *, without: str = "") -> Template:
     """Statistics over the built-in species of a plan, or over all but one of them."""
     from kinema.create.creatures.proportions import Vertebrate
     from kinema.create.creatures.table import SPECIES
@@ -90,83 +92,53 @@ def template(plan: Plan, *, without: str = "") -> Template:
 
     names = tuple(name for name, _ in JOINTS[plan])
     parents = tuple(names.index(parent) if parent else -1 for _, parent in JOINTS[plan])
-    samples = []
+    places, units = [], []
     for name in SPECIES_OF[plan]:
         row = SPECIES[name]
         if name == without or not isinstance(row, Vertebrate):
             continue
         rng = np.random.default_rng(0)
-        individuals = [row, *(vary(row, rng, amount=0.1) for _ in range(INDIVIDUALS))]
-        for k, individual in enumerate(individuals):
-            assert isinstance(individual, Vertebrate)
+        for k, individual in enumerate([row, *(vary(row, rng, amount=0.1) for _ in range(INDIVIDUALS))]):
             # Arms of unrigged bipeds are anything from hanging to stretched out.
-            samples.append(_sample(individual, plan, names, arms_deg=90.0 * k / INDIVIDUALS))
-    places = np.array([place for place, _ in samples])
-    tall = np.array([height for _, height in samples])
-    at = np.array([max(p, 0) for p in parents])
-    bones = places - places[:, at]
-    lengths = np.linalg.norm(bones * tall[:, None], axis=2)
+            points, frame = _sample(individual, plan, names, arms_deg=90.0 * k / INDIVIDUALS)
+            places.append(frame.local(points))
+            units.append(frame.unit / frame.unit[1])
+    at, in_heights = np.array(places), np.array(units)[:, None]
+    bones = at - at[:, np.maximum(parents, 0)]
+    lengths = np.linalg.norm(bones * in_heights, axis=2)
     free = np.array([plan == "biped" and ("arm" in name or "hand" in name) for name in names])
-    return Template(
-        plan,
-        names,
-        parents,
-        np.nanmean(places, axis=0),
-        np.nanstd(places, axis=0),
-        np.nanmean(bones, axis=0),
-        np.nanstd(bones, axis=0),
-        free,
-        np.nanmean(lengths, axis=0),
-        np.nanstd(lengths, axis=0),
-    )
+    place, bone, length = (Statistics(np.nanmean(x, axis=0), np.nanstd(x, axis=0)) for x in (at, bones, lengths))
+    return Template(plan, names, parents, place, bone, free, length)
 
 
-def _sample(
-    row: object, plan: Plan, names: Sequence[str], *, arms_deg: float
-) -> tuple[Float[np.ndarray, "points 3"], Float[np.ndarray, "3"]]:
-    """Places of the template's points in the frame of one creature, NaN where it has none, and that frame's unit."""
+def _sample(row: Any, plan: BodyPlan, names: tuple[str, ...], *, arms_deg: float) -> tuple[Points, BodyFrame]:
+    """Places of the template's points in one creature [m], NaN where it has none, and its frame."""
     from kinema.create.creatures.field import blob_box
     from kinema.create.creatures.vertebrate import vertebrate
 
-    body = vertebrate(row)  # pyright: ignore[reportArgumentType]
-    index = {name: j for j, name in enumerate(body.names)}
-    points = np.full((len(names), 3), np.nan)
-    for k, name in enumerate(names):
-        points[k] = _find(name, index, body.heads, body.tails)
+    body = vertebrate(row)
+    heads, tails = dict(zip(body.names, body.heads)), dict(zip(body.names, body.tails))
+    points = np.array([_find(name, heads, tails) for name in names])
     boxes = [blob_box(blob) for blob in body.blobs]
     low, high = np.min([b[0] for b in boxes], axis=0), np.max([b[1] for b in boxes], axis=0)
-    if plan == "biped":
-        for sign, side in ((1, "left"), (-1, "right")):
-            chain = [names.index(f"{side}_{part}") for part in ("arm_upper", "arm_lower", "hand", "hand_end")]
-            shoulder, away = points[chain[0]], points[chain[1:]] - points[chain[0]]
-            turn = np.deg2rad(arms_deg) - np.arctan2(sign * away[-1, 0], -away[-1, 1])
-            c, s = np.cos(turn), np.sin(sign * turn)
-            points[chain[1:], 0] = shoulder[0] + c * away[:, 0] - s * away[:, 1]
-            points[chain[1:], 1] = shoulder[1] + s * away[:, 0] + c * away[:, 1]
-    frame = BodyFrame.around(np.array([low[0], 0.0, low[2]]), high, plan)
-    return frame.local(points), frame.unit / frame.unit[1]
+    for sign, side in ((1, "left"), (-1, "right")) if plan == "biped" else ():
+        shoulder, *arm = (names.index(f"{side}_{part}") for part in ("arm_upper", "arm_lower", "hand", "hand_end"))
+        away = points[arm] - points[shoulder]
+        turn = np.deg2rad(arms_deg) - np.arctan2(sign * away[-1, 0], -away[-1, 1])
+        c, s = np.cos(turn), np.sin(sign * turn)
+        points[arm, 0] = points[shoulder, 0] + c * away[:, 0] - s * away[:, 1]
+        points[arm, 1] = points[shoulder, 1] + s * away[:, 0] + c * away[:, 1]
+    return points, BodyFrame.around(np.array([low[0], 0.0, low[2]]), high, plan)
 
 
-def _find(
-    name: str, index: dict[str, int], heads: Float[np.ndarray, "joints 3"], tails: Float[np.ndarray, "joints 3"]
-) -> Float[np.ndarray, "3"]:
-    """A template's point in a creature: chains of several neck or tail joints are cut anew."""
-    if name in index:
-        if not name.startswith("tail"):
-            return heads[index[name]]
-    elif name == "neck" and "neck_1" in index:
-        return heads[index["neck_1"]]
-    if name.startswith("tail"):
-        chain = sorted(j for other, j in index.items() if other.startswith("tail"))
-        if not chain:
-            return np.full(3, np.nan)
-        line = np.concatenate((heads[chain], tails[chain[-1:]]))
+def _find(name: str, heads: dict[str, np.ndarray], tails: dict[str, np.ndarray]) -> Float[np.ndarray, "3"]:
+    """A template's point in a creature; a neck or tail of several joints is cut anew."""
+    chain = [joint for joint in heads if joint.startswith("tail")]
+    if name.startswith("tail") and chain:
+        line = np.array([*(heads[joint] for joint in chain), tails[chain[-1]]])
         along = np.concatenate(([0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))))
         share = {"tail_1": 0.0, "tail_2": 1 / 3, "tail_3": 2 / 3, "tail_end": 1.0}[name]
         return np.array([np.interp(share * along[-1], along, line[:, axis]) for axis in range(3)])
-    if name.endswith("_end"):
-        stem = name.removesuffix("_end")
-        for last in (f"{stem}_toes", f"{stem}_foot", stem):
-            if last in index:
-                return tails[index[last]]
-    return np.full(3, np.nan)
+    stem = name.removesuffix("_end")
+    known, places = ((name, f"{name}_1"), heads) if stem == name else ((f"{stem}_toes", f"{stem}_foot", stem), tails)
+    return next((places[joint] for joint in known if joint in places), np.full(3, np.nan))

@@ -1,1 +1,1 @@
-"""Skin weights for a mesh and a skeleton."""
+"""Skin weights for a mesh and a skeleton: bone heat."""
