@@ -44,9 +44,15 @@ def run_blender(script: Path, arguments: list[str], *, about: Path, timeout: flo
             " and name its Python in KINEMA_BLENDER_PYTHON (docs/formats.md)"
         )
     try:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        call = [*command, str(script), "--", *arguments]
-        done = subprocess.run(call, **streams, text=True, errors="replace", timeout=timeout)
+        done = subprocess.run(
+            [*command, str(script), "--", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+        )
     except subprocess.TimeoutExpired:
         raise KinemaError(f"{about}: Blender did not finish within {timeout:g} s") from None
     except OSError as error:

@@ -159,7 +159,7 @@ def _read_motion(
     try:
         values = np.array(words, dtype=np.float64)
     except ValueError:
-        values = np.array([_number(word) for word in words])
+        values = np.genfromtxt(words, comments="\n")  # NaN for words that are no numbers
     damaged = ~(np.abs(values) <= LARGEST)
     if damaged.any():
         place = int(damaged.argmax())
@@ -172,41 +172,30 @@ def _read_motion(
     return float(rate), values.reshape(int(frames), channel_count)
 
 
-def _number(word: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        return math.nan
-
-
 def _positions(
     joints: list[_Joint], values: Float[np.ndarray, "frames channels"], scale: float
 ) -> tuple[Skeleton, Float[np.ndarray, "frames 3"], Float[np.ndarray, "frames joints 3"] | None]:
     """The skeleton at rest, the path of the root, and the translations of other joints, if any has one."""
     offsets = np.array([joint.offset for joint in joints])
-    root_position = np.tile(offsets[0], (len(values), 1))
-    translation = np.zeros((len(values), len(joints), 3))
-    column = 0
+    place = np.tile(offsets, (len(values), 1, 1))
+    columns = iter(values.T)
     for index, joint in enumerate(joints):
-        for channel in joint.channels:
-            axis = "XYZ".index(channel[0])
-            if channel[1] == "p" and index == 0:
-                root_position[:, axis] = values[:, column]
-            elif channel[1] == "p":
-                translation[:, index, axis] = values[:, column] - offsets[index, axis]
-            column += 1
-        # Some programs write such channels for every joint, and OFFSETs of zero beside them.
-        mean = offsets[index] + translation[:, index].mean(0)
-        still = np.ptp(translation[:, index], axis=0).max() <= 1e-4 * max(1e-9, float(np.abs(mean).max()))
-        if still or not any(joint.offset):
-            translation[:, index] = 0 if still else translation[:, index] + offsets[index] - mean
-            offsets[index] = mean
+        for channel, column in zip(joint.channels, columns):
+            if channel[1] == "p":
+                place[:, index, "XYZ".index(channel[0])] = column
+    root_position, place[:, 0] = place[:, 0].copy(), offsets[0]
+    moved = place - offsets
+    mean = offsets + moved.mean(0)
+    still = np.ptp(moved, axis=0).max(-1) <= 1e-4 * np.maximum(1e-9, np.abs(mean).max(-1))
+    # Some programs write such channels for every joint, and OFFSETs of zero beside them.
+    bones = np.where((still | ~offsets.any(-1))[:, None], mean, offsets)
+    translation = np.where(still[:, None], 0.0, moved + offsets - bones)
     parents = tuple(joint.parent for joint in joints)
-    heads, tips = offsets.copy(), offsets.copy()
+    heads, tips = bones.copy(), bones.copy()
     for index, (joint, parent) in enumerate(zip(joints, parents)):
         heads[index] += heads[parent] if parent >= 0 else 0
         # A leaf without an End Site ends half a bone further on.
-        beyond = 0.5 * offsets[index] if parent >= 0 else 0
+        beyond = 0.5 * bones[index] if parent >= 0 else 0
         tips[index] = heads[index] + (beyond if joint.end_site is None else joint.end_site)
     tails = bone_tails(heads, parents, tips)
     skeleton = Skeleton(unique_names(joint.name for joint in joints), parents, heads * scale, tails * scale)
@@ -218,10 +207,9 @@ def _rotations(
 ) -> Float[np.ndarray, "frames joints 4"]:
     """Quaternions of the rotation channels multiplied in file order, neighbours in one hemisphere."""
     wxyz = np.empty((len(values), len(joints), 4))
-    columns = iter(values.T)
+    columns = iter(values.T)  # zip stops at a joint's last channel before it takes another column
     for index, joint in enumerate(joints):
         turn = Rotation.identity(len(values))
-        # zip stops at the last channel before it takes another column.
         for channel, column in zip(joint.channels, columns):
             if channel[1] == "r":
                 turn = turn * Rotation.from_euler(channel[0], column[:, None], degrees=True)

@@ -69,22 +69,15 @@ def inspect_lines(character: Character) -> list[str]:
         weights = f"up to {bound[0]} per vertex" if bound else "without skin weights"
         lines.append(f"  joints    {len(facts['joints'])}, {weights}")
         lines += [f"    {line}" for line in _tree(character.skeleton)]
-    if facts["clips"]:
-        lines.append(f"  clips     {len(facts['clips'])}")
-        long = max(len(clip["name"]) for clip in facts["clips"])
-        lines += [
-            f"    {clip['name']:<{long}}  {clip['seconds']:6.2f} s  {clip['frames']:4d} frames at {clip['fps']:g} fps"
-            + (f"  travels {clip['travel_m']:.2f} m" if clip["travel_m"] > 0.01 else "")
-            for clip in facts["clips"]
-        ]
-    else:
-        lines.append("  clips     none")
-    if facts["changes"]:
-        lines.append("  changed on reading")
-        lines += [f"    {change}" for change in facts["changes"]]
-    else:
-        lines.append("  nothing was changed on reading")
-    return lines
+    lines.append(f"  clips     {len(facts['clips']) or 'none'}")
+    long = max((len(clip["name"]) for clip in facts["clips"]), default=0)
+    lines += [
+        f"    {clip['name']:<{long}}  {clip['seconds']:6.2f} s  {clip['frames']:4d} frames at {clip['fps']:g} fps"
+        + (f"  travels {clip['travel_m']:.2f} m" if clip["travel_m"] > 0.01 else "")
+        for clip in facts["clips"]
+    ]
+    lines.append("  changed on reading" if facts["changes"] else "  nothing was changed on reading")
+    return lines + [f"    {change}" for change in facts["changes"]]
 
 
 def _names(source: Any, key: str) -> list[str]:

@@ -43,10 +43,7 @@ def load(
         path: .glb .gltf .vrm, .obj .ply .stl .off, .bvh, and through Blender .fbx .blend .usd
         skeleton: another file whose joints the mesh shall have (.glb .gltf .bvh .fbx .blend or our .json); its own
             joints, weights and clips are then left out, and the rig stage computes weights.
-        up: the file's axis that points up ("+y", "-z" ...) instead of the one found.
-        facing: the file's axis that the character looks along.
-        scale: metres per unit of the file.
-        ground: height of the ground along the file's up axis [file units].
+        up, facing, scale, ground: replace what would be found, see `FrameOptions`.
     """
     path = existing_file(path)
     suffix = path.suffix.lower()

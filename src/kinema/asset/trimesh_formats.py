@@ -1,5 +1,6 @@
 """OBJ, PLY, STL and OFF through trimesh, in the file's coordinates."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,10 @@ def _merge(path: Path, parts: list[Any]) -> Mesh:
         face_texture.append(np.full(len(index), len(textures) if image is not None else -1))
         if image is not None:
             textures.append(image)
-    look = (np.concatenate(uvs), tuple(textures), np.concatenate(face_texture)) if textures else ()
-    return Mesh(vertices, np.concatenate(faces), np.concatenate(colors), *look)
+    mesh = Mesh(vertices, np.concatenate(faces), np.concatenate(colors))
+    if not textures:
+        return mesh
+    return replace(mesh, uv=np.concatenate(uvs), textures=tuple(textures), face_texture=np.concatenate(face_texture))
 
 
 def _texture(path: Path, part: Any) -> tuple[UInt8[np.ndarray, "_ _ 4"] | None, Float[np.ndarray, "_ 2"] | None]:

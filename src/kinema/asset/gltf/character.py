@@ -1,5 +1,7 @@
 """A glTF document as a Character: mesh, one joint tree at rest, weights, and clips in our parameters."""
 
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Float
 
@@ -46,9 +48,14 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
         vertices = skin_parts(document, parts, rest)
     if not np.isfinite(vertices).all():
         raise KinemaError(f"{document.path}: vertex {np.argmax(~np.isfinite(vertices).all(1))} is not finite at rest")
+    counts = [len(part.vertices) for part in parts]
+    of_vertex = (
+        np.repeat([part.node for part in parts], counts),
+        np.repeat([part.primitive for part in parts], counts),
+    )
+    binding = GltfBinding(document, (), rest, *of_vertex, np.concatenate([np.arange(count) for count in counts]))
     if not joints:
         frame, lines = find_frame(vertices, None, given)
-        binding = _binding(document, parts, (), rest)
         mesh = _mesh(document, parts, apply_frame(frame, vertices))
         return Character(document.path.stem, mesh, frame=frame, source=binding, changes=(*changes, *lines))
 
@@ -63,12 +70,8 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
     if frames * len(document.nodes) > LARGEST_CLIPS:
         raise KinemaError(f"{document.path}: clips of {frames} frames on {len(document.nodes)} nodes are too long")
     used = [i for i, tracks in enumerate(animations) if tracks]
-    motions, starts, rates = [], [], []
-    for i in used:
-        motion, start, fps = joint_motion(document, animations[i], joints, rest)
-        motions.append(motion)
-        starts.append(start)
-        rates.append(fps)
+    moved = [joint_motion(document, animations[i], joints, rest) for i in used]
+    motions, rates = [motion for motion, _, _ in moved], [fps for _, _, fps in moved]
     together = np.concatenate([np.zeros((0, len(joints), 3, 4)), *motions])
     clean = clean_rig(raw, together[sample_frames(len(together))])
     changes += clean.changes
@@ -82,8 +85,13 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
     names = unique_names(document.json["animations"][i].get("name", f"animation{i}") for i in used)
     clips, lines = make_clips(names, rates, motions, raw, clean, frame)
     changes += lines
-    nodes = tuple(joints[j] for j in clean.joints)
-    carried = tuple((joints[k], j) for k, j in enumerate(clean.carrier) if k not in clean.joints)
+    binding = replace(
+        binding,
+        joint_nodes=tuple(joints[j] for j in clean.joints),
+        clip_start_s=tuple(start for _, start, _ in moved),
+        clip_animation=tuple(used),
+        carried_nodes=tuple((joints[k], j) for k, j in enumerate(clean.carrier) if k not in clean.joints),
+    )
     return Character(
         document.path.stem,
         _mesh(document, parts, apply_frame(frame, vertices)),
@@ -91,7 +99,7 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
         weights / weights.sum(1, keepdims=True),
         clips,
         frame,
-        _binding(document, parts, nodes, rest, tuple(starts), tuple(used), carried),
+        binding,
         tuple(changes),
     )
 
@@ -110,27 +118,4 @@ def _mesh(document: Document, parts: list[Part], vertices: Float[np.ndarray, "ve
         uv if used else None,
         tuple(decode_image(document, image) for image in used),
         np.repeat(texture, [len(part.faces) for part in parts]) if used else None,
-    )
-
-
-def _binding(
-    document: Document,
-    parts: list[Part],
-    nodes: tuple[int, ...],
-    rest: Float[np.ndarray, "nodes 4 4"],
-    clip_start_s: tuple[float, ...] = (),
-    clip_animation: tuple[int, ...] = (),
-    carried_nodes: tuple[tuple[int, int], ...] = (),
-) -> GltfBinding:
-    counts = [len(part.vertices) for part in parts]
-    return GltfBinding(
-        document,
-        nodes,
-        rest,
-        np.repeat([part.node for part in parts], counts),
-        np.repeat([part.primitive for part in parts], counts),
-        np.concatenate([np.arange(count) for count in counts]),
-        clip_start_s,
-        clip_animation,
-        carried_nodes,
     )

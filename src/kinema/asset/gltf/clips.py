@@ -6,15 +6,9 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Clip, Frame, listed
+from kinema.asset.rigs import cleanup_fit
 from kinema.asset.rigs.cleanup import CleanRig, RawRig
-from kinema.asset.rigs.cleanup_fit import (
-    DETACHED_WEIGHT,
-    Targets,
-    detached_joints,
-    file_poses,
-    fit_rotations,
-    translations,
-)
+from kinema.asset.rigs.cleanup_fit import PerFrame, Positions, Rotations, Targets
 from kinema.asset.rigs.orientation import place_clip
 from kinema.geometry.rotations import bone_offsets, continuous, from_matrix, joint_positions
 
@@ -38,7 +32,9 @@ def make_clips(
         return (), []
     kept, parents = list(clean.joints), clean.parents
     heads = raw.heads[kept]
-    detached = [tuple(detached_joints(motion[:, kept], heads, parents, size=raw.size)) for motion in motions]
+    detached = [
+        tuple(cleanup_fit.detached_joints(motion[:, kept], heads, parents, size=raw.size)) for motion in motions
+    ]
     root, rotation, error = _fit(motions, detached, raw, clean)
     clips, errors = [], []
     for i, (start, end) in enumerate(itertools.pairwise(np.cumsum([0, *map(len, motions)]))):
@@ -50,7 +46,7 @@ def make_clips(
             own = _file_poses_if_better(motions[i], place, turn, raw, clean)
         if own is not None:
             place, turn = own[0][:, 0], own[1]
-            translation = translations(*own, heads, parents, size=raw.size)
+            translation = cleanup_fit.translations(*own, heads, parents, size=raw.size)
         local = np.swapaxes(turn[:, [max(p, 0) for p in parents]], -1, -2) @ turn
         local[:, 0] = turn[:, 0]
         clip = Clip(names[i], rates[i], place, continuous(from_matrix(local)), translation)
@@ -60,7 +56,7 @@ def make_clips(
 
 def _fit(
     motions: list[Motion], detached: list[tuple[int, ...]], raw: RawRig, clean: CleanRig
-) -> tuple[Float[np.ndarray, "frames 3"], Float[np.ndarray, "frames joints 3 3"], Float[np.ndarray, "frames"]]:
+) -> tuple[Float[np.ndarray, "frames 3"], Rotations, PerFrame]:
     """Root positions, global rotations and errors of all clips' frames, one clip behind the other.
 
     Clips that detach the same joints are fitted together.
@@ -70,30 +66,26 @@ def _fit(
     root, rotation, error = np.empty((starts[-1], 3)), np.empty((starts[-1], len(kept), 3, 3)), np.empty(starts[-1])
     for missing in dict.fromkeys(detached):
         same = [i for i in range(len(motions)) if detached[i] == missing]
-        factor = np.where(np.isin(clean.carrier, missing), DETACHED_WEIGHT, 1.0)
+        factor = np.where(np.isin(clean.carrier, missing), cleanup_fit.DETACHED_WEIGHT, 1.0)
         every = np.concatenate([motions[i] for i in same])
         places = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in same])
         for first in range(0, len(every), FRAMES_AT_ONCE):
             motion, rows = every[first : first + FRAMES_AT_ONCE], places[first : first + FRAMES_AT_ONCE]
             targets = Targets.from_motion(motion, raw.moments * factor[:, None, None], clean.carrier)
-            root[rows], rotation[rows], error[rows] = fit_rotations(
+            root[rows], rotation[rows], error[rows] = cleanup_fit.fit_rotations(
                 motion[:, kept], targets, raw.heads[kept], clean.parents, size=raw.size
             )
     return root, rotation, error
 
 
 def _file_poses_if_better(
-    motion: Motion,
-    root: Float[np.ndarray, "frames 3"],
-    rotation: Float[np.ndarray, "frames joints 3 3"],
-    raw: RawRig,
-    clean: CleanRig,
-) -> tuple[Float[np.ndarray, "frames joints 3"], Float[np.ndarray, "frames joints 3 3"]] | None:
+    motion: Motion, root: Float[np.ndarray, "frames 3"], rotation: Rotations, raw: RawRig, clean: CleanRig
+) -> tuple[Positions, Rotations] | None:
     """Heads and rotations of a clip as the file has them, if the fitted ones are too far off."""
     kept, parents = list(clean.joints), clean.parents
     heads = raw.heads[kept]
     targets = Targets.from_motion(motion, raw.moments, clean.carrier)
-    own = file_poses(motion[:, kept], heads)
+    own = cleanup_fit.file_poses(motion[:, kept], heads)
     position = joint_positions(parents, bone_offsets(parents, heads), rotation, root)
     fitted, free = (_rms(targets.error(*pose, heads)) / raw.size for pose in ((position, rotation), own))
     return own if max(free, LARGEST_ERROR_REPARENTED if clean.reparented else LARGEST_ERROR) < fitted else None
@@ -104,11 +96,7 @@ def _rms(values: Float[np.ndarray, "n"]) -> float:
 
 
 def _lines(
-    clips: list[Clip],
-    errors: list[float],
-    detached: list[tuple[int, ...]],
-    names: list[str],
-    parents: tuple[int, ...],
+    clips: list[Clip], errors: list[float], detached: list[tuple[int, ...]], names: list[str], parents: tuple[int, ...]
 ) -> list[str]:
     """What `kinema inspect` says about clips that do more than rotate joints."""
     lines = []

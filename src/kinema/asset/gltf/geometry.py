@@ -1,4 +1,4 @@
-"""glTF meshes as parts: one per primitive of each mesh node, still in the mesh's own coordinates."""
+"""glTF meshes as parts: one for each primitive of each mesh node, in the mesh's own coordinates."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,9 +7,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kinema.asset.gltf.accessors import read_accessor
-from kinema.asset.gltf.document import Document
+from kinema.asset.gltf.document import Document, node_parents
 from kinema.asset.gltf.material import texture_mapping
 from kinema.errors import KinemaError
+from kinema.geometry.rotations import ancestors
 
 TRIANGLES, STRIP, FAN = 4, 5, 6
 
@@ -64,17 +65,12 @@ def read_parts(document: Document) -> tuple[list[Part], list[str]]:
 
 
 def scene_nodes(document: Document) -> list[int]:
-    """Nodes of the default scene, parents before children; all of them if the file has no scene."""
-    scenes = document.json.get("scenes", ())
+    """Nodes of the default scene in the file's order; all of them if the file has no scene."""
+    scenes, parents = document.json.get("scenes", ()), node_parents(document)
     if not scenes:
-        return list(range(len(document.nodes)))
-    seen: dict[int, None] = dict.fromkeys(scenes[document.json.get("scene", 0)].get("nodes", ()))
-    stack = list(seen)
-    for node in stack:  # grows while it is walked
-        fresh = [child for child in document.nodes[node].get("children", ()) if child not in seen]
-        seen.update(dict.fromkeys(fresh))
-        stack += fresh
-    return sorted(seen)
+        return list(range(len(parents)))
+    tops = set(scenes[document.json.get("scene", 0)].get("nodes", ()))
+    return [node for node in range(len(parents)) if tops & {node, *ancestors(parents, node)}]
 
 
 def _read_part(

@@ -6,14 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Skeleton, bone_tails, listed, unique_names
-from kinema.asset.gltf.animation import (
-    NODE_DEFAULTS,
-    Track,
-    animated_locals,
-    frame_times,
-    global_matrices,
-    local_matrices,
-)
+from kinema.asset.gltf import animation
+from kinema.asset.gltf.animation import NODE_DEFAULTS, Track, local_matrices
 from kinema.asset.gltf.document import Document, node_parents
 from kinema.asset.gltf.geometry import Part
 from kinema.asset.rigs.cleanup import CleanRig, RawRig
@@ -121,11 +115,10 @@ def raw_rig(
 def joint_motion(
     document: Document, tracks: list[Track], joints: list[int], rest: Float[np.ndarray, "nodes 4 4"]
 ) -> tuple[Float[np.ndarray, "frames joints 3 4"], float, float]:
-    """Every joint's map from rest at every frame, the first frame's time, and frames per second."""
-    if not tracks:
-        return np.zeros((0, len(joints), 3, 4)), 0.0, 30.0
-    times, fps = frame_times(tracks)
-    placed = global_matrices(document, animated_locals(document, tracks, times))[:, joints]
+    """Every joint's map from rest at every frame of a clip, the first frame's time, and frames per second."""
+    times, fps = animation.frame_times(tracks)
+    local = animation.animated_locals(document, tracks, times)
+    placed = animation.global_matrices(document, local)[:, joints]
     return (placed @ np.linalg.inv(rest[joints]))[..., :3, :], float(times[0]), fps
 
 

@@ -47,25 +47,16 @@ def _fail(where: str, value: Any, wanted: str) -> None:
     raise KinemaError(f"{where} is {shown if len(shown) < 40 else shown[:37] + '...'}, not {wanted}")
 
 
-def _text(value: Any, document: dict[str, Any]) -> str:
-    return "" if isinstance(value, str) else "a string"
-
-
-def _flag(value: Any, document: dict[str, Any]) -> str:
-    return "" if isinstance(value, bool) else "true or false"
-
-
-def _number(value: Any, document: dict[str, Any]) -> str:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return "" if number and abs(value) <= 1e30 and math.isfinite(value) else "a finite number"
-
-
-def _count(value: Any, document: dict[str, Any]) -> str:
-    return "" if _is_integer(value) and 0 <= value < 2**40 else "a count"
-
-
 def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return ((isinstance(value, float) and math.isfinite(value)) or _is_integer(value)) and abs(value) <= 1e30
+
+
+def _wanted(wanted: str, right: Callable[[Any], bool]) -> Leaf:
+    return lambda value, _: "" if right(value) else wanted
 
 
 def _index(of: str) -> Leaf:
@@ -78,13 +69,14 @@ def _index(of: str) -> Leaf:
 
 
 def _one_of(*allowed: Any) -> Leaf:
-    def check(value: Any, document: dict[str, Any]) -> str:
-        right = not isinstance(value, bool | dict | list) and value in allowed
-        return "" if right else "one of " + ", ".join(map(str, allowed))
-
-    return check
+    wanted = "one of " + ", ".join(map(str, allowed))
+    return _wanted(wanted, lambda value: not isinstance(value, bool | dict | list) and value in allowed)
 
 
+_text = _wanted("a string", lambda value: isinstance(value, str))
+_flag = _wanted("true or false", lambda value: isinstance(value, bool))
+_number = _wanted("a finite number", _is_number)
+_count = _wanted("a count", lambda value: _is_integer(value) and 0 <= value < 2**40)
 _TEXTURE_INFO = {
     "index!": _index("textures"),
     "texCoord": _count,

@@ -43,11 +43,13 @@ def skeleton_from_document(document: Document) -> Skeleton:
 
 def _armature_nodes(document: Document) -> list[int]:
     """Nodes of a scene without skins that are bones: no meshes, cameras, ends of chains, nor the armature object."""
-    nodes = [
-        node
-        for node in scene_nodes(document)
-        if not {"mesh", "camera"} & set(document.nodes[node]) and not _is_end(document, node)
-    ]
+    nodes = []
+    for node in scene_nodes(document):
+        content = document.nodes[node]
+        # Blender's exporters close chains with nodes named Tail_end that only say where the last bone stops.
+        is_end = content.get("name", "").lower().endswith("_end") and not content.get("children")
+        if not is_end and "mesh" not in content and "camera" not in content:
+            nodes.append(node)
     parents = node_parents(document)
     tops = [node for node in nodes if parents[node] not in nodes]
     if len(tops) == 1 and "children" in document.nodes[tops[0]]:
@@ -56,8 +58,3 @@ def _armature_nodes(document: Document) -> list[int]:
         if len(kids) == 1 or "armature" in document.nodes[tops[0]].get("name", "").lower():
             nodes.remove(tops[0])
     return nodes
-
-
-def _is_end(document: Document, node: int) -> bool:
-    """Blender's exporters close chains with nodes named Tail_end that only say where the last bone stops."""
-    return document.nodes[node].get("name", "").lower().endswith("_end") and not document.nodes[node].get("children")

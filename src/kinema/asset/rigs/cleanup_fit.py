@@ -21,6 +21,13 @@ from scipy.spatial.transform import Rotation
 
 from kinema.geometry.rotations import bone_offsets, children, joint_positions, nearest_rotation, subtree_sums
 
+Maps = Float[np.ndarray, "frames joints 3 4"]
+Rotations = Float[np.ndarray, "frames joints 3 3"]
+Positions = Float[np.ndarray, "frames joints 3"]
+Heads = Float[np.ndarray, "joints 3"]
+PerFrame = Float[np.ndarray, "frames"]
+Matrices = Float[np.ndarray, "frames 3 3"]
+
 EXACT = 2e-6
 """Root mean square error, as a share of the size, at which the fit stops."""
 DETACHED = 0.08
@@ -35,9 +42,9 @@ NEGLIGIBLE = 1e-5
 class Targets:
     """The vertices' motion in the file, summed up per joint: all that a least-squares fit needs of it."""
 
-    cross: Float[np.ndarray, "frames joints 3 4"]
+    cross: Maps
     """Σ_v w (F x_v)(x_v, 1)ᵀ"""
-    square: Float[np.ndarray, "frames"]
+    square: PerFrame
     """Σ_v w |F x_v|²"""
     moments: Float[np.ndarray, "joints 4 4"]
     """Σ_v w (x_v, 1)(x_v, 1)ᵀ"""
@@ -56,25 +63,14 @@ class Targets:
         """The targets of some frames."""
         return Targets(self.cross[frames], self.square[frames], self.moments)
 
-    def error(
-        self,
-        position: Float[np.ndarray, "frames joints 3"],
-        rotation: Float[np.ndarray, "frames joints 3 3"],
-        heads: Float[np.ndarray, "joints 3"],
-    ) -> Float[np.ndarray, "frames"]:
+    def error(self, position: Positions, rotation: Rotations, heads: Heads) -> PerFrame:
         """Root mean square distance of the weighted vertices for joints with these positions and rotations."""
         maps = np.concatenate((rotation, (position - (rotation @ heads[..., None])[..., 0])[..., None]), -1)
         square = ((maps @ self.moments - 2 * self.cross) * maps).sum((1, 2, 3)) + self.square
         return np.sqrt(np.maximum(square, 0) / max(float(self.moments[:, 3, 3].sum()), 1e-30))
 
 
-def detached_joints(
-    motion: Float[np.ndarray, "frames joints 3 4"],
-    heads: Float[np.ndarray, "joints 3"],
-    parents: Sequence[int],
-    *,
-    size: float,
-) -> list[int]:
+def detached_joints(motion: Maps, heads: Heads, parents: Sequence[int], *, size: float) -> list[int]:
     """Joints that some frame takes away from the body, which no rotation can follow."""
     found = []
     for j, p in enumerate(parents):
@@ -85,14 +81,8 @@ def detached_joints(
 
 
 def fit_rotations(
-    motion: Float[np.ndarray, "frames joints 3 4"],
-    targets: Targets,
-    heads: Float[np.ndarray, "joints 3"],
-    parents: Sequence[int],
-    *,
-    size: float,
-    sweeps: int = 40,
-) -> tuple[Float[np.ndarray, "frames 3"], Float[np.ndarray, "frames joints 3 3"], Float[np.ndarray, "frames"]]:
+    motion: Maps, targets: Targets, heads: Heads, parents: Sequence[int], *, size: float, sweeps: int = 40
+) -> tuple[Float[np.ndarray, "frames 3"], Rotations, PerFrame]:
     """Root positions, global rotations from rest, and root mean square errors as shares of the size.
 
     Args:
@@ -132,13 +122,13 @@ def fit_rotations(
 
 def _sweep(
     root: Float[np.ndarray, "frames 3"],
-    rotation: Float[np.ndarray, "frames joints 3 3"],
-    guess: Float[np.ndarray, "frames joints 3 3"],
+    rotation: Rotations,
+    guess: Rotations,
     hold: Float[np.ndarray, "joints"],
     targets: Targets,
-    heads: Float[np.ndarray, "joints 3"],
+    heads: Heads,
     parents: Sequence[int],
-) -> tuple[Float[np.ndarray, "frames joints 3 3"], Float[np.ndarray, "frames 3"]]:
+) -> tuple[Rotations, Float[np.ndarray, "frames 3"]]:
     """Every joint's best rotation given all others, leaves first, then the root's best position."""
     rotation = rotation.copy()
     position = joint_positions(parents, bone_offsets(parents, heads), rotation, root)
@@ -161,9 +151,7 @@ def _sweep(
     return rotation, root + residual[0] / below[0]
 
 
-def _rotate_towards(
-    rotation: Float[np.ndarray, "frames 3 3"], cross: Float[np.ndarray, "frames 3 3"]
-) -> Float[np.ndarray, "frames 3 3"]:
+def _rotate_towards(rotation: Matrices, cross: Matrices) -> Matrices:
     """Two Newton steps on SO(3) towards the rotation with the largest tr(Rᵀ C); several times faster than an SVD."""
     for _ in range(2):
         a = cross @ np.swapaxes(rotation, -1, -2)
@@ -183,21 +171,14 @@ def _rotate_towards(
     return rotation
 
 
-def file_poses(
-    motion: Float[np.ndarray, "frames joints 3 4"], heads: Float[np.ndarray, "joints 3"]
-) -> tuple[Float[np.ndarray, "frames joints 3"], Float[np.ndarray, "frames joints 3 3"]]:
+def file_poses(motion: Maps, heads: Heads) -> tuple[Positions, Rotations]:
     """Positions of the heads and global rotations as the file has them."""
     return (motion[..., :3] @ heads[..., None])[..., 0] + motion[..., 3], nearest_rotation(motion[..., :3])
 
 
 def translations(
-    position: Float[np.ndarray, "frames joints 3"],
-    rotation: Float[np.ndarray, "frames joints 3 3"],
-    heads: Float[np.ndarray, "joints 3"],
-    parents: Sequence[int],
-    *,
-    size: float,
-) -> Float[np.ndarray, "frames joints 3"]:
+    position: Positions, rotation: Rotations, heads: Heads, parents: Sequence[int], *, size: float
+) -> Positions:
     """Translations of joints in their parents' frames: p_j = p_p + R_p (h_j - h_p + translation_j).
 
     Joints that stay in place but for rounding get exactly zero; their children make up for the difference.

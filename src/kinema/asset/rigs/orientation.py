@@ -56,11 +56,7 @@ AS_IN_FILE = FrameOptions("+y", "+z", 1.0, 0.0)
 
 
 def find_frame(
-    vertices: Points,
-    skeleton: Skeleton | None,
-    given: FrameOptions = FOUND,
-    *,
-    usual_up: str = "+y",
+    vertices: Points, skeleton: Skeleton | None, given: FrameOptions = FOUND, *, usual_up: str = "+y"
 ) -> tuple[Frame, tuple[str, ...]]:
     """The similarity from the file's coordinates to ours, and a line for each thing that is not as in glTF.
 
