@@ -51,7 +51,7 @@ def _rigid_motion(raw: RawRig, parents: tuple[int, ...], *, frames: int, seed: i
     return maps
 
 
-def test_a_foot_that_is_a_root_hangs_on_the_shin_by_its_place_alone() -> None:
+def test_a_foot_that_is_a_root_becomes_a_child_of_the_shin_by_its_position_alone() -> None:
     raw = _leg()
     clean = clean_rig(raw, np.zeros((0, 6, 3, 4)))
     names = [raw.names[j] for j in clean.joints]

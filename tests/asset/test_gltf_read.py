@@ -238,7 +238,7 @@ BROKEN = {
     "nan": (_poison, r"accessors\[0\] holds 1 values that are not finite, element 2 is nan"),
     "cycle": (_cycle, r"nodes\[\d\] is its own ancestor"),
     "two parents": (_set("nodes", 0, "children", to=[2]), r"nodes\[2\] has two parents"),
-    "joint": (_set("skins", 0, "joints", to=[1]), r"vertex \d+ hangs on joint 1 of 1"),
+    "joint": (_set("skins", 0, "joints", to=[1]), r"vertex \d+ has a weight on joint 1, its skin has 1 joints"),
     "node": (_set("nodes", 1, "children", to=[7]), r"nodes\[1\].children\[0\] is 7, not one of the 3 nodes"),
     "accessor": (_set("accessors", 0, "count", to=4000), r"accessors\[0\] needs \d+ bytes, its bufferView has 432"),
     "huge": (_set("accessors", 0, "count", to=2**33), r"accessors\[0\] asks for"),

@@ -69,7 +69,7 @@ def test_rigs_whose_tree_was_changed_keep_to_rotations(shared_data: Path) -> Non
     assert all(clip.translation is None for clip in load(shared_data / "assets" / "fox.glb").clips)
 
 
-def test_ik_feet_hang_on_the_lower_legs(shared_data: Path) -> None:
+def test_ik_feet_are_children_of_the_lower_legs(shared_data: Path) -> None:
     skeleton = load(shared_data / "assets" / "fox.glb").skeleton
     assert skeleton is not None
     with np.load(shared_data / "clips" / "fox.npz") as clean:

@@ -161,9 +161,8 @@ def _read_weights(
     place = np.where(weight == 0, 0, place.astype(np.int64))  # an unused influence may name any joint
     if (place >= len(nodes)).any() or not len(nodes):
         vertex = int(np.argmax((place >= max(len(nodes), 1)).any(1)))
-        raise KinemaError(
-            f"{document.path}: {where} vertex {vertex} hangs on joint {place[vertex].max()} of {len(nodes)}"
-        )
+        weighted = f"vertex {vertex} has a weight on joint {place[vertex].max()}"
+        raise KinemaError(f"{document.path}: {where} {weighted}, its skin has {len(nodes)} joints")
     lines = []
     negative = (weight < 0).any(1)
     if negative.any():
