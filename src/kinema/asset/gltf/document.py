@@ -8,7 +8,7 @@ it and leaves a `GltfBinding` in `Character.source`, with which an exporter can 
     local(t)  = inv(G_parent(t)) @ G_node(t)                            what the node's channels say
 
 where `binding.carried_nodes` move with the joint named there, and all other nodes keep `binding.T_file_node_rest`
-relative to their parent in the file. The file's tree can differ from ours (in ours an IK foot is a child of the leg), so
+relative to their parent in the file. The file's tree can differ from ours (in ours an IK foot is a child of the leg):
 G_parent is that of the *file's* parent.
 """
 
