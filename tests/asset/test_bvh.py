@@ -58,7 +58,7 @@ def test_channels_apply_in_file_order(tmp_path: Path) -> None:
     np.testing.assert_allclose(positions(skeleton, clip)[1, 1], [1.0, 2.0, 3.4], atol=1e-12)
 
 
-def test_position_channels_that_stand_still_are_the_bone_and_others_a_slide(tmp_path: Path) -> None:
+def test_constant_position_channels_are_the_bone_and_others_a_translation(tmp_path: Path) -> None:
     text = SMALL.replace("CHANNELS 2 Xrotation", "CHANNELS 3 Zposition Xrotation")
     text = text.replace("20 10 30 0 0 0 0 0", "20 10 30 0 0 0 7 0 0").replace(" 90 -90 0", " 90 @ -90 0")
     skeleton, _ = read_bvh(write(tmp_path, text.replace("@", "7")))

@@ -1,4 +1,4 @@
-"""Rigs in the wild: synthetic ones with every vice, and the fit's laws."""
+"""Cleaning of synthetic rigs with every irregularity, and properties of the fit."""
 
 from pathlib import Path
 
@@ -8,10 +8,11 @@ from scipy.spatial.transform import Rotation
 from small_gltf import Builder, arm, tube
 
 from kinema.asset.gltf.animation import original_vertices
-from kinema.asset.gltf.character import load_gltf
 from kinema.asset.gltf.geometry import read_parts
+from kinema.asset.load import load
 from kinema.asset.rigs.cleanup import RawRig, clean_rig
-from kinema.asset.rigs.cleanup_fit import fit_rotations, gather_targets, nearest_rotation, own_places, translations
+from kinema.asset.rigs.cleanup_fit import Targets, file_poses, fit_rotations, translations
+from kinema.geometry.rotations import bone_offsets, depth_first, joint_positions, nearest_rotation
 
 
 def _moments(clouds: list[np.ndarray]) -> np.ndarray:
@@ -37,7 +38,7 @@ def _rigid_motion(raw: RawRig, parents: tuple[int, ...], *, frames: int, seed: i
     turns = Rotation.from_rotvec(rng.normal(0, 0.4, (frames * len(parents), 3))).as_matrix()
     turns = turns.reshape(frames, len(parents), 3, 3)
     maps = np.zeros((frames, len(parents), 3, 4))
-    for j in np.argsort([_depth(parents, k) for k in range(len(parents))], kind="stable"):
+    for j in depth_first(parents):
         head = raw.heads[j]
         local = np.concatenate((turns[:, j], (head - turns[:, j] @ head)[..., None]), -1)
         if parents[j] < 0:
@@ -50,11 +51,7 @@ def _rigid_motion(raw: RawRig, parents: tuple[int, ...], *, frames: int, seed: i
     return maps
 
 
-def _depth(parents: tuple[int, ...], joint: int) -> int:
-    return 0 if parents[joint] < 0 else 1 + _depth(parents, parents[joint])
-
-
-def test_a_foot_that_is_a_root_hangs_on_the_shin_by_its_place_alone() -> None:
+def test_a_foot_that_is_a_root_becomes_a_child_of_the_shin_by_its_position_alone() -> None:
     raw = _leg()
     clean = clean_rig(raw, np.zeros((0, 6, 3, 4)))
     names = [raw.names[j] for j in clean.joints]
@@ -84,16 +81,14 @@ def test_parents_come_before_children_and_everything_is_carried() -> None:
     assert [clean.joints[clean.carrier[j]] for j in clean.joints] == list(clean.joints)
 
 
-def test_a_tree_of_rotations_is_reproduced_exactly() -> None:
+def test_a_tree_that_only_rotates_is_reproduced_exactly() -> None:
     raw = _leg()
     truth = (-1, 0, 1, 2, 0, 3)
     motion = _rigid_motion(raw, truth, frames=20, seed=2)
     clean = clean_rig(raw, motion)
-    targets, moments, square = gather_targets(motion, raw.moments, clean.carrier)
+    targets = Targets.from_motion(motion, raw.moments, clean.carrier)
     kept = list(clean.joints)
-    root, rotation, error = fit_rotations(
-        motion[:, kept], targets, square, moments, raw.heads[kept], clean.parents, size=raw.size
-    )
+    root, rotation, error = fit_rotations(motion[:, kept], targets, raw.heads[kept], clean.parents, size=raw.size)
     np.testing.assert_allclose(rotation, motion[:, kept, :, :3], atol=1e-9)
     np.testing.assert_allclose(root, (motion[:, kept[0], :, :3] @ raw.heads[kept[0]]) + motion[:, kept[0], :, 3])
     assert error.max() < 1e-6
@@ -112,21 +107,15 @@ def _stretched() -> tuple[RawRig, np.ndarray, tuple[int, ...]]:
 
 def _energy(raw: RawRig, motion: np.ndarray, root: np.ndarray, rotation: np.ndarray) -> np.ndarray:
     """Σ_j Σ_v w |F x - (R (x - h) + p)|², by the definition."""
-    position = np.empty(motion.shape[:2] + (3,))
-    position[:, 0] = root
-    for j, p in enumerate(raw.parents):
-        if p >= 0:
-            position[:, j] = position[:, p] + rotation[:, p] @ (raw.heads[j] - raw.heads[p])
+    position = joint_positions(raw.parents, bone_offsets(raw.parents, raw.heads), rotation, root)
     ours = np.concatenate((rotation, (position - (rotation @ raw.heads[..., None])[..., 0])[..., None]), -1)
     return np.einsum("tjab,jbc,tjac->t", ours - motion, raw.moments, ours - motion)
 
 
 def test_the_fit_is_a_minimum_and_better_than_the_files_own_rotations() -> None:
     raw, motion, parents = _stretched()
-    targets, moments, square = gather_targets(motion, raw.moments, (0, 1, 2, 3))
-    root, rotation, error = fit_rotations(
-        motion, targets, square, moments, raw.heads, parents, size=raw.size, sweeps=400
-    )
+    targets = Targets.from_motion(motion, raw.moments, (0, 1, 2, 3))
+    root, rotation, error = fit_rotations(motion, targets, raw.heads, parents, size=raw.size, sweeps=400)
     reached = _energy(raw, motion, root, rotation)
     np.testing.assert_allclose(error * raw.size, np.sqrt(reached / raw.moments[:, 3, 3].sum()), rtol=1e-6)
     first = motion[:, 0, :, :3] @ raw.heads[0] + motion[:, 0, :, 3]
@@ -138,37 +127,35 @@ def test_the_fit_is_a_minimum_and_better_than_the_files_own_rotations() -> None:
         assert (_energy(raw, motion, root + rng.normal(0, 0.01, root.shape), nudged) > reached).all()
 
 
-def test_slides_place_joints_where_the_file_has_them_and_are_zero_where_it_only_turns() -> None:
+def test_translations_place_joints_where_the_file_has_them_and_are_zero_where_it_only_rotates() -> None:
     raw, motion, parents = _stretched()
-    position, rotation = own_places(motion, raw.heads)
+    position, rotation = file_poses(motion, raw.heads)
     translation = translations(position, rotation, raw.heads, parents, size=raw.size)
-    placed = position.copy()
-    for j, p in enumerate(parents):
-        if p >= 0:
-            offset = raw.heads[j] - raw.heads[p] + translation[:, j]
-            placed[:, j] = placed[:, p] + np.einsum("tab,tb->ta", rotation[:, p], offset)
+    placed = joint_positions(parents, bone_offsets(parents, raw.heads) + translation, rotation, position[:, 0])
     np.testing.assert_allclose(placed, position, atol=1e-9)
     assert np.abs(translation[:, 1:]).max() > 0.01
     still = _rigid_motion(raw, parents, frames=8, seed=5)
     still[:, 1:, :, 3] += 1e-7
-    assert not translations(*own_places(still, raw.heads), raw.heads, parents, size=raw.size).any()
+    assert not translations(*file_poses(still, raw.heads), raw.heads, parents, size=raw.size).any()
 
 
 def _loose_elbow() -> Builder:
-    """An arm whose elbow leaves its socket by 0.2 and comes back half the way."""
+    """An arm whose elbow moves in its parent by 0.2 and comes back half the way."""
     builder = arm(translation=[[0, 1, 0], [0.2, 1, 0], [0.1, 1, 0]])
     builder.content["animations"][0]["channels"][1]["target"]["node"] = 2
     return builder
 
 
-def test_a_clip_that_moves_joints_in_their_sockets_slides_and_others_do_not(tmp_path: Path) -> None:
-    character = load_gltf(_loose_elbow().write(tmp_path / "loose.glb"), up="+y", facing="+z", scale=1.0, ground=0.0)
+def test_only_a_clip_that_moves_joints_in_their_parents_has_translations(tmp_path: Path) -> None:
+    character = load(_loose_elbow().write(tmp_path / "loose.glb"), up="+y", facing="+z", scale=1.0, ground=0.0)
     clip = character.clips[0]
     assert clip.translation is not None
     at = np.linspace(0, len(clip.translation) - 1, 3).astype(int)
     np.testing.assert_allclose(clip.translation[at, 1], [[0, 0, 0], [0.2, 0, 0], [0.1, 0, 0]], atol=1e-6)
-    assert any("1 of 1 clips slide joints out of their places: elbow" in line for line in character.changes)
-    plain = load_gltf(arm().write(tmp_path / "plain.glb"))
+    assert any(
+        "1 of 1 clips move joints in their parents (kept as translations): elbow" in line for line in character.changes
+    )
+    plain = load(arm().write(tmp_path / "plain.glb"))
     assert plain.clips[0].translation is None
 
 
@@ -199,8 +186,8 @@ def _scaled_arm(scale: list[float]) -> Builder:
 
 @pytest.mark.parametrize("scale", [[1.0, 2.0, 0.5], [-1.0, 1.0, 1.0], [3.0, 3.0, 3.0]])
 def test_scaled_and_mirrored_joints_become_part_of_the_rest_pose(tmp_path: Path, scale: list[float]) -> None:
-    character = load_gltf(_scaled_arm(scale).write(tmp_path / "scaled.glb"))
-    plain = load_gltf(arm().write(tmp_path / "plain.glb"))
+    character = load(_scaled_arm(scale).write(tmp_path / "scaled.glb"))
+    plain = load(arm().write(tmp_path / "plain.glb"))
     assert character.skeleton is not None
     assert plain.skeleton is not None
     np.testing.assert_allclose(character.mesh.vertices, plain.mesh.vertices, atol=1e-6)
@@ -217,7 +204,7 @@ def test_scaled_and_mirrored_joints_become_part_of_the_rest_pose(tmp_path: Path,
 def test_a_file_that_stands_in_another_pose_than_its_bind_pose_rests_in_the_bind_pose(tmp_path: Path) -> None:
     builder = arm()
     builder.content["nodes"][2]["rotation"] = [0, 0, float(np.sin(0.5)), float(np.cos(0.5))]
-    character = load_gltf(builder.write(tmp_path / "posed.glb"))
+    character = load(builder.write(tmp_path / "posed.glb"))
     np.testing.assert_allclose(character.mesh.vertices, tube()[0], atol=1e-6)
 
 
@@ -235,7 +222,7 @@ def test_a_mesh_that_moves_with_its_node_becomes_a_rig_without_a_skin(tmp_path: 
     for animation in builder.content["animations"]:
         animation["channels"][0]["target"]["node"] = 1
         animation["channels"].append({"sampler": 0, "target": {"node": 0, "path": "rotation"}})
-    character = load_gltf(builder.write(tmp_path / "lid.glb"))
+    character = load(builder.write(tmp_path / "lid.glb"))
     assert character.skeleton is not None
     assert character.skeleton.names == ("body", "hinge")
     assert character.weights is not None

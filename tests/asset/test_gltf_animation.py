@@ -8,9 +8,9 @@ import torch
 from small_gltf import arm, tube
 
 from kinema.asset.gltf.animation import Track, global_matrices, local_matrices, original_vertices, sample_track
-from kinema.asset.gltf.character import load_gltf
 from kinema.asset.gltf.document import read_document
 from kinema.asset.gltf.geometry import read_parts
+from kinema.asset.load import load
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.skin import Skin, blend, skin_points
@@ -91,7 +91,7 @@ def test_a_clip_in_our_parameters_moves_the_vertices_as_the_file_does(tmp_path: 
     builder = arm(rotations=rotations, translation=moves)
     for sampler in builder.content["animations"][0]["samplers"]:
         sampler["interpolation"] = interpolation
-    character = load_gltf(builder.write(tmp_path / "arm.glb"))
+    character = load(builder.write(tmp_path / "arm.glb"))
     document = character.source.document
     clip = character.clips[0]
     times = character.source.clip_start_s[0] + np.arange(len(clip.root_position)) / clip.fps

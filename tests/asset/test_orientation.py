@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from kinema.asset.character import Frame, Skeleton
-from kinema.asset.rigs.orientation import apply_frame, find_frame, place_clip, place_skeleton, words
+from kinema.asset.character import Clip, Frame, Skeleton
+from kinema.asset.rigs.orientation import FrameOptions, apply_frame, find_frame, place_clip, place_skeleton, words
 from kinema.errors import KinemaError
+from kinema.geometry.rotations import bone_offsets, place_joints, to_matrix
 
 
 def _quadruped() -> tuple[np.ndarray, Skeleton]:
@@ -50,7 +51,7 @@ def test_all_twenty_four_turns_are_found_from_names(turn: np.ndarray) -> None:
 def test_units_are_found_and_the_body_stands_on_the_ground(unit: float, scale: float) -> None:
     vertices, _ = _quadruped()
     file = (vertices + [0, 3, 0]) * unit
-    frame, lines = find_frame(file, None, up="y", facing="z")
+    frame, lines = find_frame(file, None, FrameOptions(up="y", facing="z"))
     assert frame.scale == pytest.approx(scale)
     placed = apply_frame(frame, file)
     assert placed[:, 1].min() == pytest.approx(0, abs=1e-9)
@@ -59,7 +60,7 @@ def test_units_are_found_and_the_body_stands_on_the_ground(unit: float, scale: f
 
 def test_what_is_told_overrides_what_is_found() -> None:
     vertices, skeleton = _quadruped()
-    frame, _ = find_frame(vertices, skeleton, up="-x", facing="+z", scale=2.5, ground=0.25)
+    frame, _ = find_frame(vertices, skeleton, FrameOptions(up="-x", facing="+z", scale=2.5, ground=0.25))
     np.testing.assert_allclose(frame.rotation @ [-1, 0, 0], [0, 1, 0])
     np.testing.assert_allclose(frame.rotation @ [0, 0, 1], [0, 0, 1])
     assert frame.scale == 2.5
@@ -71,7 +72,7 @@ def test_what_is_told_overrides_what_is_found() -> None:
 )
 def test_nonsense_is_one_line(wrong: dict) -> None:
     with pytest.raises(KinemaError):
-        find_frame(_quadruped()[0], None, **wrong)
+        find_frame(_quadruped()[0], None, FrameOptions(**wrong))
 
 
 def test_a_mesh_without_names_faces_where_its_head_is_high() -> None:
@@ -83,31 +84,19 @@ def test_a_mesh_without_names_faces_where_its_head_is_high() -> None:
 
 
 def test_placing_a_skeleton_and_a_clip_commutes_with_posing_it() -> None:
-    from scipy.spatial.transform import Rotation
-
-    from kinema.asset.character import Clip
-
     rng = np.random.default_rng(0)
     _, skeleton = _quadruped()
     frame = Frame(ROTATIONS[7], 0.3, np.array([0.1, 0.2, 0.3]))
-    wxyz = Rotation.random(4 * len(skeleton.names), random_state=1).as_quat().reshape(4, -1, 4)
+    wxyz = rng.normal(size=(4, len(skeleton.names), 4))
     clip = Clip("x", 30.0, rng.normal(0, 1, (4, 3)), wxyz)
     before = apply_frame(frame, _pose(skeleton, clip).reshape(-1, 3))
     after = _pose(place_skeleton(skeleton, frame), place_clip(clip, frame)).reshape(-1, 3)
     np.testing.assert_allclose(after, before, atol=1e-12)
 
 
-def _pose(skeleton, clip) -> np.ndarray:
-    from scipy.spatial.transform import Rotation
-
-    position = np.empty((len(clip.root_position), len(skeleton.names), 3))
-    turn = np.empty((*position.shape, 3))
-    for j, p in enumerate(skeleton.parents):
-        local = Rotation.from_quat(clip.wxyz_parent_joint[:, j][:, [1, 2, 3, 0]]).as_matrix()
-        turn[:, j] = local if p < 0 else turn[:, p] @ local
-        lever = skeleton.heads[j] - skeleton.heads[max(p, 0)]
-        position[:, j] = clip.root_position if p < 0 else position[:, p] + turn[:, p] @ lever
-    return position
+def _pose(skeleton: Skeleton, clip: Clip) -> np.ndarray:
+    offsets, local = bone_offsets(skeleton.parents, skeleton.heads), to_matrix(clip.wxyz_parent_joint)
+    return place_joints(skeleton.parents, offsets, local, clip.root_position)[0]
 
 
 def test_names_are_cut_into_words() -> None:

@@ -55,7 +55,9 @@ def test_clips_of_real_rigs_are_reproduced(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_clips_of_the_knight_slide_only_where_the_file_moves_limbs_in_their_sockets(shared_data: Path) -> None:
+def test_clips_of_the_knight_have_translations_only_where_the_file_moves_joints(
+    shared_data: Path,
+) -> None:
     character = load(shared_data / "assets" / "kaykit_knight.glb")
     translations = {clip.name for clip in character.clips if clip.translation is not None}
     assert {"Death_A", "Death_B_Pose", "Running_A", "Unarmed_Idle"} <= translations
@@ -63,11 +65,11 @@ def test_clips_of_the_knight_slide_only_where_the_file_moves_limbs_in_their_sock
 
 
 def test_rigs_whose_tree_was_changed_keep_to_rotations(shared_data: Path) -> None:
-    # An IK foot is not where the shin ends; what it slides there is our doing, not the file's.
+    # An IK foot is not where the shin ends: its translation in the shin would be our doing, not the file's.
     assert all(clip.translation is None for clip in load(shared_data / "assets" / "fox.glb").clips)
 
 
-def test_ik_feet_hang_on_the_lower_legs(shared_data: Path) -> None:
+def test_ik_feet_are_children_of_the_lower_legs(shared_data: Path) -> None:
     skeleton = load(shared_data / "assets" / "fox.glb").skeleton
     assert skeleton is not None
     with np.load(shared_data / "clips" / "fox.npz") as clean:

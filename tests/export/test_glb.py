@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton
+from kinema.asset.gltf.accessors import read_accessor
 from kinema.asset.gltf.animation import animated_locals, global_matrices, original_vertices, read_tracks
-from kinema.asset.gltf.document import GltfBinding, read_accessor, read_document
+from kinema.asset.gltf.document import GltfBinding, read_document
 from kinema.asset.gltf.geometry import read_parts
 from kinema.errors import KinemaError
 from kinema.export.gltf.glb import decompose, recompose, write_glb

@@ -15,7 +15,7 @@ import torch
 from judges import body_size, seen_by_us, seen_in_blender, validator_errors, worst_joint, worst_vertex
 from test_judges import RENAMED, exact, swaying
 
-from kinema.asset.gltf.character import load_gltf
+from kinema.asset.load import load
 from kinema.errors import KinemaError
 from kinema.export.timing import as_clip
 from kinema.export.write import write
@@ -32,7 +32,7 @@ def main() -> None:
         if names and path.stem not in names:
             continue
         try:
-            character = load_gltf(path)
+            character = load(path)
         except KinemaError as error:
             print(f"{path.stem} | refused: {error}", flush=True)
             continue

@@ -22,7 +22,7 @@ from judges import (
 )
 
 from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton
-from kinema.asset.gltf.character import load_gltf
+from kinema.asset.load import load
 from kinema.export.timing import as_clip, resample
 from kinema.export.write import write
 from kinema.motion.motion import Motion
@@ -66,7 +66,7 @@ def swaying(character: Character) -> Motion:
 
 @cache
 def real(shared_data: Path, name: str) -> tuple[Character, Clip]:
-    character = load_gltf(shared_data / "assets" / f"{name}.glb")
+    character = load(shared_data / "assets" / f"{name}.glb")
     clip = next((one for one in character.clips if one.translation is not None), character.clips[-1])
     return character, replace(
         clip,

@@ -19,7 +19,7 @@ WRITTEN = (".fbx", ".blend", ".usd", ".usda", ".usdc", ".usdz", ".glb")
 
 
 def blender_command() -> list[str] | None:
-    """How to run a Python script in Blender (the script and `--` follow), or None where there is no Blender."""
+    """Command that runs a Python script in Blender (the script and `--` follow), or None if there is no Blender."""
     named = os.environ.get("KINEMA_BLENDER_PYTHON")
     if named:
         if not Path(named).is_file():
@@ -33,9 +33,9 @@ def blender_command() -> list[str] | None:
 
 
 def run_blender(script: Path, arguments: list[str], *, about: Path, timeout: float = 300.0) -> str:
-    """Run a script in Blender and return what it printed; whatever goes wrong is one line about the file `about`.
+    """Run a script in Blender and return its output; every failure is a one-line error about the file `about`.
 
-    A script tells a reason by printing a line that begins with "KINEMA: ".
+    A script gives the reason of its failure in a line that begins with "KINEMA: ".
     """
     command = blender_command()
     if command is None:
@@ -73,8 +73,8 @@ def convert_with_blender(
 ) -> None:
     """Write `source` (FBX, BLEND, USD, GLB) as `target` (GLB, FBX, BLEND, USD).
 
-    `fps` is the rate at which the clips of a GLB, which names none, are sampled into Blender's whole frames. Errors are
-    `about` the source, unless another file is what the user knows.
+    `fps` is the rate at which the clips of a GLB, which names none, are sampled into Blender's whole frames. Errors
+    name the source, or the file `about` if the user knows only that one.
     """
     source, target = Path(source), Path(target)
     about = about or source

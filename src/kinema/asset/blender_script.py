@@ -3,7 +3,7 @@
     blender --background --factory-startup --python blender_script.py -- SOURCE TARGET FPS
     python blender_script.py -- SOURCE TARGET FPS
 
-What Blender holds against a file is printed as one line that begins with KINEMA: and the exit code is 3.
+A failure is printed as one line that begins with KINEMA: and the exit code is 3.
 """
 
 import sys
@@ -25,7 +25,7 @@ def import_fbx(path, fps):
         bpy.ops.wm.fbx_import(filepath=path)
     else:
         bpy.ops.import_scene.fbx(filepath=path)
-    # A take is called "Armature|Walk" or, once it went round, "Armature|Armature|Walk".
+    # A take is called "Armature|Walk" or, after a second conversion, "Armature|Armature|Walk".
     for action in bpy.data.actions:
         action.name = action.name.split("|")[-1]
 
@@ -73,24 +73,17 @@ def save_blend(path):
     bpy.ops.wm.save_as_mainfile(filepath=path, check_existing=False)
 
 
+GLTF, USD = (".glb", ".gltf"), (".usd", ".usda", ".usdc", ".usdz")
 IMPORT = {
-    ".glb": import_gltf,
-    ".gltf": import_gltf,
+    **dict.fromkeys(GLTF, import_gltf),
     ".fbx": import_fbx,
-    ".usd": import_usd,
-    ".usda": import_usd,
-    ".usdc": import_usd,
-    ".usdz": import_usd,
+    **dict.fromkeys(USD, import_usd),
     ".blend": open_blend,
 }
 EXPORT = {
-    ".glb": export_gltf,
-    ".gltf": export_gltf,
+    **dict.fromkeys(GLTF, export_gltf),
     ".fbx": export_fbx,
-    ".usd": export_usd,
-    ".usda": export_usd,
-    ".usdc": export_usd,
-    ".usdz": export_usd,
+    **dict.fromkeys(USD, export_usd),
     ".blend": save_blend,
 }
 

@@ -1,26 +1,29 @@
 """BVH, the plain-text skeleton and motion of motion capture.
 
 At zero angles a BVH skeleton stands in its rest pose with all joint axes along the world's, which is our own
-convention: rotations are taken over as they are. A position channel replaces the joint's OFFSET: joints that slide
-have such channels, of the others only the root. The format names no unit; `scale` gives it.
+convention: rotations are taken over as they are. A position channel replaces the joint's OFFSET; we write such channels
+for the root and for joints with translations. The format names no unit; `scale` gives it.
 """
 
 import math
 import re
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
+from scipy.spatial.transform import Rotation
 
-from kinema.asset.character import Clip, Skeleton
+from kinema.asset.character import Clip, Skeleton, bone_tails, unique_names
 from kinema.errors import KinemaError
 from kinema.files import replacing
+from kinema.geometry.rotations import bone_offsets, children, continuous
 
 LARGEST = 1e9
-"""Numbers beyond this are damage, not motion; it also keeps sums along a chain finite."""
+"""Larger numbers are refused as damage, which also keeps sums along a chain finite."""
 MOST_ROTATIONS = 8_000_000
-"""Frames times joints that we are willing to hold: 35 minutes of 31 joints at 120 fps."""
+"""Largest number of frames times joints: 35 minutes of 31 joints at 120 fps."""
 
 
 @dataclass
@@ -37,7 +40,7 @@ def read_bvh(path: Path, *, scale: float = 1.0) -> tuple[Skeleton, Clip]:
     """Skeleton at rest and its motion; lengths are multiplied by `scale` (0.01 for a file in centimetres).
 
     Where position channels move joints other than the root, their OFFSET is the rest pose and the difference the
-    clip's slide; where such channels stand still, they are the bone.
+    clip's translation; constant channels are the bone.
     """
     path = Path(path)
     try:
@@ -46,7 +49,7 @@ def read_bvh(path: Path, *, scale: float = 1.0) -> tuple[Skeleton, Clip]:
         raise KinemaError(f"{path}: cannot be read ({error.strerror})") from None
     joints, motion_line = _read_hierarchy(path, lines)
     fps, values = _read_motion(path, lines, motion_line, sum(len(joint.channels) for joint in joints), len(joints))
-    skeleton, root_position, translation = _place(joints, values, scale)
+    skeleton, root_position, translation = _positions(joints, values, scale)
     return skeleton, Clip(path.stem, fps, root_position, _rotations(joints, values), translation)
 
 
@@ -156,7 +159,7 @@ def _read_motion(
     try:
         values = np.array(words, dtype=np.float64)
     except ValueError:
-        values = np.array([_number(word) for word in words])
+        values = np.genfromtxt(words, comments="\n")  # NaN for words that are no numbers
     damaged = ~(np.abs(values) <= LARGEST)
     if damaged.any():
         place = int(damaged.argmax())
@@ -169,175 +172,106 @@ def _read_motion(
     return float(rate), values.reshape(int(frames), channel_count)
 
 
-def _number(word: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        return math.nan
-
-
-def _place(
+def _positions(
     joints: list[_Joint], values: Float[np.ndarray, "frames channels"], scale: float
 ) -> tuple[Skeleton, Float[np.ndarray, "frames 3"], Float[np.ndarray, "frames joints 3"] | None]:
-    """The skeleton at rest, the path of the root, and how other joints leave their places, if any does."""
+    """The skeleton at rest, the path of the root, and the translations of other joints, if any has one."""
     offsets = np.array([joint.offset for joint in joints])
-    root_position = np.tile(offsets[0], (len(values), 1))
-    translation = np.zeros((len(values), len(joints), 3))
-    column = 0
+    place = np.tile(offsets, (len(values), 1, 1))
+    columns = iter(values.T)
     for index, joint in enumerate(joints):
-        for channel in joint.channels:
-            axis = "XYZ".index(channel[0])
-            if channel[1] == "p" and index == 0:
-                root_position[:, axis] = values[:, column]
-            elif channel[1] == "p":
-                translation[:, index, axis] = values[:, column] - offsets[index, axis]
-            column += 1
-        # Some programs write such channels for every joint, and OFFSETs of zero beside them.
-        mean = offsets[index] + translation[:, index].mean(0)
-        still = np.ptp(translation[:, index], axis=0).max() <= 1e-4 * max(1e-9, float(np.abs(mean).max()))
-        if still or not any(joint.offset):
-            translation[:, index] = 0 if still else translation[:, index] + offsets[index] - mean
-            offsets[index] = mean
+        for channel, column in zip(joint.channels, columns):
+            if channel[1] == "p":
+                place[:, index, "XYZ".index(channel[0])] = column
+    root_position, place[:, 0] = place[:, 0].copy(), offsets[0]
+    moved = place - offsets
+    mean = offsets + moved.mean(0)
+    still = np.ptp(moved, axis=0).max(-1) <= 1e-4 * np.maximum(1e-9, np.abs(mean).max(-1))
+    # Some programs write such channels for every joint, and OFFSETs of zero beside them.
+    bones = np.where((still | ~offsets.any(-1))[:, None], mean, offsets)
+    translation = np.where(still[:, None], 0.0, moved + offsets - bones)
     parents = tuple(joint.parent for joint in joints)
-    heads = offsets.copy()
-    for index, parent in enumerate(parents):
-        if parent >= 0:
-            heads[index] += heads[parent]
-    skeleton = Skeleton(_unique(joints), parents, heads * scale, _tails(joints, heads) * scale)
+    heads, tips = bones.copy(), bones.copy()
+    for index, (joint, parent) in enumerate(zip(joints, parents)):
+        heads[index] += heads[parent] if parent >= 0 else 0
+        # A leaf without an End Site ends half a bone further on.
+        beyond = 0.5 * bones[index] if parent >= 0 else 0
+        tips[index] = heads[index] + (beyond if joint.end_site is None else joint.end_site)
+    tails = bone_tails(heads, parents, tips)
+    skeleton = Skeleton(unique_names(joint.name for joint in joints), parents, heads * scale, tails * scale)
     return skeleton, root_position * scale, translation * scale if translation.any() else None
-
-
-def _unique(joints: list[_Joint]) -> tuple[str, ...]:
-    names: dict[str, None] = {}
-    for joint in joints:
-        name, copy = joint.name, 1
-        while name in names:
-            copy += 1
-            name = f"{joint.name}.{copy}"
-        names[name] = None
-    return tuple(names)
-
-
-def _tails(joints: list[_Joint], heads: Float[np.ndarray, "joints 3"]) -> Float[np.ndarray, "joints 3"]:
-    children: list[list[int]] = [[] for _ in joints]
-    for index, joint in enumerate(joints):
-        if joint.parent >= 0:
-            children[joint.parent].append(index)
-    tails = heads.copy()
-    for index, joint in enumerate(joints):
-        if children[index]:
-            tails[index] = heads[children[index]].mean(0)
-        elif joint.end_site is not None:
-            tails[index] = heads[index] + joint.end_site
-        elif joint.parent >= 0:
-            tails[index] = heads[index] + 0.5 * (heads[index] - heads[joint.parent])
-    return tails
 
 
 def _rotations(
     joints: list[_Joint], values: Float[np.ndarray, "frames channels"]
 ) -> Float[np.ndarray, "frames joints 4"]:
     """Quaternions of the rotation channels multiplied in file order, neighbours in one hemisphere."""
-    wxyz = np.zeros((len(values), len(joints), 4))
-    wxyz[..., 0] = 1
-    column = 0
+    wxyz = np.empty((len(values), len(joints), 4))
+    columns = iter(values.T)  # zip stops at a joint's last channel before it takes another column
     for index, joint in enumerate(joints):
-        for channel in joint.channels:
+        turn = Rotation.identity(len(values))
+        for channel, column in zip(joint.channels, columns):
             if channel[1] == "r":
-                half = np.deg2rad(values[:, column]) / 2
-                wxyz[:, index] = _turn(wxyz[:, index], "XYZ".index(channel[0]), np.cos(half), np.sin(half))
-            column += 1
-    flip = np.cumprod(np.where((wxyz[1:] * wxyz[:-1]).sum(-1) < 0, -1.0, 1.0), axis=0)
-    wxyz[1:] *= flip[..., None]
-    return wxyz
-
-
-def _turn(
-    wxyz: Float[np.ndarray, "frames 4"], axis: int, cos: Float[np.ndarray, "frames"], sin: Float[np.ndarray, "frames"]
-) -> Float[np.ndarray, "frames 4"]:
-    """wxyz * (cos, sin * e_axis)."""
-    w, v = wxyz[:, 0], wxyz[:, 1:]
-    result = np.empty_like(wxyz)
-    result[:, 0] = w * cos - v[:, axis] * sin
-    result[:, 1:] = v * cos[:, None] + np.cross(v, np.eye(3)[axis]) * sin[:, None]
-    result[:, 1 + axis] += w * sin
-    return result
+                turn = turn * Rotation.from_euler(channel[0], column[:, None], degrees=True)
+        wxyz[:, index] = turn.as_quat()[:, [3, 0, 1, 2]]
+    return continuous(wxyz)
 
 
 def write_bvh(path: Path, skeleton: Skeleton, clip: Clip, *, scale: float = 1.0) -> None:
     """Write skeleton and motion, lengths times `scale`; angles are Z, X, Y in degrees, continuous in time."""
-    path = Path(path)
     heads, tails = skeleton.heads * scale, skeleton.tails * scale
-    translation = (
-        np.zeros((len(clip.root_position), len(heads), 3)) if clip.translation is None else clip.translation * scale
-    )
-    moves = np.abs(translation).max((0, 2)) > 0
-    moves[0] = True
-    children: list[list[int]] = [[] for _ in skeleton.names]
-    for index, parent in enumerate(skeleton.parents):
-        if parent >= 0:
-            children[parent].append(index)
+    offsets = bone_offsets(skeleton.parents, heads)
+    places = np.tile(offsets, (len(clip.root_position), 1, 1))
+    if clip.translation is not None:
+        places += clip.translation * scale
+    moves = (places != offsets).any((0, 2))
+    places[:, 0], moves[0] = clip.root_position * scale, True
+    below = children(skeleton.parents)
     text, order = ["HIERARCHY"], []
     # Depth first, as the channels have to follow the nesting of the file; a negative entry closes a brace.
     stack = [(0, 0)]
     while stack:
         index, depth = stack.pop()
+        outer, inner = "\t" * depth, "\t" * (depth + 1)
         if index < 0:
-            text.append("\t" * depth + "}")
+            text.append(outer + "}")
             continue
-        parent = skeleton.parents[index]
-        offset = heads[index] - (heads[parent] if parent >= 0 else 0)
         # Other programs end a name at the first blank.
         name = re.sub(r"[\s{}]+", "_", skeleton.names[index])
+        channels = "CHANNELS 6 Xposition Yposition Zposition" if moves[index] else "CHANNELS 3"
         text += [
-            "\t" * depth + ("JOINT " if parent >= 0 else "ROOT ") + name,
-            "\t" * depth + "{",
-            "\t" * (depth + 1) + "OFFSET {:.9g} {:.9g} {:.9g}".format(*offset),
-            "\t" * (depth + 1)
-            + ("CHANNELS 6 Xposition Yposition Zposition " if moves[index] else "CHANNELS 3 ")
-            + "Zrotation Xrotation Yrotation",
+            f"{outer}{'JOINT' if depth else 'ROOT'} {name}",
+            f"{outer}{{",
+            inner + "OFFSET {:.9g} {:.9g} {:.9g}".format(*offsets[index]),
+            f"{inner}{channels} Zrotation Xrotation Yrotation",
         ]
         order.append(index)
-        if not children[index]:
+        if not below[index]:
             end = "OFFSET {:.9g} {:.9g} {:.9g}".format(*(tails[index] - heads[index]))
-            inner = "\t" * (depth + 1)
-            text += [inner + "End Site", inner + "{", inner + "\t" + end, inner + "}"]
+            text += [f"{inner}End Site", f"{inner}{{", f"{inner}\t{end}", f"{inner}}}"]
         stack.append((-1, depth))
-        stack += [(child, depth + 1) for child in reversed(children[index])]
+        stack += [(child, depth + 1) for child in reversed(below[index])]
     angles = np.rad2deg(_continuous_zxy(clip.wxyz_parent_joint[:, order]))
     columns = []
     for place, index in enumerate(order):
-        if moves[index]:
-            bone = heads[index] - heads[skeleton.parents[index]] + translation[:, index]
-            columns.append(bone if index else clip.root_position * scale)
-        columns.append(angles[:, place])
+        columns += [places[:, index], angles[:, place]] if moves[index] else [angles[:, place]]
     rows = np.concatenate(columns, axis=1)
     text += ["MOTION", f"Frames: {len(rows)}", f"Frame Time: {1 / clip.fps:.9g}"]
     # Ten significant digits: 1e-7 degrees, far below what the programs that read it resolve.
     text += [" ".join(f"{value:.10g}" for value in row) for row in rows]
-    with replacing(path) as partial:
+    with replacing(Path(path)) as partial:
         partial.write_text("\n".join(text) + "\n", encoding="utf-8")
 
 
 def _continuous_zxy(wxyz: Float[np.ndarray, "frames joints 4"]) -> Float[np.ndarray, "frames joints 3"]:
     """Angles (z, x, y) with R = Rz Rx Ry [rad]; of the two triples per rotation the one nearer to the frame before."""
-    w, x, y, z = np.moveaxis(wxyz / np.linalg.norm(wxyz, axis=-1, keepdims=True), -1, 0)
-    # Entries of R = Rz(a) Rx(b) Ry(c): R21 = sin b, R01 = -sin a cos b, R11 = cos a cos b, R20 = -cos b sin c.
-    sin_b = np.clip(2 * (y * z + w * x), -1, 1)
-    r01, r11 = 2 * (x * y - w * z), 1 - 2 * (x * x + z * z)
-    r20, r22 = 2 * (x * z - w * y), 1 - 2 * (x * x + y * y)
-    r00, r10 = 1 - 2 * (y * y + z * z), 2 * (x * y + w * z)
-    # At |b| = 90 degrees only a ± c is determined: leave c at 0 there.
-    locked = np.abs(sin_b) > 1 - 1e-12
-    a = np.where(locked, np.arctan2(r10, r00), np.arctan2(-r01, r11))
-    b = np.arctan2(sin_b, np.hypot(r01, r11))
-    c = np.where(locked, 0.0, np.arctan2(-r20, r22))
-    near = np.stack((a, b, c), -1)
-    far = np.stack((a + np.pi, np.pi - b, c + np.pi), -1)
-    result = np.empty_like(near)
-    before = np.zeros_like(near[0])
-    for frame in range(len(near)):
-        both = np.stack((near[frame], far[frame]))
+    with warnings.catch_warnings():
+        # At |x| = 90 degrees only z ± y is determined; scipy leaves y at 0 there and warns.
+        warnings.simplefilter("ignore")
+        near = Rotation.from_quat(wxyz[..., [1, 2, 3, 0]].reshape(-1, 4)).as_euler("ZXY").reshape(*wxyz.shape[:2], 3)
+    far = near * [1, -1, 1] + np.pi
+    result, before = np.empty_like(near), np.zeros_like(near[0])
+    for frame, both in enumerate(np.stack((near, far), 1)):
         both += 2 * np.pi * np.round((before - both) / (2 * np.pi))
         nearer = np.abs(both - before).sum(-1).argmin(0)
         before = np.take_along_axis(both, nearer[None, :, None], 0)[0]

@@ -1,24 +1,27 @@
 """What a character file holds once read: mesh, skeleton, weights and clips, as plain numpy arrays.
 
 Everything here is in Kinema's world: right-handed, Y up, metres, facing +Z, feet at y = 0 (docs/conventions.md).
-`Frame` remembers how the file had it.
+`Frame` remembers the file's own coordinates.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
+from kinema.geometry.rotations import children
+
 
 @dataclass(frozen=True)
 class Mesh:
-    """Triangles at rest, with the look that the file gave them."""
+    """Triangles at rest, with the colours and textures that the file gave them."""
 
     vertices: Float[np.ndarray, "vertices 3"]
     faces: Int[np.ndarray, "faces 3"]
     colors: Float[np.ndarray, "vertices 3"]
-    """sRGB in [0, 1]: vertex colour times base colour; white where a texture says it all."""
+    """sRGB in [0, 1]: vertex colour times base colour; white where only a texture gives the colour."""
     uv: Float[np.ndarray, "vertices 2"] | None = None
     """glTF's convention: (0, 0) is the texture's top left."""
     textures: tuple[UInt8[np.ndarray, "h w 4"], ...] = ()
@@ -35,7 +38,7 @@ class Skeleton:
     parents: tuple[int, ...]
     """-1 for joint 0."""
     heads: Float[np.ndarray, "joints 3"]
-    """Where each joint turns, in the world [m]."""
+    """Each joint's centre of rotation, in the world [m]."""
     tails: Float[np.ndarray, "joints 3"]
     """Where its bone ends: the child's head, the mean of several, or beyond a leaf [m]."""
     wxyz_world_file: Float[np.ndarray, "joints 4"] | None = None
@@ -53,8 +56,8 @@ class Clip:
     wxyz_parent_joint: Float[np.ndarray, "frames joints 4"]
     """Each joint's rotation relative to its parent, both with the world's axes at rest; joint 0: to the world."""
     translation: Float[np.ndarray, "frames joints 3"] | None = None
-    """How far each joint's head has left its place in the parent, in the parent's frame [m]; None: it never does.
-    Joint 0 has none, its path says it all."""
+    """Offset of each joint's head from its rest position in the parent, in the parent's frame [m]; None: all zero.
+    Joint 0 has none, its path is `root_position`."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,39 @@ class Character:
     clips: tuple[Clip, ...] = ()
     frame: Frame = field(default_factory=Frame)
     source: Any = None
-    """Of a glTF file its `asset.gltf.GltfBinding`, so that an export can keep all that we do not model."""
+    """The `asset.gltf.document.GltfBinding` of a glTF file, with which an export keeps all that we do not model."""
     changes: tuple[str, ...] = ()
     """One line for each thing that was changed on reading, as `kinema inspect` prints it."""
+
+
+def unique_names(names: Iterable[str]) -> tuple[str, ...]:
+    """The names, with .2, .3 and so on behind those that were there before."""
+    seen: dict[str, None] = {}
+    for name in names:
+        fresh, copy = name, 1
+        while fresh in seen:
+            copy += 1
+            fresh = f"{name}.{copy}"
+        seen[fresh] = None
+    return tuple(seen)
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def bone_tails(
+    heads: Float[np.ndarray, "joints 3"],
+    parents: Sequence[int],
+    tips: Float[np.ndarray, "joints 3"],
+    *,
+    shortest: float = 0.0,
+) -> Float[np.ndarray, "joints 3"]:
+    """The mean head of each joint's children that are at least `shortest` away; its own tip if there are none."""
+    tails = tips.copy()
+    for j, below in enumerate(children(parents)):
+        ends = [heads[c] for c in below if np.linalg.norm(heads[c] - heads[j]) >= shortest]
+        if ends:
+            tails[j] = np.mean(ends, axis=0)
+    return tails

@@ -10,10 +10,10 @@ from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
-from jaxtyping import Float
 
-from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton
+from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton, bone_tails
 from kinema.errors import KinemaError
+from kinema.geometry.rotations import bone_offsets, continuous, from_matrix, to_matrix
 
 Z_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 """Bind poses that were modelled with Z up, facing -Y."""
@@ -39,10 +39,9 @@ def _character(stem: str, data: dict[str, np.ndarray], *, height: float, clips: 
     posed = _skinned_rest(data)
     turn = np.eye(3) if _is_y_up(data["vertices"], posed) else Z_UP
     # World units per bind unit: the clips' offsets are in the file's world, the bind pose may be 100 times smaller.
-    bones = np.linalg.norm(bind[1:, :3, 3] - bind[list(parents[1:]), :3, 3], axis=-1)
+    bones = np.linalg.norm(bone_offsets(parents, bind[:, :3, 3])[1:], axis=-1)
     unit = float(np.median(np.linalg.norm(offsets[1:], axis=-1)[bones > 0] / bones[bones > 0]))
-    linear = bind[:, :3, :3] / np.linalg.norm(bind[:, :3, :3], axis=1, keepdims=True)
-    R_world_file = turn @ linear
+    R_world_file = turn @ (bind[:, :3, :3] / np.linalg.norm(bind[:, :3, :3], axis=1, keepdims=True))
     heads = unit * bind[:, :3, 3] @ turn.T
     vertices = unit * data["vertices"].astype(np.float64) @ turn.T
     scale = height / float(np.ptp(vertices[:, 1]))
@@ -50,13 +49,23 @@ def _character(stem: str, data: dict[str, np.ndarray], *, height: float, clips: 
     heads, vertices = (heads + shift) * scale, (vertices + shift) * scale
     weights = data["weights"].astype(np.float64)
     weights = weights / weights.sum(-1, keepdims=True)
-    skeleton = Skeleton(names, parents, heads, _tails(heads, parents, vertices, weights), _matrix_to_wxyz(R_world_file))
+    # A leaf ends as far beyond the centre of its vertices as that is from its head.
+    tips, heaviest = heads + 0.5 * bone_offsets(parents, heads), weights.argmax(-1)
+    for j in np.unique(heaviest):
+        tips[j] = 2 * vertices[heaviest == j].mean(0) - heads[j]
+    skeleton = Skeleton(names, parents, heads, bone_tails(heads, parents, tips), from_matrix(R_world_file))
     mesh = Mesh(vertices, data["faces"].astype(np.int64), data["base_color"].astype(np.float64))
     # Walkers stand on y = 0 in their clips already; swimmers hang around y = 0 and are lifted with their mesh.
     lift = shift * scale if posed[:, 1].min() < -0.1 * np.ptp(posed[:, 1]) else np.zeros(3)
-    wanted = [str(name) for name in data["clip_names"]] if clips else []
-    motions = tuple(_clip(data, name, R_world_file, parents, scale, lift) for name in wanted)
-    return Character(stem, mesh, skeleton, weights, motions, Frame(turn, scale * unit, shift * scale))
+    # With the world's axes at rest, a rotation is B_parent q B_jointᵀ, where B are the file's axes at rest.
+    above = np.stack([R_world_file[p] if p >= 0 else np.eye(3) for p in parents])
+    motions = []
+    for name in map(str, data["clip_names"] if clips else ()):
+        turns = to_matrix(data[f"clip/{name}/local_quat_wxyz"].astype(np.float64))
+        wxyz = continuous(from_matrix(above @ turns @ R_world_file.transpose(0, 2, 1)))
+        root = data[f"clip/{name}/root_pos"].astype(np.float64) * scale + lift
+        motions.append(Clip(name, float(data["fps"]), root, wxyz))
+    return Character(stem, mesh, skeleton, weights, tuple(motions), Frame(turn, scale * unit, shift * scale))
 
 
 def _skinned_rest(data: dict[str, np.ndarray]) -> np.ndarray:
@@ -67,59 +76,6 @@ def _skinned_rest(data: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _is_y_up(bind: np.ndarray, posed: np.ndarray) -> bool:
-    """The linear part of the best affine map from bind to posed says which bind axis becomes up."""
+    """The bind pose is Y up: the best affine map to the posed mesh leaves its y axis upwards."""
     linear = np.linalg.lstsq(bind - bind.mean(0), posed - posed.mean(0), rcond=None)[0].T
     return bool(abs(linear[1, 1]) > abs(linear[1, 2]))
-
-
-def _clip(
-    data: dict[str, np.ndarray],
-    name: str,
-    R_world_file: np.ndarray,
-    parents: tuple[int, ...],
-    scale: float,
-    lift: np.ndarray,
-) -> Clip:
-    """R_parent_joint with world axes at rest is B_p q B_jᵀ, where B are the file's axes at rest."""
-    quaternions = data[f"clip/{name}/local_quat_wxyz"].astype(np.float64)
-    above = np.stack([R_world_file[p] if p >= 0 else np.eye(3) for p in parents])
-    local = above @ _wxyz_to_matrix(quaternions) @ R_world_file.transpose(0, 2, 1)
-    wxyz = _matrix_to_wxyz(local)
-    sign = np.cumprod(np.where((wxyz[1:] * wxyz[:-1]).sum(-1) < 0, -1.0, 1.0), axis=0)
-    wxyz[1:] *= sign[..., None]
-    return Clip(name, float(data["fps"]), data[f"clip/{name}/root_pos"].astype(np.float64) * scale + lift, wxyz)
-
-
-def _tails(
-    heads: np.ndarray, parents: tuple[int, ...], vertices: np.ndarray, weights: np.ndarray
-) -> Float[np.ndarray, "joints 3"]:
-    """The children's mean head; a leaf ends at the middle of what it carries, mirrored beyond it."""
-    tails = heads.copy()
-    top = weights.argmax(-1)
-    for j in range(len(parents)):
-        children = [c for c, p in enumerate(parents) if p == j]
-        if children:
-            tails[j] = heads[children].mean(0)
-        elif (top == j).any():
-            tails[j] = 2 * vertices[top == j].mean(0) - heads[j]
-        else:
-            tails[j] = heads[j] + 0.5 * (heads[j] - heads[max(parents[j], 0)])
-    return tails
-
-
-def _wxyz_to_matrix(wxyz: np.ndarray) -> np.ndarray:
-    w, x, y, z = np.moveaxis(wxyz / np.linalg.norm(wxyz, axis=-1, keepdims=True), -1, 0)
-    rows = (
-        1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
-        2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
-        2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y),
-    )  # fmt: skip
-    return np.stack(rows, -1).reshape(*w.shape, 3, 3)
-
-
-def _matrix_to_wxyz(matrix: np.ndarray) -> np.ndarray:
-    import torch
-
-    from kinema.geometry.transforms import matrix_to_quaternion
-
-    return matrix_to_quaternion(torch.from_numpy(np.ascontiguousarray(matrix))).numpy()

@@ -1,52 +1,47 @@
-"""What `kinema inspect FILE` tells: what is in a character file and what was changed to make it a tree of rotations."""
+"""`kinema inspect FILE`: what a character file holds and what was changed on reading it."""
 
 from typing import Any
 
 import numpy as np
 
-from kinema.asset.character import Character, Skeleton
+from kinema.asset.character import Character, Skeleton, listed
 from kinema.asset.gltf.document import GltfBinding
+from kinema.asset.rigs.orientation import axis_name
+from kinema.geometry.rotations import children
 
 
 def describe(character: Character) -> dict[str, Any]:
     """Everything that `inspect_lines` shows, as plain values for JSON."""
     mesh, skeleton, frame = character.mesh, character.skeleton, character.frame
     size = np.ptp(mesh.vertices, axis=0) if len(mesh.vertices) else np.zeros(3)
-    document = character.source.document if isinstance(character.source, GltfBinding) else None
-    up, facing = frame.rotation[1], frame.rotation[2]
     influences = (character.weights > 0).sum(1) if character.weights is not None else None
+    joints, clips = [], []
+    if skeleton is not None:
+        for name, parent in zip(skeleton.names, skeleton.parents):
+            joints.append({"name": name, "parent": skeleton.names[parent] if parent >= 0 else None})
+    for clip in character.clips:
+        frames = len(clip.root_position)
+        travel = float(np.linalg.norm(clip.root_position[-1] - clip.root_position[0]))
+        times = {"frames": frames, "fps": clip.fps, "seconds": round((frames - 1) / clip.fps, 3)}
+        clips.append({"name": clip.name, **times, "travel_m": round(travel, 3)})
     return {
         "name": character.name,
         "vertices": len(mesh.vertices),
         "triangles": len(mesh.faces),
         "textures": [f"{texture.shape[1]} x {texture.shape[0]}" for texture in mesh.textures],
-        "meshes": _names(document, "meshes"),
-        "materials": _names(document, "materials"),
+        "meshes": _names(character.source, "meshes"),
+        "materials": _names(character.source, "materials"),
         "size_m": [round(float(x), 4) for x in size],
         "frame": {
-            "up": _axis(up),
-            "facing": _axis(facing),
+            "up": axis_name(frame.rotation[1]),
+            "facing": axis_name(frame.rotation[2]),
             "scale": float(frame.scale),
             # Plus zero: there is no ground at -0.
             "ground": round(float(-frame.translation[1] / frame.scale), 6) + 0.0,
         },
-        "joints": [
-            {"name": name, "parent": skeleton.names[parent] if parent >= 0 else None}
-            for name, parent in zip(skeleton.names, skeleton.parents)
-        ]
-        if skeleton is not None
-        else [],
+        "joints": joints,
         "joints_per_vertex": [int(influences.max()), float(influences.mean())] if influences is not None else None,
-        "clips": [
-            {
-                "name": clip.name,
-                "frames": len(clip.root_position),
-                "fps": clip.fps,
-                "seconds": round((len(clip.root_position) - 1) / clip.fps, 3),
-                "travel_m": round(float(np.linalg.norm(clip.root_position[-1] - clip.root_position[0])), 3),
-            }
-            for clip in character.clips
-        ],
+        "clips": clips,
         "changes": list(character.changes),
     }
 
@@ -66,7 +61,7 @@ def inspect_lines(character: Character) -> list[str]:
     ]
     for what in ("meshes", "materials"):
         if facts[what]:
-            lines.append(f"  {what:<9} {_some(facts[what], 8)}")
+            lines.append(f"  {what:<9} {listed(facts[what], 8)}")
     if character.skeleton is None:
         lines.append("  joints    none")
     else:
@@ -74,53 +69,32 @@ def inspect_lines(character: Character) -> list[str]:
         weights = f"up to {bound[0]} per vertex" if bound else "without skin weights"
         lines.append(f"  joints    {len(facts['joints'])}, {weights}")
         lines += [f"    {line}" for line in _tree(character.skeleton)]
-    if facts["clips"]:
-        lines.append(f"  clips     {len(facts['clips'])}")
-        long = max(len(clip["name"]) for clip in facts["clips"])
-        lines += [
-            f"    {clip['name']:<{long}}  {clip['seconds']:6.2f} s  {clip['frames']:4d} frames at {clip['fps']:g} fps"
-            + (f"  travels {clip['travel_m']:.2f} m" if clip["travel_m"] > 0.01 else "")
-            for clip in facts["clips"]
-        ]
-    else:
-        lines.append("  clips     none")
-    if facts["changes"]:
-        lines.append("  changed on reading")
-        lines += [f"    {change}" for change in facts["changes"]]
-    else:
-        lines.append("  nothing was changed on reading")
-    return lines
+    lines.append(f"  clips     {len(facts['clips']) or 'none'}")
+    long = max((len(clip["name"]) for clip in facts["clips"]), default=0)
+    lines += [
+        f"    {clip['name']:<{long}}  {clip['seconds']:6.2f} s  {clip['frames']:4d} frames at {clip['fps']:g} fps"
+        + (f"  travels {clip['travel_m']:.2f} m" if clip["travel_m"] > 0.01 else "")
+        for clip in facts["clips"]
+    ]
+    lines.append("  changed on reading" if facts["changes"] else "  nothing was changed on reading")
+    return lines + [f"    {change}" for change in facts["changes"]]
 
 
-def _names(document: Any, key: str) -> list[str]:
-    if document is None:
-        return []
-    return [item.get("name", f"{key}[{i}]") for i, item in enumerate(document.json.get(key, ()))]
-
-
-def _some(names: list[str], most: int) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _axis(direction: np.ndarray) -> str:
-    i = int(np.abs(direction).argmax())
-    return ("+" if direction[i] > 0 else "-") + "xyz"[i]
+def _names(source: Any, key: str) -> list[str]:
+    items = source.document.json.get(key, ()) if isinstance(source, GltfBinding) else ()
+    return [item.get("name", f"{key}[{i}]") for i, item in enumerate(items)]
 
 
 def _tree(skeleton: Skeleton) -> list[str]:
-    """One line per chain: a joint follows its parent after a blank, a fork begins new lines below it."""
-    children: dict[int, list[int]] = {}
-    for joint, parent in enumerate(skeleton.parents):
-        children.setdefault(parent, []).append(joint)
-    lines = []
-
-    stack = [(root, 0) for root in reversed(children.get(-1, []))]
+    """One line per chain: a joint follows its parent behind ">", a fork begins new lines below it."""
+    below = children(skeleton.parents)
+    lines, stack = [], [(0, 0)]
     while stack:
         joint, depth = stack.pop()
         chain = [skeleton.names[joint]]
-        while len(children.get(joint, ())) == 1:
-            joint = children[joint][0]
+        while len(below[joint]) == 1:
+            joint = below[joint][0]
             chain.append(skeleton.names[joint])
         lines.append("  " * depth + " > ".join(chain))
-        stack += [(child, depth + 1) for child in reversed(children.get(joint, []))]
+        stack += [(child, depth + 1) for child in reversed(below[joint])]
     return lines

@@ -1,8 +1,8 @@
-"""Our small JSON of joints: what someone who placed bones by hand needs to write down.
+"""Kinema's JSON format for joints that someone placed by hand.
 
     {"joints": [{"name": "hips", "parent": null, "head": [0, 0.9, 0], "tail": [0, 1.1, 0]}, ...]}
 
-Lengths and axes are those of the mesh file that the skeleton is meant for.
+Lengths and axes are those of the mesh file that the skeleton is meant for. "tail" may be left out.
 """
 
 import json
@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from kinema.asset.character import Skeleton
+from kinema.asset.character import Skeleton, bone_tails
 from kinema.errors import KinemaError
 from kinema.files import replacing
+from kinema.geometry.rotations import depth_first
 
 MOST_JOINTS = 10_000
 
@@ -29,42 +30,35 @@ def read_skeleton_json(path: Path) -> Skeleton:
     joints = content.get("joints") if isinstance(content, dict) else content
     if not isinstance(joints, list) or not 0 < len(joints) <= MOST_JOINTS:
         raise KinemaError(f"{path}: has no list of joints")
-    by_name: dict[str, dict[str, Any]] = {}
+    place: dict[str, int] = {}
     for i, joint in enumerate(joints):
         if not isinstance(joint, dict) or not isinstance(joint.get("name"), str) or not joint["name"]:
             raise KinemaError(f"{path}: joint {i} has no name")
-        if joint["name"] in by_name:
+        if joint["name"] in place:
             raise KinemaError(f"{path}: two joints are called {joint['name']}")
-        by_name[joint["name"]] = joint
-    children: dict[str | None, list[str]] = {}
-    for name, joint in by_name.items():
+        place[joint["name"]] = i
+    parents = []
+    for joint in joints:
         parent = joint.get("parent")
-        if parent is not None and (not isinstance(parent, str) or parent not in by_name):
-            raise KinemaError(f"{path}: joint {name} has the parent {parent!r}, which is not there")
-        children.setdefault(parent, []).append(name)
-    roots = children.get(None, [])
-    if len(roots) != 1:
-        raise KinemaError(f"{path}: has {len(roots)} joints without a parent, not one")
-    order, stack = [], list(roots)
-    while stack:
-        name = stack.pop()
-        order.append(name)
-        stack += children.get(name, [])[::-1]
-    if len(order) != len(by_name):
-        lost = next(name for name in by_name if name not in set(order))
-        raise KinemaError(f"{path}: joint {lost} is its own ancestor")
-    place = {name: i for i, name in enumerate(order)}
-    heads = np.array([_point(path, by_name[name], "head") for name in order])
-    tails = np.array(
-        [
-            _point(path, by_name[name], "tail")
-            if "tail" in by_name[name]
-            else _default_tail(heads, [place[c] for c in children.get(name, [])], place[name])
-            for name in order
-        ]
-    )
-    parents = tuple(-1 if by_name[name].get("parent") is None else place[by_name[name]["parent"]] for name in order)
-    return Skeleton(tuple(order), parents, heads, tails)
+        if parent is not None and (not isinstance(parent, str) or parent not in place):
+            raise KinemaError(f"{path}: joint {joint['name']} has the parent {parent!r}, which is not there")
+        parents.append(-1 if parent is None else place[parent])
+    if parents.count(-1) != 1:
+        raise KinemaError(f"{path}: has {parents.count(-1)} joints without a parent, not one")
+    order = depth_first(parents)
+    if len(order) != len(joints):
+        lost = min(set(range(len(joints))) - set(order))
+        raise KinemaError(f"{path}: joint {joints[lost]['name']} is its own ancestor")
+    rank = {-1: -1, **{i: k for k, i in enumerate(order)}}
+    joints, ordered = [joints[i] for i in order], tuple(rank[parents[i]] for i in order)
+    heads = np.array([_point(path, joint, "head") for joint in joints])
+    # A leaf's bone points up, by a twentieth of the skeleton.
+    up = np.array([0.0, 0.05 * max(float(np.ptp(heads, axis=0).max()), 1e-3), 0.0])
+    tails = bone_tails(heads, ordered, heads + up)
+    for j, joint in enumerate(joints):
+        if "tail" in joint:
+            tails[j] = _point(path, joint, "tail")
+    return Skeleton(tuple(joint["name"] for joint in joints), ordered, heads, tails)
 
 
 def _point(path: Path, joint: dict[str, Any], key: str) -> list[float]:
@@ -78,23 +72,11 @@ def _point(path: Path, joint: dict[str, Any], key: str) -> list[float]:
     return [float(x) for x in value]
 
 
-def _default_tail(heads: np.ndarray, children: list[int], joint: int) -> np.ndarray:
-    if children:
-        return heads[children].mean(0)
-    return heads[joint] + np.array([0.0, 0.05 * max(float(np.ptp(heads, axis=0).max()), 1e-3), 0.0])
-
-
 def write_skeleton_json(path: Path, skeleton: Skeleton) -> None:
-    """The file appears whole or not at all."""
-    joints = [
-        {
-            "name": name,
-            "parent": skeleton.names[parent] if parent >= 0 else None,
-            "head": [float(x) for x in head],
-            "tail": [float(x) for x in tail],
-        }
-        for name, parent, head, tail in zip(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails)
-    ]
-    lines = ",\n".join("    " + json.dumps(joint) for joint in joints)
+    """Write what `read_skeleton_json` reads; the file appears whole or not at all."""
+    lines = []
+    for name, parent, head, tail in zip(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails):
+        above = skeleton.names[parent] if parent >= 0 else None
+        lines.append("    " + json.dumps({"name": name, "parent": above, "head": head.tolist(), "tail": tail.tolist()}))
     with replacing(Path(path)) as partial:
-        partial.write_text('{\n  "joints": [\n' + lines + "\n  ]\n}\n", encoding="utf-8")
+        partial.write_text('{\n  "joints": [\n' + ",\n".join(lines) + "\n  ]\n}\n", encoding="utf-8")

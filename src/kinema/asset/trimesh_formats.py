@@ -1,5 +1,6 @@
 """OBJ, PLY, STL and OFF through trimesh, in the file's coordinates."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from kinema.asset.character import Character, Mesh
 from kinema.errors import KinemaError
 
 LARGEST_FILE = 1_500_000_000
-"""Bytes; trimesh needs a multiple of it."""
+"""Bytes of a file; trimesh needs several times as much memory."""
 
 
 def read_trimesh(path: Path) -> Character:
@@ -22,34 +23,30 @@ def read_trimesh(path: Path) -> Character:
     try:
         loaded = trimesh.load(path, process=False)
     except Exception as error:  # a third-party parser on a broken file raises anything
-        reason = str(error).splitlines()[0][:100] if str(error) else type(error).__name__
-        raise KinemaError(f"{path}: not a readable {path.suffix[1:].upper()} file ({reason})") from None
+        raise KinemaError(f"{path}: not a readable {path.suffix[1:].upper()} file ({_reason(error)})") from None
     parts = [loaded] if isinstance(loaded, trimesh.Trimesh) else []
     if isinstance(loaded, trimesh.Scene):
         parts = [geometry for geometry in loaded.dump() if isinstance(geometry, trimesh.Trimesh)]
     parts = [part for part in parts if len(part.faces)]
     if not parts:
         raise KinemaError(f"{path}: has no triangles")
-    changes = []
+    changes = ()
     if path.suffix.lower() == ".stl":
         before = sum(len(part.vertices) for part in parts)
         for part in parts:
             part.merge_vertices()
-        changes.append(
-            f"merged {before} corners of triangles into {sum(len(part.vertices) for part in parts)} vertices"
-        )
-    mesh = _merge(path, parts)
-    return Character(path.stem, mesh, changes=tuple(changes))
+        after = sum(len(part.vertices) for part in parts)
+        changes = (f"merged {before} corners of triangles into {after} vertices",)
+    return Character(path.stem, _merge(path, parts), changes=changes)
 
 
 def _merge(path: Path, parts: list[Any]) -> Mesh:
     vertices = np.concatenate([np.asarray(part.vertices, dtype=np.float64) for part in parts])
     if not np.isfinite(vertices).all():
         raise KinemaError(f"{path}: vertex {int(np.argmax(~np.isfinite(vertices).all(1)))} is not finite")
-    if np.abs(vertices).max() > 1e15:
-        raise KinemaError(
-            f"{path}: vertex {int(np.abs(vertices).max(1).argmax())} lies {np.abs(vertices).max():g} away"
-        )
+    far = np.abs(vertices).max(1)
+    if far.max() > 1e15:
+        raise KinemaError(f"{path}: vertex {int(far.argmax())} lies {far.max():g} units from the origin")
     faces, colors, uvs, face_texture = [], [], [], []
     textures: list[UInt8[np.ndarray, "_ _ 4"]] = []
     start = 0
@@ -66,15 +63,10 @@ def _merge(path: Path, parts: list[Any]) -> Mesh:
         face_texture.append(np.full(len(index), len(textures) if image is not None else -1))
         if image is not None:
             textures.append(image)
-    textured = len(textures) > 0
-    return Mesh(
-        vertices,
-        np.concatenate(faces),
-        np.concatenate(colors),
-        np.concatenate(uvs) if textured else None,
-        tuple(textures),
-        np.concatenate(face_texture) if textured else None,
-    )
+    mesh = Mesh(vertices, np.concatenate(faces), np.concatenate(colors))
+    if not textures:
+        return mesh
+    return replace(mesh, uv=np.concatenate(uvs), textures=tuple(textures), face_texture=np.concatenate(face_texture))
 
 
 def _texture(path: Path, part: Any) -> tuple[UInt8[np.ndarray, "_ _ 4"] | None, Float[np.ndarray, "_ 2"] | None]:
@@ -87,12 +79,15 @@ def _texture(path: Path, part: Any) -> tuple[UInt8[np.ndarray, "_ _ 4"] | None, 
     try:
         return np.asarray(image.convert("RGBA")), flipped
     except Exception as error:  # images are decoded only here, and a broken one raises anything
-        reason = str(error).splitlines()[0][:100] if str(error) else type(error).__name__
-        raise KinemaError(f"{path}: its texture cannot be read ({reason})") from None
+        raise KinemaError(f"{path}: its texture cannot be read ({_reason(error)})") from None
+
+
+def _reason(error: Exception) -> str:
+    return str(error).splitlines()[0][:100] if str(error) else type(error).__name__
 
 
 def _colors(part: Any, *, textured: bool) -> Float[np.ndarray, "_ 3"]:
-    """sRGB per vertex: its own, the mean of its faces', or the material's."""
+    """sRGB per vertex: its own colour, the mean of its faces', or the material's."""
     count = len(part.vertices)
     kind = getattr(part.visual, "kind", None)
     if kind in ("vertex", "face"):

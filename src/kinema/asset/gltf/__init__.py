@@ -1,1 +1,5 @@
-"""glTF and GLB: the document, its nodes, meshes, skins, materials and animations."""
+"""glTF 2.0: `schema` and `document` parse a file, `accessors` its numbers, `geometry` and `material` its meshes.
+
+`animation` evaluates it as the specification says; `rest`, `rig`, `clips` and `character` turn it into a Character,
+`skeleton` only into its joints.
+"""

@@ -1,6 +1,6 @@
 """glTF animation and skinning exactly as the specification has it, in the file's own coordinates.
 
-This is the reference that Kinema's rotation-only motions are measured against; nothing here simplifies a rig.
+Kinema's clips are compared with this reference; nothing here simplifies a rig.
 """
 
 from dataclasses import dataclass
@@ -8,17 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from kinema.asset.gltf.document import Document, node_order, node_parents, read_accessor
+from kinema.asset.gltf.accessors import read_accessor
+from kinema.asset.gltf.document import Document, node_parents
 from kinema.asset.gltf.geometry import Part
 from kinema.errors import KinemaError
+from kinema.geometry.rotations import depth_first, normalize, slerp, to_matrix
 
-WIDTHS = {"translation": 3, "rotation": 4, "scale": 3}
+NODE_DEFAULTS = {"translation": (0.0, 0.0, 0.0), "rotation": (0.0, 0.0, 0.0, 1.0), "scale": (1.0, 1.0, 1.0)}
+"""What a node has without these fields; rotations are xyzw."""
 LONGEST_CLIP_S = 3600.0
 
 
 @dataclass(frozen=True)
 class Track:
-    """One channel: what a node's translation, rotation or scale does in time."""
+    """One animation channel: a node's translation, rotation (xyzw) or scale in time."""
 
     node: int
     path: str
@@ -36,13 +39,13 @@ def read_tracks(document: Document, animation: int) -> list[Track]:
     for i, channel in enumerate(content["channels"]):
         where = f"{document.path}: animations[{animation}].channels[{i}]"
         node, path = channel["target"].get("node", -1), channel["target"]["path"]
-        if node < 0 or path not in WIDTHS:
+        if node < 0 or path not in NODE_DEFAULTS:
             continue
         if channel["sampler"] >= len(content["samplers"]):
             raise KinemaError(f"{where} uses sampler {channel['sampler']} of {len(content['samplers'])}")
         sampler = content["samplers"][channel["sampler"]]
         times = read_accessor(document, sampler["input"], kind="SCALAR")[:, 0].astype(np.float64)
-        values = read_accessor(document, sampler["output"], kind=f"VEC{WIDTHS[path]}").astype(np.float64)
+        values = read_accessor(document, sampler["output"], kind=f"VEC{len(NODE_DEFAULTS[path])}").astype(np.float64)
         interpolation = sampler.get("interpolation", "LINEAR")
         needed = len(times) * (3 if interpolation == "CUBICSPLINE" else 1)
         if len(times) == 0 or len(values) < needed:
@@ -57,61 +60,56 @@ def read_tracks(document: Document, animation: int) -> list[Track]:
     return tracks
 
 
+def frame_times(tracks: list[Track]) -> tuple[Float[np.ndarray, "frames"], float]:
+    """Times from the first to the last key [s], and frames per second: those of the keys if 24 to 60, else 30."""
+    start = min(track.times[0] for track in tracks)
+    end = max(track.times[-1] for track in tracks)
+    steps = np.concatenate([np.diff(track.times) for track in tracks])
+    steps = steps[steps > 1e-4]
+    rate = 1 / np.median(steps) if len(steps) else 30.0
+    fps = float(np.clip(np.round(rate), 24, 60)) if 20 < rate < 70 else 30.0
+    count = max(round((end - start) * fps), 0)
+    if count and abs(count / (end - start) / fps - 1) > 1e-3:
+        fps = float(count / (end - start))  # the last frame is the last key, or loops would not close
+    return start + np.arange(count + 1) / fps, fps
+
+
 def sample_track(track: Track, times: Float[np.ndarray, "t"]) -> Float[np.ndarray, "t width"]:
     """Values at `times`, held before the first and after the last key."""
-    if len(track.times) == 1:
-        values = np.repeat(track.values, len(times), 0)
+    low = np.clip(np.searchsorted(track.times, times, side="right") - 1, 0, max(len(track.times) - 2, 0))
+    high = np.minimum(low + 1, len(track.times) - 1)
+    span = track.times[high] - track.times[low]
+    u = np.clip((times - track.times[low]) / np.where(span > 0, span, 1), 0, 1)[:, None]
+    a, b = track.values[low], track.values[high]
+    if track.interpolation == "STEP":
+        values = np.where(u >= 1, b, a)
+    elif track.interpolation == "CUBICSPLINE" and track.tangents is not None:
+        arriving, leaving = span[:, None] * track.tangents[0][high], span[:, None] * track.tangents[1][low]
+        values = (
+            (2 * u**3 - 3 * u**2 + 1) * a + (u**3 - 2 * u**2 + u) * leaving
+            + (3 * u**2 - 2 * u**3) * b + (u**3 - u**2) * arriving
+        )  # fmt: skip
+    elif track.path == "rotation":
+        return _xyzw(slerp(_wxyz(a), _wxyz(b), u[:, 0]))
     else:
-        low = np.clip(np.searchsorted(track.times, times, side="right") - 1, 0, len(track.times) - 2)
-        span = track.times[low + 1] - track.times[low]
-        u = np.clip((times - track.times[low]) / np.where(span > 0, span, 1), 0, 1)[:, None]
-        a, b = track.values[low], track.values[low + 1]
-        if track.interpolation == "STEP":
-            values = np.where(u >= 1, b, a)
-        elif track.interpolation == "CUBICSPLINE" and track.tangents is not None:
-            arriving, leaving = span[:, None] * track.tangents[0][low + 1], span[:, None] * track.tangents[1][low]
-            values = (
-                (2 * u**3 - 3 * u**2 + 1) * a + (u**3 - 2 * u**2 + u) * leaving
-                + (3 * u**2 - 2 * u**3) * b + (u**3 - u**2) * arriving
-            )  # fmt: skip
-        elif track.path == "rotation":
-            values = _slerp(_unit(a), _unit(b), u)
-        else:
-            values = a + u * (b - a)
-    return _unit(values) if track.path == "rotation" else values
+        values = a + u * (b - a)
+    return _xyzw(_wxyz(values)) if track.path == "rotation" else values
 
 
-def _unit(xyzw: Float[np.ndarray, "*b 4"]) -> Float[np.ndarray, "*b 4"]:
-    length = np.linalg.norm(xyzw, axis=-1, keepdims=True)
-    return np.where(length > 1e-12, xyzw / np.maximum(length, 1e-12), [0.0, 0.0, 0.0, 1.0])
+def _wxyz(xyzw: Float[np.ndarray, "*b 4"]) -> Float[np.ndarray, "*b 4"]:
+    return normalize(np.roll(xyzw, 1, -1))
 
 
-def _slerp(
-    a: Float[np.ndarray, "t 4"], b: Float[np.ndarray, "t 4"], u: Float[np.ndarray, "t 1"]
-) -> Float[np.ndarray, "t 4"]:
-    dot = (a * b).sum(-1, keepdims=True)
-    b = np.where(dot < 0, -b, b)
-    angle = np.arccos(np.clip(np.abs(dot), 0, 1))
-    sine = np.sin(angle)
-    near = sine < 1e-6  # there the chord is the arc
-    safe = np.where(near, 1, sine)
-    return np.where(near, a + u * (b - a), (np.sin((1 - u) * angle) * a + np.sin(u * angle) * b) / safe)
+def _xyzw(wxyz: Float[np.ndarray, "*b 4"]) -> Float[np.ndarray, "*b 4"]:
+    return np.roll(wxyz, -1, -1)
 
 
 def matrices(
     translation: Float[np.ndarray, "*b 3"], xyzw: Float[np.ndarray, "*b 4"], scale: Float[np.ndarray, "*b 3"]
 ) -> Float[np.ndarray, "*b 4 4"]:
-    """T R S."""
-    x, y, z, w = np.moveaxis(_unit(xyzw), -1, 0)
-    result = np.zeros((*x.shape, 4, 4))
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
-    for i, row in enumerate(rows):
-        for j, value in enumerate(row):
-            result[..., i, j] = value * scale[..., j]
+    """Affine transforms T R S."""
+    result = np.zeros((*xyzw.shape[:-1], 4, 4))
+    result[..., :3, :3] = to_matrix(_wxyz(xyzw)) * scale[..., None, :]
     result[..., :3, 3] = translation
     result[..., 3, 3] = 1
     return result
@@ -119,17 +117,14 @@ def matrices(
 
 def local_matrices(document: Document) -> Float[np.ndarray, "nodes 4 4"]:
     """Each node relative to its parent, as the file stands without animation."""
-    result = np.zeros((len(document.nodes), 4, 4))
+    fields = (
+        np.array([node.get(path, default) for node in document.nodes], np.float64).reshape(-1, len(default))
+        for path, default in NODE_DEFAULTS.items()
+    )
+    result = matrices(*fields)
     for i, node in enumerate(document.nodes):
         if "matrix" in node:
-            result[i] = np.asarray(node["matrix"], dtype=np.float64).reshape(4, 4).T
-            result[i, 3] = (0, 0, 0, 1)
-        else:
-            result[i] = matrices(
-                np.asarray(node.get("translation", (0, 0, 0)), dtype=np.float64),
-                np.asarray(node.get("rotation", (0, 0, 0, 1)), dtype=np.float64),
-                np.asarray(node.get("scale", (1, 1, 1)), dtype=np.float64),
-            )
+            result[i, :3] = np.array(node["matrix"], np.float64).reshape(4, 4).T[:3]
     return result
 
 
@@ -137,21 +132,16 @@ def animated_locals(
     document: Document, tracks: list[Track], times: Float[np.ndarray, "t"]
 ) -> Float[np.ndarray, "t nodes 4 4"]:
     """Each node relative to its parent at the given times."""
-    still = local_matrices(document)
-    result = np.repeat(still[None], len(times), 0)
-    by_node: dict[int, dict[str, Track]] = {}
+    result = np.repeat(local_matrices(document)[None], len(times), 0)
+    moved: dict[int, dict[str, Track]] = {}
     for track in tracks:
-        by_node.setdefault(track.node, {})[track.path] = track
-    for node, paths in by_node.items():
-        content = document.nodes[node]
-        rest = {"translation": (0, 0, 0), "rotation": (0, 0, 0, 1), "scale": (1, 1, 1)}
-        values = {
-            path: sample_track(paths[path], times)
-            if path in paths
-            else np.tile(np.asarray(content.get(path, rest[path]), dtype=np.float64), (len(times), 1))
-            for path in WIDTHS
-        }
-        result[:, node] = matrices(values["translation"], values["rotation"], values["scale"])
+        moved.setdefault(track.node, {})[track.path] = track
+    for node, channels in moved.items():
+        values = []
+        for path, default in NODE_DEFAULTS.items():
+            still = np.array(document.nodes[node].get(path, default), np.float64)
+            values.append(sample_track(channels[path], times) if path in channels else np.tile(still, (len(times), 1)))
+        result[:, node] = matrices(*values)
     return result
 
 
@@ -159,14 +149,14 @@ def global_matrices(document: Document, local: Float[np.ndarray, "*t nodes 4 4"]
     """Each node in the file's world."""
     parents = node_parents(document)
     result = local.copy()
-    for node in node_order(parents):
+    for node in depth_first(parents):
         if parents[node] >= 0:
             result[..., node, :, :] = result[..., parents[node], :, :] @ local[..., node, :, :]
     return result
 
 
 def inverse_bind_matrices(document: Document, skin: int) -> Float[np.ndarray, "joints 4 4"] | None:
-    """None where the file leaves them out (they are then identities)."""
+    """Inverse bind matrices of a skin's joints; None, meaning identities, where the file leaves them out."""
     content = document.json["skins"][skin]
     if "inverseBindMatrices" not in content:
         return None
@@ -206,9 +196,9 @@ def skin_parts(
 def original_vertices(
     document: Document, parts: list[Part], animation: int | None, times: Float[np.ndarray, "t"]
 ) -> Float[np.ndarray, "t vertices 3"]:
-    """What the file itself shows at `times` of an animation (None: no animation), in the file's coordinates.
+    """Vertices as the file itself shows them at `times` of an animation (None: no animation), in its coordinates.
 
-    The vertices are in the order of `asset.gltf_character.load_gltf`. `parts` come from `read_parts`.
+    `parts` come from `read_parts`; the vertices have the order of the loaded Character's.
     """
     tracks = [] if animation is None else read_tracks(document, animation)
     return skin_parts(document, parts, global_matrices(document, animated_locals(document, tracks, times)))

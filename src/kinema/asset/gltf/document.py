@@ -1,15 +1,14 @@
-"""glTF 2.0 files as they are: container, buffers, accessors and the tree of nodes.
+"""glTF 2.0 files as they are: container, buffers and the tree of nodes.
 
-`read_document` gives a `Document`: the JSON, checked, and the bytes it points to. `asset.gltf_character.load_gltf`
-makes a Character of it and leaves a `GltfBinding` in `Character.source`, with which an exporter can write a motion back
-into the same file:
+`read_document` gives a `Document`: the JSON, checked, and the bytes it points to. `gltf.character` makes a Character of
+it and leaves a `GltfBinding` in `Character.source`, with which an exporter can write a motion back into the same file:
 
     F = frame⁻¹ ∘ T_world_joint(t) ∘ T_world_joint(rest)⁻¹ ∘ frame      how joint j moved from rest, file coordinates
     G_node(t) = F @ binding.T_file_node_rest[binding.joint_nodes[j]]    what the file's node has to be, globally
     local(t)  = inv(G_parent(t)) @ G_node(t)                            what the node's channels say
 
 where `binding.carried_nodes` move with the joint named there, and all other nodes keep `binding.T_file_node_rest`
-relative to their parent in the file. The file's tree can differ from ours (an IK foot hangs below the leg in ours), so
+relative to their parent in the file. The file's tree can differ from ours (in ours an IK foot is a child of the leg):
 G_parent is that of the *file's* parent.
 """
 
@@ -17,7 +16,7 @@ import base64
 import binascii
 import json
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
@@ -25,8 +24,9 @@ from urllib.parse import unquote
 import numpy as np
 from jaxtyping import Float, Int
 
-from kinema.asset.gltf.schema import ACCESSOR_WIDTHS, COMPONENT_TYPES, check_document
+from kinema.asset.gltf.schema import check_document
 from kinema.errors import KinemaError
+from kinema.geometry.rotations import depth_first
 
 READABLE_EXTENSIONS = frozenset(
     {"KHR_texture_transform", "KHR_mesh_quantization", "KHR_lights_punctual", "KHR_materials_unlit", "EXT_texture_webp"}
@@ -34,12 +34,10 @@ READABLE_EXTENSIONS = frozenset(
     | {f"KHR_materials_{look}" for look in ("clearcoat", "emissive_strength", "specular", "ior", "transmission")}
     | {f"KHR_materials_{look}" for look in ("volume", "sheen", "iridescence", "anisotropy", "dispersion", "variants")}
 )
-LARGEST_ACCESSOR = 64_000_000
-"""Values in one accessor; a file that asks for more without bytes behind it is a mistake or an attack."""
 
 
 class MissingFileError(KinemaError):
-    """A file that is not there, apart from other errors because a texture can be done without."""
+    """A file is missing. Only a missing texture is not fatal."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Document:
 
 @dataclass(frozen=True)
 class GltfBinding:
-    """How a Character hangs together with the file it came from."""
+    """The relation of a Character's joints, vertices and clips to those of the glTF file it came from."""
 
     document: Document
     joint_nodes: tuple[int, ...]
@@ -70,14 +68,14 @@ class GltfBinding:
     vertex_node: Int[np.ndarray, "vertices"]
     """The mesh node that each of our vertices belongs to."""
     vertex_primitive: Int[np.ndarray, "vertices"]
-    """Which of that mesh's primitives."""
+    """Index of the vertex's primitive in that mesh."""
     vertex_index: Int[np.ndarray, "vertices"]
-    """Its place in that primitive's accessors."""
+    """Index of the vertex in that primitive's accessors."""
     clip_start_s: tuple[float, ...] = ()
     """Time in the file of frame 0 of each clip [s]; clip k is json["animations"][clip_animation[k]]."""
     clip_animation: tuple[int, ...] = ()
     carried_nodes: tuple[tuple[int, int], ...] = ()
-    """(node, joint) of joints of the file that are none of ours: each moves rigidly with that joint of ours."""
+    """(node, joint) for joints of the file that we dropped: the node moves rigidly with that joint of ours."""
 
 
 def read_document(path: Path) -> Document:
@@ -86,11 +84,7 @@ def read_document(path: Path) -> Document:
     data = _read_bytes(path, path)
     if not data:
         raise KinemaError(f"{path}: is empty")
-    binary = b""
-    if data[:4] == b"glTF":
-        text, binary = _split_glb(path, data)
-    else:
-        text = data
+    text, binary = _split_glb(path, data) if data[:4] == b"glTF" else (data, b"")
     try:
         content = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -107,10 +101,15 @@ def read_document(path: Path) -> Document:
     unreadable = sorted(set(content.get("extensionsRequired", ())) - READABLE_EXTENSIONS)
     if unreadable:
         raise KinemaError(f"{path}: needs the glTF extension {', '.join(unreadable)}, which Kinema does not read")
-    buffers = _read_buffers(path, content, binary)
-    document = Document(path, content, buffers)
-    _check_tree(document)
-    return Document(path, content, buffers, _read_images(document))
+    document = Document(path, content, _read_buffers(path, content, binary))
+    parents = node_parents(document)
+    rootless = set(range(len(parents))) - set(depth_first(parents))
+    if rootless:
+        node = min(rootless)
+        for _ in parents:  # up into the cycle
+            node = parents[node]
+        raise KinemaError(f"{path}: nodes[{node}] is its own ancestor")
+    return replace(document, images=_read_images(document))
 
 
 def _read_bytes(path: Path, shown: Path) -> bytes:
@@ -186,26 +185,10 @@ def _read_images(document: Document) -> tuple[bytes, ...]:
             try:
                 images.append(_read_uri(document.path, image["uri"]))
             except MissingFileError:
-                images.append(b"")  # a character without its texture is better than none; the reader says so
+                images.append(b"")  # the character is read without its texture, and `inspect` says so
         else:
             images.append(b"")
     return tuple(images)
-
-
-def _check_tree(document: Document) -> None:
-    """Every node has at most one parent and no node is its own ancestor."""
-    parents = node_parents(document)
-    state = np.zeros(len(parents), dtype=np.int8)
-    for start in range(len(parents)):
-        walk = []
-        node = start
-        while node >= 0 and state[node] == 0:
-            state[node] = 1
-            walk.append(node)
-            node = parents[node]
-        if node >= 0 and state[node] == 1:
-            raise KinemaError(f"{document.path}: nodes[{node}] is its own ancestor")
-        state[walk] = 2
 
 
 def node_parents(document: Document) -> tuple[int, ...]:
@@ -219,17 +202,6 @@ def node_parents(document: Document) -> tuple[int, ...]:
     return tuple(parents)
 
 
-def node_order(parents: tuple[int, ...]) -> list[int]:
-    """All nodes, parents before children."""
-    children: dict[int, list[int]] = {}
-    for node, parent in enumerate(parents):
-        children.setdefault(parent, []).append(node)
-    order = list(children.get(-1, ()))
-    for node in order:  # grows while it is walked
-        order += children.get(node, ())
-    return order
-
-
 def view_bytes(document: Document, index: int) -> memoryview:
     """Bytes of a bufferView."""
     view = document.json["bufferViews"][index]
@@ -240,77 +212,3 @@ def view_bytes(document: Document, index: int) -> memoryview:
             f"{document.path}: bufferViews[{index}] ends at byte {start + view['byteLength']} of {len(buffer)}"
         )
     return memoryview(buffer)[start : start + view["byteLength"]]
-
-
-def read_accessor(document: Document, index: int, *, kind: str | None = None) -> np.ndarray:
-    """Values [count, width] as float64 where they are floats or normalised, as integers otherwise.
-
-    `kind` is what the caller needs ("VEC3", or "VEC3|VEC4"). Floats that are not finite are refused.
-    """
-    accessor = document.json["accessors"][index]
-    where = f"{document.path}: accessors[{index}]"
-    if kind is not None and accessor["type"] not in kind.split("|"):
-        raise KinemaError(f"{where} has type {accessor['type']}, not {kind.replace('|', ' or ')}")
-    count, width = accessor["count"], ACCESSOR_WIDTHS[accessor["type"]]
-    dtype = np.dtype(COMPONENT_TYPES[accessor["componentType"]])
-    if count * width > LARGEST_ACCESSOR:
-        raise KinemaError(f"{where} asks for {count} x {width} values, the limit is {LARGEST_ACCESSOR}")
-    if "bufferView" in accessor:
-        view = document.json["bufferViews"][accessor["bufferView"]]
-        data = view_bytes(document, accessor["bufferView"])
-        values = _strided(where, data, accessor.get("byteOffset", 0), view.get("byteStride", 0), dtype, count, width)
-    else:
-        values = np.zeros((count, width), dtype)
-    if "sparse" in accessor:
-        values = _with_sparse(document, where, values, accessor["sparse"])
-    if dtype.kind == "f":
-        values = values.astype(np.float64)
-        if not np.isfinite(values).all():
-            bad = np.argwhere(~np.isfinite(values))
-            first = f"element {bad[0, 0]} is {values[tuple(bad[0])]}"
-            raise KinemaError(f"{where} holds {len(bad)} values that are not finite, {first}")
-    elif accessor.get("normalized", False):
-        values = np.maximum(values.astype(np.float64) / np.iinfo(dtype).max, -1.0)
-    return values
-
-
-def _strided(
-    where: str, data: memoryview, offset: int, stride: int, dtype: np.dtype, count: int, width: int
-) -> np.ndarray:
-    # Columns of small matrices are padded to four bytes (only MAT2/MAT3 of bytes or shorts; nothing we read uses them).
-    size = dtype.itemsize * width
-    stride = stride or size
-    if stride < size:
-        raise KinemaError(f"{where} has elements of {size} bytes every {stride} bytes")
-    needed = offset + (count - 1) * stride + size if count else 0
-    if needed > len(data):
-        raise KinemaError(f"{where} needs {needed} bytes, its bufferView has {len(data)}")
-    if count == 0:
-        return np.zeros((0, width), dtype)
-    flat = np.frombuffer(data, np.uint8, count=needed - offset, offset=offset)
-    rows = np.lib.stride_tricks.as_strided(flat, (count, size), (stride, 1))
-    return np.ascontiguousarray(rows).view(dtype)
-
-
-def _with_sparse(document: Document, where: str, values: np.ndarray, sparse: dict[str, Any]) -> np.ndarray:
-    count = sparse["count"]
-    if count > len(values):
-        raise KinemaError(f"{where}.sparse replaces {count} of {len(values)} elements")
-    index_type = np.dtype(COMPONENT_TYPES[sparse["indices"]["componentType"]])
-    places, fresh = (
-        _strided(
-            f"{where}.sparse.{part}",
-            view_bytes(document, sparse[part]["bufferView"]),
-            sparse[part].get("byteOffset", 0),
-            0,
-            dtype,
-            count,
-            width,
-        )
-        for part, dtype, width in (("indices", index_type, 1), ("values", values.dtype, values.shape[1]))
-    )
-    if count and int(places.max()) >= len(values):
-        raise KinemaError(f"{where}.sparse replaces element {int(places.max())} of {len(values)}")
-    result = values.copy()
-    result[places[:, 0]] = fresh
-    return result

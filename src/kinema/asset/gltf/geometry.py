@@ -1,4 +1,4 @@
-"""glTF meshes as parts: one per primitive of each mesh node, still in the mesh's own coordinates."""
+"""glTF meshes as parts: one for each primitive of each mesh node, in the mesh's own coordinates."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from kinema.asset.gltf.document import Document, read_accessor
+from kinema.asset.gltf.accessors import read_accessor
+from kinema.asset.gltf.document import Document, node_parents
+from kinema.asset.gltf.material import texture_mapping
 from kinema.errors import KinemaError
+from kinema.geometry.rotations import ancestors
 
 TRIANGLES, STRIP, FAN = 4, 5, 6
 
@@ -40,65 +43,60 @@ def read_parts(document: Document) -> tuple[list[Part], list[str]]:
     for node in scene_nodes(document):
         if "mesh" not in document.nodes[node]:
             continue
-        mesh = document.json["meshes"][document.nodes[node]["mesh"]]
-        for i, primitive in enumerate(mesh["primitives"]):
-            where = f"meshes[{document.nodes[node]['mesh']}].primitives[{i}]"
+        index = document.nodes[node]["mesh"]
+        for i, primitive in enumerate(document.json["meshes"][index]["primitives"]):
+            where = f"meshes[{index}].primitives[{i}]"
             if primitive.get("mode", TRIANGLES) < TRIANGLES:
                 changes.append(f"{where} draws points or lines: left out")
                 continue
-            if "POSITION" not in primitive["attributes"]:
+            position = primitive["attributes"].get("POSITION")
+            if position is None:
                 changes.append(f"{where} has no positions: left out")
                 continue
-            if (
-                "KHR_draco_mesh_compression" in primitive.get("extensions", {})
-                and "bufferView" not in (document.json["accessors"][primitive["attributes"]["POSITION"]])
-            ):
+            compressed = "KHR_draco_mesh_compression" in primitive.get("extensions", {})
+            if compressed and "bufferView" not in document.json["accessors"][position]:
                 raise KinemaError(f"{document.path}: {where} is compressed (KHR_draco_mesh_compression)")
             if primitive.get("targets"):
                 changes.append(f"{where} has {len(primitive['targets'])} morph targets: kept at their default weights")
-            part, line = _read_part(document, node, i, where)
+            part, lines = _read_part(document, node, i, primitive, where)
             parts.append(part)
-            if line:
-                changes.append(line)
+            changes += lines
     return parts, changes
 
 
 def scene_nodes(document: Document) -> list[int]:
-    """Nodes of the default scene, parents before children; all of them if the file has no scene."""
-    scenes = document.json.get("scenes", ())
+    """Nodes of the default scene in the file's order; all of them if the file has no scene."""
+    scenes, parents = document.json.get("scenes", ()), node_parents(document)
     if not scenes:
-        return list(range(len(document.nodes)))
-    seen: dict[int, None] = dict.fromkeys(scenes[document.json.get("scene", 0)].get("nodes", ()))
-    stack = list(seen)
-    for node in stack:  # grows while it is walked
-        fresh = [child for child in document.nodes[node].get("children", ()) if child not in seen]
-        seen.update(dict.fromkeys(fresh))
-        stack += fresh
-    return sorted(seen)
+        return list(range(len(parents)))
+    tops = set(scenes[document.json.get("scene", 0)].get("nodes", ()))
+    return [node for node in range(len(parents)) if tops & {node, *ancestors(parents, node)}]
 
 
-def _read_part(document: Document, node: int, index: int, where: str) -> tuple[Part, str]:
-    primitive = document.json["meshes"][document.nodes[node]["mesh"]]["primitives"][index]
+def _read_part(
+    document: Document, node: int, index: int, primitive: dict[str, Any], where: str
+) -> tuple[Part, list[str]]:
     attributes = primitive["attributes"]
     vertices = read_accessor(document, attributes["POSITION"], kind="VEC3").astype(np.float64)
-    vertices = vertices + _morph(document, node, primitive, len(vertices))
-    faces = _read_faces(document, primitive, len(vertices), where)
-    colors = np.ones((len(vertices), 3))
+    count = len(vertices)
+    vertices = vertices + _morph(document, node, primitive, count)
+    faces = _read_faces(document, primitive, count, where)
+    colors = np.ones((count, 3))
     if "COLOR_0" in attributes:
-        colors = _attribute(document, attributes, "COLOR_0", "VEC3|VEC4", len(vertices), where)[:, :3].astype(float)
+        colors = _attribute(document, attributes, "COLOR_0", "VEC3|VEC4", count, where)[:, :3].astype(np.float64)
     uv = None
-    set_name = f"TEXCOORD_{_texture_set(document, primitive)}"
-    if set_name in attributes:
-        uv = _attribute(document, attributes, set_name, "VEC2", len(vertices), where).astype(np.float64)
-        uv = uv @ (transform := _texture_transform(document, primitive))[:2, :2].T + transform[:2, 2]
+    texture_set, transform = texture_mapping(document, primitive.get("material", -1))
+    if f"TEXCOORD_{texture_set}" in attributes:
+        uv = _attribute(document, attributes, f"TEXCOORD_{texture_set}", "VEC2", count, where).astype(np.float64)
+        uv = uv @ transform[:, :2].T + transform[:, 2]
     joints = weights = None
-    line = ""
+    lines: list[str] = []
     # A skin is only legal on a node with a mesh; a mesh without JOINTS_0 stays rigid.
     skin = document.nodes[node].get("skin", -1) if "JOINTS_0" in attributes and "WEIGHTS_0" in attributes else -1
     if skin >= 0:
-        joints, weights, line = _read_weights(document, attributes, skin, len(vertices), where)
+        joints, weights, lines = _read_weights(document, attributes, skin, count, where)
     material = primitive.get("material", -1)
-    return Part(node, index, material, skin, vertices, faces, colors, uv, joints, weights), line
+    return Part(node, index, material, skin, vertices, faces, colors, uv, joints, weights), lines
 
 
 def _attribute(
@@ -106,7 +104,7 @@ def _attribute(
 ) -> np.ndarray:
     values = read_accessor(document, attributes[name], kind=kind)
     if len(values) != count:
-        raise KinemaError(f"{document.path}: {where} has {len(values)} of {name} for {count} vertices")
+        raise KinemaError(f"{document.path}: {where} has {len(values)} values of {name} for {count} vertices")
     return values
 
 
@@ -116,10 +114,7 @@ def _morph(document: Document, node: int, primitive: dict[str, Any], count: int)
     offset = np.zeros((count, 3))
     for amount, target in zip(amounts, primitive.get("targets", ())):
         if amount and "POSITION" in target:
-            values = read_accessor(document, target["POSITION"], kind="VEC3")
-            if len(values) != count:
-                raise KinemaError(f"{document.path}: a morph target has {len(values)} positions for {count} vertices")
-            offset += amount * values
+            offset += amount * _attribute(document, target, "POSITION", "VEC3", count, "a morph target")
     return offset
 
 
@@ -137,15 +132,13 @@ def _read_faces(document: Document, primitive: dict[str, Any], count: int, where
     mode = primitive.get("mode", TRIANGLES)
     if mode == TRIANGLES:
         return order[: len(order) // 3 * 3].reshape(-1, 3)
+    if len(order) < 3:
+        return np.zeros((0, 3), np.int64)
     if mode == STRIP:
-        faces = np.stack((order[:-2], order[1:-1], order[2:]), -1) if len(order) > 2 else np.zeros((0, 3), np.int64)
-        faces[1::2] = faces[1::2][:, [1, 0, 2]]  # every second triangle of a strip runs the other way round
+        faces = np.stack((order[:-2], order[1:-1], order[2:]), -1)
+        faces[1::2] = faces[1::2][:, [1, 0, 2]]  # every second triangle of a strip is wound the other way
     else:
-        faces = (
-            np.stack((order[1:-1], order[2:], np.full(len(order) - 2, order[0])), -1)
-            if len(order) > 2
-            else np.zeros((0, 3), np.int64)
-        )
+        faces = np.stack((order[1:-1], order[2:], np.full(len(order) - 2, order[0])), -1)
     # Strips are joined by triangles without area.
     thin = (faces[:, 0] == faces[:, 1]) | (faces[:, 1] == faces[:, 2]) | (faces[:, 2] == faces[:, 0])
     return faces[~thin]
@@ -153,8 +146,8 @@ def _read_faces(document: Document, primitive: dict[str, Any], count: int, where
 
 def _read_weights(
     document: Document, attributes: dict[str, int], skin: int, count: int, where: str
-) -> tuple[Int[np.ndarray, "n k"], Float[np.ndarray, "n k"], str]:
-    """Influences of all sets (JOINTS_0, JOINTS_1 ...), normalised, and a line if that changed anything."""
+) -> tuple[Int[np.ndarray, "n k"], Float[np.ndarray, "n k"], list[str]]:
+    """Influences of all sets (JOINTS_0, JOINTS_1 ...), normalised, and lines for what that changed."""
     nodes = np.asarray(document.json["skins"][skin]["joints"], dtype=np.int64)
     places, weights = [], []
     for i in range(8):
@@ -162,51 +155,28 @@ def _read_weights(
             break
         places.append(_attribute(document, attributes, f"JOINTS_{i}", "VEC4", count, where))
         weights.append(_attribute(document, attributes, f"WEIGHTS_{i}", "VEC4", count, where).astype(np.float64))
-    place = np.concatenate(places, 1)
-    weight = np.concatenate(weights, 1)
+    place, weight = np.concatenate(places, 1), np.concatenate(weights, 1)
     if place.dtype.kind == "f":
         raise KinemaError(f"{document.path}: {where} has joints that are not integers")
     place = np.where(weight == 0, 0, place.astype(np.int64))  # an unused influence may name any joint
     if (place >= len(nodes)).any() or not len(nodes):
         vertex = int(np.argmax((place >= max(len(nodes), 1)).any(1)))
-        raise KinemaError(
-            f"{document.path}: {where} vertex {vertex} hangs on joint {place[vertex].max()} of {len(nodes)}"
-        )
-    line = ""
+        weighted = f"vertex {vertex} has a weight on joint {place[vertex].max()}"
+        raise KinemaError(f"{document.path}: {where} {weighted}, its skin has {len(nodes)} joints")
+    lines = []
     negative = (weight < 0).any(1)
-    weight = np.maximum(weight, 0)
-    total = weight.sum(1)
     if negative.any():
-        line = f"{where}: {negative.sum()} vertices with negative skin weights set to zero"
-    bare = total <= 0
+        lines.append(f"{where}: {negative.sum()} vertices with negative skin weights set to zero")
+    weight = np.maximum(weight, 0)
+    bare = weight.sum(1) <= 0
     if bare.any():
-        line = f"{where}: {bare.sum()} vertices without skin weights follow the skin's first joint"
+        lines.append(f"{where}: {bare.sum()} vertices without skin weights follow the skin's first joint")
         weight[bare, 0] = 1
         place[bare, 0] = 0
-        total = weight.sum(1)
+    total = weight.sum(1)
     off = np.abs(total - 1)
     # Bytes and shorts cannot hold thirds: up to 2 % off is rounding and not worth a line.
     if off.max(initial=0) > 0.02:
-        worst = total[off.argmax()]
-        line = f"{where}: skin weights of {(off > 0.02).sum()} vertices sum to up to {worst:.3f}: normalised to one"
-    return nodes[place], weight / total[:, None], line
-
-
-def _base_texture(document: Document, primitive: dict[str, Any]) -> dict[str, Any]:
-    material = primitive.get("material", -1)
-    if material < 0:
-        return {}
-    return document.json["materials"][material].get("pbrMetallicRoughness", {}).get("baseColorTexture", {})
-
-
-def _texture_set(document: Document, primitive: dict[str, Any]) -> int:
-    info = _base_texture(document, primitive)
-    return info.get("extensions", {}).get("KHR_texture_transform", {}).get("texCoord", info.get("texCoord", 0))
-
-
-def _texture_transform(document: Document, primitive: dict[str, Any]) -> Float[np.ndarray, "3 3"]:
-    """KHR_texture_transform: translation * rotation * scale."""
-    values = _base_texture(document, primitive).get("extensions", {}).get("KHR_texture_transform", {})
-    (x, y), angle, (sx, sy) = values.get("offset", (0, 0)), values.get("rotation", 0), values.get("scale", (1, 1))
-    c, s = np.cos(angle), np.sin(angle)
-    return np.array([[c * sx, s * sy, x], [-s * sx, c * sy, y], [0, 0, 1]], dtype=np.float64)
+        several = f"skin weights of {(off > 0.02).sum()} vertices sum to up to {total[off.argmax()]:.3f}"
+        lines.append(f"{where}: {several}: normalised to one")
+    return nodes[place], weight / total[:, None], lines

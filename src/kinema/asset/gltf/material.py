@@ -1,7 +1,8 @@
-"""Base colour of glTF materials: factors and decoded textures, in sRGB."""
+"""Base colour of glTF materials: factors, texture mapping and decoded textures."""
 
 import io
 import warnings
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, UInt8
@@ -30,12 +31,17 @@ def base_color_linear(document: Document, material: int) -> Float[np.ndarray, "3
     return np.clip(rgb, 0, 1)
 
 
+def _base_texture(document: Document, material: int) -> dict[str, Any]:
+    """The texture info of the base colour; empty if there is none."""
+    if material < 0:
+        return {}
+    return document.json["materials"][material].get("pbrMetallicRoughness", {}).get("baseColorTexture", {})
+
+
 def base_image(document: Document, material: int) -> int:
     """Image of the base colour's texture, or -1."""
-    if material < 0:
-        return -1
-    info = document.json["materials"][material].get("pbrMetallicRoughness", {}).get("baseColorTexture")
-    if info is None:
+    info = _base_texture(document, material)
+    if not info:
         return -1
     texture = document.json["textures"][info["index"]]
     webp = texture.get("extensions", {}).get("EXT_texture_webp", {})
@@ -45,8 +51,18 @@ def base_image(document: Document, material: int) -> int:
     return image
 
 
+def texture_mapping(document: Document, material: int) -> tuple[int, Float[np.ndarray, "2 3"]]:
+    """Set of texture coordinates of the base colour, and KHR_texture_transform: translation * rotation * scale."""
+    info = _base_texture(document, material)
+    values = info.get("extensions", {}).get("KHR_texture_transform", {})
+    (x, y), angle, (sx, sy) = values.get("offset", (0, 0)), values.get("rotation", 0), values.get("scale", (1, 1))
+    c, s = np.cos(angle), np.sin(angle)
+    transform = np.array([[c * sx, s * sy, x], [-s * sx, c * sy, y]], dtype=np.float64)
+    return values.get("texCoord", info.get("texCoord", 0)), transform
+
+
 def decode_image(document: Document, index: int) -> UInt8[np.ndarray, "h w 4"]:
-    """sRGB with alpha."""
+    """Pixels of an image: sRGB with alpha."""
     from PIL import Image
 
     where = f"{document.path}: images[{index}]"
@@ -60,12 +76,12 @@ def decode_image(document: Document, index: int) -> UInt8[np.ndarray, "h w 4"]:
                 return np.asarray(image.convert("RGBA"))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, EOFError, MemoryError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        # Pillow's text shows the memory address of the stream, which says nothing to anyone.
+        # Pillow's text names the memory address of the stream.
         reason = "unknown image format" if "identify" in reason else reason
         raise KinemaError(f"{where} cannot be decoded ({reason[:80]})") from None
 
 
 def srgb_from_linear(linear: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-    """IEC 61966-2-1."""
+    """sRGB of linear light (IEC 61966-2-1)."""
     linear = np.clip(linear, 0, 1)
     return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.power(linear, 1 / 2.4) - 0.055)

@@ -4,10 +4,12 @@ import numpy as np
 
 from kinema.asset.character import Skeleton
 from kinema.asset.gltf.animation import global_matrices, local_matrices
-from kinema.asset.gltf.character import character_from_document, skeleton_of
+from kinema.asset.gltf.character import character_from_document
 from kinema.asset.gltf.document import Document, node_parents
 from kinema.asset.gltf.geometry import read_parts, scene_nodes
+from kinema.asset.gltf.rig import clean_skeleton, joint_above, node_name
 from kinema.asset.rigs.cleanup import RawRig, clean_rig
+from kinema.asset.rigs.orientation import AS_IN_FILE
 from kinema.errors import KinemaError
 
 
@@ -15,45 +17,44 @@ def skeleton_from_document(document: Document) -> Skeleton:
     """Joints in the file's coordinates: those of its skinned mesh, or all nodes of an armature exported alone."""
     parts, _ = read_parts(document)
     if any(part.skin >= 0 for part in parts):
-        character = character_from_document(document, up="+y", facing="+z", scale=1.0, ground=0.0)
+        character = character_from_document(document, AS_IN_FILE)
         assert character.skeleton is not None
         return character.skeleton
     skins = document.json.get("skins", ())
-    nodes = sorted({node for skin in skins for node in skin["joints"]}) or [
-        node
-        for node in scene_nodes(document)
-        if not {"mesh", "camera"} & set(document.nodes[node]) and not _is_end(document, node)
-    ]
-    parents = node_parents(document)
-    world = global_matrices(document, local_matrices(document))
-    # The armature object itself is no bone: it stands at the top, carries everything and is nobody's joint.
-    tops = [node for node in nodes if parents[node] not in nodes]
-    if not skins and len(tops) == 1 and "children" in document.nodes[tops[0]]:
-        kids = [child for child in document.nodes[tops[0]]["children"] if child in nodes]
-        if len(kids) == 1 or "armature" in document.nodes[tops[0]].get("name", "").lower():
-            nodes = [node for node in nodes if node != tops[0]]
+    nodes = sorted({node for skin in skins for node in skin["joints"]}) or _armature_nodes(document)
     if not nodes:
         raise KinemaError(f"{document.path}: has no joints")
-    place = {node: i for i, node in enumerate(nodes)}
+    parents, places = node_parents(document), {node: i for i, node in enumerate(nodes)}
+    world = global_matrices(document, local_matrices(document))
     heads = world[nodes, :3, 3]
     size = max(float(np.linalg.norm(np.ptp(heads, axis=0))), 1e-9)
-    tips = heads + 0.1 * size * np.array([0.0, 1.0, 0.0])
-    above = []
+    tips = heads + [0.0, 0.1 * size, 0.0]
     for i, node in enumerate(nodes):
-        ends = [world[c, :3, 3] for c in document.nodes[node].get("children", ()) if c not in place]
-        tips[i] = ends[0] if ends else tips[i]
-        parent = parents[node]
-        while parent >= 0 and parent not in place:
-            parent = parents[parent]
-        above.append(place.get(parent, -1))
-    # Every joint counts: without a mesh none can be told to be idle.
-    moments = np.stack([np.outer(np.append(head, 1), np.append(head, 1)) for head in heads])
-    names = tuple(document.nodes[node].get("name") or f"node{node}" for node in nodes)
-    raw = RawRig(names, tuple(above), heads, tips, moments, size)
-    clean = clean_rig(raw, np.zeros((0, len(nodes), 3, 4)))
-    return skeleton_of(raw, clean, [world[nodes[j]] for j in clean.joints])
+        ends = [child for child in document.nodes[node].get("children", ()) if child not in places]
+        tips[i] = world[ends[0], :3, 3] if ends else tips[i]
+    # Every joint gets a vertex at its head: without a mesh none can be dropped for carrying nothing.
+    points = np.concatenate((heads, np.ones((len(heads), 1))), -1)
+    moments = points[:, :, None] * points[:, None]
+    names = tuple(node_name(document, node) for node in nodes)
+    above = tuple(joint_above(parents, parents[node], places) for node in nodes)
+    raw = RawRig(names, above, heads, tips, moments, size)
+    return clean_skeleton(raw, clean_rig(raw, np.zeros((0, len(nodes), 3, 4))), world[nodes])
 
 
-def _is_end(document: Document, node: int) -> bool:
-    """Blender's exporters close chains with nodes named Tail_end that only say where the last bone stops."""
-    return document.nodes[node].get("name", "").lower().endswith("_end") and not document.nodes[node].get("children")
+def _armature_nodes(document: Document) -> list[int]:
+    """Nodes of a scene without skins that are bones: no meshes, cameras, ends of chains, nor the armature object."""
+    nodes = []
+    for node in scene_nodes(document):
+        content = document.nodes[node]
+        # Blender's exporters close chains with nodes named Tail_end that only say where the last bone stops.
+        is_end = content.get("name", "").lower().endswith("_end") and not content.get("children")
+        if not is_end and "mesh" not in content and "camera" not in content:
+            nodes.append(node)
+    parents = node_parents(document)
+    tops = [node for node in nodes if parents[node] not in nodes]
+    if len(tops) == 1 and "children" in document.nodes[tops[0]]:
+        kids = [child for child in document.nodes[tops[0]]["children"] if child in nodes]
+        # The armature object stands at the top and carries all bones, but is none itself.
+        if len(kids) == 1 or "armature" in document.nodes[tops[0]].get("name", "").lower():
+            nodes.remove(tops[0])
+    return nodes

@@ -1,1 +1,1 @@
-"""Rigs as they come from the wild: facing, scale and odd joint trees made regular."""
+"""Regular rigs out of a file's: `orientation` (axes, scale, ground), `cleanup` (joint tree), `cleanup_fit` (motion)."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kinema.asset.gltf.document import Document, read_accessor
+from kinema.asset.gltf.accessors import read_accessor
+from kinema.asset.gltf.document import Document
 from kinema.export.gltf.file import VERTEX_DATA, GltfFile
 
 
