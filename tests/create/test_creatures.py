@@ -5,11 +5,11 @@ import trimesh
 
 from kinema.asset.character import Character
 from kinema.create.creatures import creature, random_creature, species
-from kinema.create.creatures.field import Blob, blob_distance, body_distance, smooth_min
+from kinema.create.creatures.body import Blob
+from kinema.create.creatures.field import blob_distance, body_distance, smooth_min
 from kinema.create.creatures.generate import generate
 from kinema.create.creatures.table import ALSO, SPECIES
 from kinema.create.creatures.variation import vary
-from kinema.create.creatures.vertebrate import vertebrate
 from kinema.create.creatures.weights import skin_weights
 from kinema.errors import KinemaError
 from kinema.rig.kinematics import Rig, forward_kinematics
@@ -204,8 +204,7 @@ def test_smooth_min_is_a_minimum_away_from_the_seam() -> None:
 
 def test_vertices_lie_on_the_surface(zoo: dict[str, Character]) -> None:
     """The mesh is the zero set: the field at the vertices is small against the spacing of the grid."""
-    row = SPECIES["bear"]
-    body = vertebrate(row)  # pyright: ignore[reportArgumentType]
+    body = SPECIES["bear"].build()
     vertices = solid(zoo["bear"]).split(only_watertight=False)
     largest = max(vertices, key=lambda part: len(part.vertices))
     edge = largest.edges_unique_length.mean()
@@ -215,7 +214,7 @@ def test_vertices_lie_on_the_surface(zoo: dict[str, Character]) -> None:
 
 def test_weights_do_not_depend_on_the_mesh(zoo: dict[str, Character]) -> None:
     """Weights are a function of the place alone, so a coarse and a fine mesh bend alike."""
-    body = vertebrate(SPECIES["bear"])  # pyright: ignore[reportArgumentType]
+    body = SPECIES["bear"].build()
     some = zoo["bear"].mesh.vertices[:500]
     assert zoo["bear"].weights is not None
     np.testing.assert_allclose(skin_weights(body, some), zoo["bear"].weights[:500], atol=1e-9)

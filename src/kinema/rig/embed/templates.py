@@ -12,6 +12,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
+from kinema.create.creatures.proportions import Proportions
+
 Plan = Literal["biped", "quadruped"]
 
 _SPINE = (("hips", ""), ("spine", "hips"), ("chest", "spine"), ("neck", "chest"), ("head", "neck"))
@@ -84,7 +86,6 @@ class BodyFrame:
 @cache
 def template(plan: Plan, *, without: str = "") -> Template:
     """Statistics over the built-in species of a plan, or over all but one of them."""
-    from kinema.create.creatures.proportions import Vertebrate
     from kinema.create.creatures.table import SPECIES
     from kinema.create.creatures.variation import vary
 
@@ -93,12 +94,11 @@ def template(plan: Plan, *, without: str = "") -> Template:
     samples = []
     for name in SPECIES_OF[plan]:
         row = SPECIES[name]
-        if name == without or not isinstance(row, Vertebrate):
+        if name == without:
             continue
         rng = np.random.default_rng(0)
         individuals = [row, *(vary(row, rng, amount=0.1) for _ in range(INDIVIDUALS))]
         for k, individual in enumerate(individuals):
-            assert isinstance(individual, Vertebrate)
             # Arms of unrigged bipeds are anything from hanging to stretched out.
             samples.append(_sample(individual, plan, names, arms_deg=90.0 * k / INDIVIDUALS))
     places = np.array([place for place, _ in samples])
@@ -122,17 +122,16 @@ def template(plan: Plan, *, without: str = "") -> Template:
 
 
 def _sample(
-    row: object, plan: Plan, names: Sequence[str], *, arms_deg: float
+    row: Proportions, plan: Plan, names: Sequence[str], *, arms_deg: float
 ) -> tuple[Float[np.ndarray, "points 3"], Float[np.ndarray, "3"]]:
     """Places of the template's points in the frame of one creature, NaN where it has none, and that frame's unit."""
     from kinema.create.creatures.field import blob_box
-    from kinema.create.creatures.vertebrate import vertebrate
 
-    body = vertebrate(row)  # pyright: ignore[reportArgumentType]
+    body = row.build()
     index = {name: j for j, name in enumerate(body.names)}
     points = np.full((len(names), 3), np.nan)
     for k, name in enumerate(names):
-        points[k] = _find(name, index, body.heads, body.tails)
+        points[k] = _find(name, index, body.skeleton.heads, body.skeleton.tails)
     boxes = [blob_box(blob) for blob in body.blobs]
     low, high = np.min([b[0] for b in boxes], axis=0), np.max([b[1] for b in boxes], axis=0)
     if plan == "biped":
