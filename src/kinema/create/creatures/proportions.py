@@ -5,7 +5,7 @@ A row of the species table is a frozen dataclass of a family (`vertebrate`, `art
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -43,6 +43,7 @@ class Coat:
     """Second colour of the pattern."""
 
 
+@runtime_checkable
 class Proportions(Protocol):
     """One row of the species table: a frozen dataclass with `family`, `speed` (a typical walk) and `coat`."""
 
