@@ -148,19 +148,13 @@ def _face(body: Body, p: Arthropod, center: np.ndarray, head_r: float) -> None:
 
 
 ARTHROPODS: dict[str, Arthropod] = {
-    "spider": Arthropod(
-        family="octopod", speed=0.15, body=0.06, legs=4, reach=1.15, height=0.34, knee=0.72, abdomen=0.30, thorax=0.19,
-        head=0.14, leg_radius=0.042, waist=0.02, fan=58, eyes=6, eye=0.24,
-        coat=Coat((0.22, 0.17, 0.15), legs=(0.30, 0.22, 0.18), accent=(0.16, 0.12, 0.11), eye=(0.75, 0.10, 0.08)),
-    ),
-    "ant": Arthropod(
-        family="hexapod", speed=0.05, body=0.02, legs=3, reach=0.72, height=0.30, knee=0.46, abdomen=0.20, thorax=0.10,
-        head=0.145, leg_radius=0.026, waist=0.06, stretch=1.9, fan=46, feelers=0.42, eyes=2, eye=0.26,
-        coat=Coat((0.48, 0.17, 0.10), legs=(0.40, 0.14, 0.08), accent=(0.32, 0.11, 0.07)),
-    ),
-    "beetle": Arthropod(
-        family="hexapod", speed=0.06, body=0.03, legs=3, reach=0.62, height=0.30, knee=0.36, abdomen=0.27, thorax=0.20,
-        head=0.14, leg_radius=0.03, waist=-0.08, stretch=1.5, fan=40, feelers=0.22, eyes=2, eye=0.22,
-        coat=Coat((0.12, 0.14, 0.16), accent=(0.15, 0.35, 0.25)),
-    ),
+    "spider": Arthropod("octopod", speed=0.15, body=0.06, legs=4, reach=1.15, height=0.34, knee=0.72, abdomen=0.30,
+        thorax=0.19, head=0.14, leg_radius=0.042, waist=0.02, fan=58, eyes=6, eye=0.24,
+        coat=Coat((0.22, 0.17, 0.15), legs=(0.30, 0.22, 0.18), accent=(0.16, 0.12, 0.11), eye=(0.75, 0.10, 0.08))),
+    "ant": Arthropod("hexapod", speed=0.05, body=0.02, legs=3, reach=0.72, height=0.30, knee=0.46, abdomen=0.20,
+        thorax=0.10, head=0.145, leg_radius=0.026, waist=0.06, stretch=1.9, fan=46, feelers=0.42, eyes=2, eye=0.26,
+        coat=Coat((0.48, 0.17, 0.10), legs=(0.40, 0.14, 0.08), accent=(0.32, 0.11, 0.07))),
+    "beetle": Arthropod("hexapod", speed=0.06, body=0.03, legs=3, reach=0.62, height=0.30, knee=0.36, abdomen=0.27,
+        thorax=0.20, head=0.14, leg_radius=0.03, waist=-0.08, stretch=1.5, fan=40, feelers=0.22, eyes=2, eye=0.22,
+        coat=Coat((0.12, 0.14, 0.16), accent=(0.15, 0.35, 0.25))),
 }  # fmt: skip
