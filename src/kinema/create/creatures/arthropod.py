@@ -97,19 +97,17 @@ def _build(p: Arthropod) -> Body:
     return body
 
 
-def _clearance(start: np.ndarray, azimuth: Number, center: np.ndarray) -> float:
-    """Distance of `center` from the ray of a leg, seen from above [m]."""
-    offset = center - start
-    return float(abs(offset[0] * np.sin(azimuth) - offset[2] * np.cos(azimuth)))
-
-
 def _pair(body: Body, p: Arthropod, pair: str, share: Number, middle: np.ndarray, abdomen: np.ndarray) -> None:
     """Two legs; `share` runs from 1 at the front pair to -1 at the hind one, which keeps clear of the abdomen."""
     unit, coat = p.body, p.coat
     r = p.leg_radius * unit
     azimuth = np.deg2rad(p.fan * share)
     start = middle + np.array([0.62 * p.thorax, -0.1 * p.thorax, 0.62 * p.thorax * p.stretch * share]) * unit
-    while share < 0 and azimuth < -0.1 and _clearance(start, azimuth, abdomen) < p.abdomen * unit + 1.6 * r:
+    away = abdomen - start
+    while share < 0 and azimuth < -0.1:
+        # Distance of the abdomen's middle from the leg, seen from above.
+        if abs(away[0] * np.sin(azimuth) - away[2] * np.cos(azimuth)) >= p.abdomen * unit + 1.6 * r:
+            break
         azimuth *= 0.94
     out = np.array([np.cos(azimuth), 0.0, np.sin(azimuth)])
     reach = p.reach * unit * (1.0 + 0.12 * abs(share))

@@ -236,18 +236,13 @@ def _udder(body: Body, p: Vertebrate, middle: Vector) -> None:
 
 
 def _silverback(body: Body, p: Vertebrate, middle: Vector) -> None:
-    """A grey back and a bare face, as gorillas have."""
-    unit, h, skull, up = p.trunk, p.head, p.skull, 0.9 * p.belly * p.trunk * p.back
+    """A grey back, a bare face and a high crown, as gorillas have."""
+    unit, h, r, up = p.trunk, p.head, p.skull, 0.9 * p.belly * p.trunk * p.back
     body.mark(body.heads[0] + up, body.heads[2] + up, 0.9 * p.rump * unit, 0.7 * p.belly * unit, (0.55, 0.55, 0.57),
               soft=0.15 * unit, limb=CORE)  # fmt: skip
-    face = middle + skull * forward(h.pitch)
+    face = middle + r * forward(h.pitch)
     body.mark(face, face + 0.3 * h.radius * unit * forward(h.pitch), 0.75 * h.radius * unit, 0.6 * h.radius * unit,
               p.coat.muzzle or DARK, soft=0.15 * h.radius * unit)  # fmt: skip
-
-
-def _crest(body: Body, p: Vertebrate, middle: Vector) -> None:
-    """A high crown, as gorillas have."""
-    r = p.skull
     body.blob(middle, middle + 0.65 * r * forward(112), 0.8 * r, 0.6 * r, p.coat.head or p.coat.base, blend=0.4 * r)
 
 
@@ -266,8 +261,8 @@ EXTRAS = {
     "horns": _horns, "antlers": _antlers, "ossicones": _ossicones, "trunk": _trunk, "tusks": _tusks, "beak": _beak,
     "comb": _comb, "hump": _hump, "mane": _mane, "ruff": _ruff, "jaw": _jaw, "teeth": _teeth, "hair": _hair,
     "helmet": _helmet, "backpack": _backpack, "antenna": _antenna, "visor": _visor, "plumage": _plumage,
-    "claws": _claws, "udder": _udder, "silverback": _silverback, "crest": _crest, "spikes": _spikes,
-    "two humps": _two_humps, "patched eyes": _patched_eyes, "flat beak": _flat_beak,
+    "claws": _claws, "udder": _udder, "silverback": _silverback, "spikes": _spikes, "two humps": _two_humps,
+    "patched eyes": _patched_eyes, "flat beak": _flat_beak,
 }  # fmt: skip
 PLAN_EXTRAS = {"nose", "boxy", "clothes"}
 """Extras that change the plan or the face itself."""

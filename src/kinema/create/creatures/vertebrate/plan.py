@@ -87,7 +87,7 @@ def _legs(body: Body, p: Vertebrate, which: str, bones: Bones, parent: int, top:
     out = max(min(p.stance * unit, 0.75 * trunk * p.width), 1.1 * flank - thigh)
     drop = 0.38 if which == "front" else 0.5 if p.winged else 0.2
     start = np.array([out, top[1] - drop * trunk, top[2]])
-    nodes = leg_nodes(bones, start, sole=0.55 * paw, out=p.stance * unit, sprawl=p.sprawl)
+    nodes = _leg_nodes(bones, start, sole=0.55 * paw, out=p.stance * unit, sprawl=p.sprawl)
     knee = 0.42 * thigh + 0.58 * shank
     radii = [thigh, knee, shank, paw] if len(bones) == 3 else [thigh, knee, shank, 0.95 * shank, paw]
     sock, high = coat.legs or coat.base, coat.thighs or coat.base
@@ -109,15 +109,10 @@ def _legs(body: Body, p: Vertebrate, which: str, bones: Bones, parent: int, top:
             body.blob(heel, toe, 0.85 * paw, paw, colors[-1], limb=limb, blend=soft, scale=(1.1, 0.8, 1), sharp=boxy)
 
 
-def leg_nodes(bones: Bones, start: Vector, *, sole: float, out: float, sprawl: Number) -> list[Vector]:
-    """Joint positions of a left leg: scaled to reach the ground, turned so that the ankle is under the hip.
+def _leg_nodes(bones: Bones, start: Vector, *, sole: float, out: float, sprawl: Number) -> list[Vector]:
+    """Joint positions of a left leg from the hip at `start`: scaled to reach the ground, the ankle under the hip.
 
-    Args:
-        bones: Relative lengths and angles.
-        start: The hip joint [m].
-        sole: Height of the last node above the ground [m].
-        out: Distance of the foot from the middle [m].
-        sprawl: Angle of the first bone from hanging to sideways.
+    `sole` is the height of the last node and `out` its distance from the middle [m].
     """
     length = np.array([bone[0] for bone in bones])
     angle = np.deg2rad([bone[1] for bone in bones])

@@ -146,7 +146,7 @@ VERTEBRATES: dict[str, Vertebrate] = {
     "gorilla": Vertebrate("quadruped", speed=0.9, trunk=0.66, leg=0.68, hind=SOLE_HIND, front=KNUCKLE_FRONT, pitch=44,
         chest=0.36, belly=0.31, rump=0.25, width=1.15, thigh=0.18, shank=0.11, paw=0.12, fore=0.95, stance=0.34,
         neck=Neck(0.26, 48, 0.25, 0.19), head=Head(0.20, 0.27, 0.14, 0.115, -18, 1.1, eye=0.13, eye_side=24, eye_up=16),
-        ears=Ears("round", 0.02, 0.05, 88), extras=("silverback", "crest"),
+        ears=Ears("round", 0.02, 0.05, 88), extras=("silverback",),
         coat=Coat((0.22, 0.21, 0.22), feet=(0.15, 0.14, 0.14), muzzle=(0.40, 0.36, 0.34), eye=(0.04, 0.03, 0.03),
                   iris=(0.36, 0.20, 0.10))),
     "human": Vertebrate("biped", speed=1.4, trunk=0.50, leg=1.78, hind=HUMAN_LEG, front=Arms(1.42, 40, 4, 0.082, 0.085),
