@@ -18,14 +18,7 @@ from jaxtyping import Float
 
 from kinema.asset.character import Character, Clip, Mesh, Skeleton
 from kinema.errors import KinemaError
-from kinema.export.common import (
-    encode_png,
-    face_textures,
-    influences,
-    joint_axes_file,
-    linear_from_srgb,
-    unused_name,
-)
+from kinema.export import common
 from kinema.export.timing import in_file_frame, to_file, world_transforms
 from kinema.geometry import rotations
 from kinema.geometry.normals import vertex_normals
@@ -86,16 +79,13 @@ def _write_stage(layer: Path, images: Path, character: Character, clips: Sequenc
     base = str(root.GetPath())
     drawn = _add_mesh(stage, f"{base}/mesh", character)
     _add_materials(stage, base, drawn, mesh, images)
-    if character.skeleton is None:
-        stage.Save()
-        return
-    joints = joint_tokens(character.skeleton)
-    skeleton = _add_skeleton(stage, f"{base}/skeleton", character, joints)
-    if character.weights is not None:
-        _bind(drawn, character.weights, skeleton)
-    for place, clip in enumerate(clips):
-        animation = _add_clip(stage, f"{base}/skeleton", character, clip, joints, place)
-        if place == 0:
+    if character.skeleton is not None:
+        joints = _joint_tokens(character.skeleton)
+        skeleton = _add_skeleton(stage, f"{base}/skeleton", character, joints)
+        if character.weights is not None:
+            _bind(drawn, character.weights, skeleton)
+        added = [_add_clip(stage, f"{base}/skeleton", character, clip, joints) for clip in clips]
+        for clip, animation in zip(clips[:1], added):
             UsdSkel.BindingAPI.Apply(skeleton.GetPrim()).CreateAnimationSourceRel().SetTargets([animation.GetPath()])
             stage.SetTimeCodesPerSecond(clip.fps)
             stage.SetFramesPerSecond(clip.fps)
@@ -104,14 +94,14 @@ def _write_stage(layer: Path, images: Path, character: Character, clips: Sequenc
     stage.Save()
 
 
-def joint_tokens(skeleton: Skeleton) -> list[str]:
+def _joint_tokens(skeleton: Skeleton) -> list[str]:
     """Joints as USD names them: paths of identifiers, so `Ear4.L` becomes `Ear4_L`; no two are the same."""
     from pxr import Tf
 
     names: list[str] = []
     tokens: list[str] = []
     for name, parent in zip(skeleton.names, skeleton.parents):
-        names.append(unused_name(Tf.MakeValidIdentifier(name), names, separator="_"))
+        names.append(common.unused_name(Tf.MakeValidIdentifier(name), names, separator="_"))
         tokens.append(names[-1] if parent < 0 else f"{tokens[parent]}/{names[-1]}")
     return tokens
 
@@ -131,7 +121,7 @@ def _add_mesh(stage: Any, place: str, character: Character) -> Any:
     corners = np.stack((points.min(0), points.max(0))) if len(points) else np.zeros((2, 3))
     drawn.CreateExtentAttr(Vt.Vec3fArray.FromNumpy(corners.astype(np.float32)))
     colors = drawn.CreateDisplayColorPrimvar(UsdGeom.Tokens.vertex)
-    colors.Set(Vt.Vec3fArray.FromNumpy(linear_from_srgb(mesh.colors).astype(np.float32)))
+    colors.Set(Vt.Vec3fArray.FromNumpy(common.linear_from_srgb(mesh.colors).astype(np.float32)))
     if mesh.uv is not None:
         st = UsdGeom.PrimvarsAPI(drawn).CreatePrimvar("st", Sdf.ValueTypeNames.TexCoord2fArray, UsdGeom.Tokens.vertex)
         # USD's texture origin is the bottom left, glTF's the top left.
@@ -143,7 +133,7 @@ def _add_materials(stage: Any, base: str, drawn: Any, mesh: Mesh, images: Path) 
     """One material per texture, and one that shows the vertex colours."""
     from pxr import Sdf, UsdGeom, UsdShade, Vt
 
-    texture_of = face_textures(mesh)
+    texture_of = common.face_textures(mesh)
     kinds = np.unique(texture_of).tolist()
     for texture in kinds:
         name = "colors" if texture < 0 else f"texture_{texture}"
@@ -162,7 +152,7 @@ def _add_materials(stage: Any, base: str, drawn: Any, mesh: Mesh, images: Path) 
             reader.CreateIdAttr("UsdPrimvarReader_float2")
             varname.Set("st")
             images.mkdir(exist_ok=True)
-            (images / f"{texture}.png").write_bytes(encode_png(mesh.textures[texture]))
+            (images / f"{texture}.png").write_bytes(common.encode_png(mesh.textures[texture]))
             sampler = UsdShade.Shader.Define(stage, f"{base}/materials/{name}/image")
             sampler.CreateIdAttr("UsdUVTexture")
             file = sampler.CreateInput("file", Sdf.ValueTypeNames.Asset)
@@ -177,9 +167,8 @@ def _add_materials(stage: Any, base: str, drawn: Any, mesh: Mesh, images: Path) 
         part = drawn.GetPrim()
         if len(kinds) > 1:
             chosen = Vt.IntArray.FromNumpy(np.flatnonzero(texture_of == texture).astype(np.int32))
-            part = UsdGeom.Subset.CreateGeomSubset(
-                drawn, name, UsdGeom.Tokens.face, chosen, UsdShade.Tokens.materialBind
-            ).GetPrim()
+            subset = (drawn, name, UsdGeom.Tokens.face, chosen, UsdShade.Tokens.materialBind)
+            part = UsdGeom.Subset.CreateGeomSubset(*subset).GetPrim()
         UsdShade.MaterialBindingAPI.Apply(part).Bind(material)
 
 
@@ -189,7 +178,7 @@ def _add_skeleton(stage: Any, place: str, character: Character, joints: list[str
     assert character.skeleton is not None
     skeleton = UsdSkel.Skeleton.Define(stage, place)
     bind = np.tile(np.eye(4), (len(joints), 1, 1))
-    bind[:, :3, :3] = joint_axes_file(character.frame, character.skeleton)
+    bind[:, :3, :3] = common.joint_axes_file(character.frame, character.skeleton)
     bind[:, :3, 3] = to_file(character.frame, character.skeleton.heads)
     skeleton.CreateJointsAttr(Vt.TokenArray(joints))
     skeleton.CreateJointNamesAttr(Vt.TokenArray(list(character.skeleton.names)))
@@ -216,7 +205,7 @@ def _matrices(matrix: Float[np.ndarray, "joints 4 4"]) -> Any:
 def _bind(drawn: Any, weights: Float[np.ndarray, "vertices joints"], skeleton: Any) -> None:
     from pxr import UsdSkel, Vt
 
-    joints, values = influences(weights)
+    joints, values = common.influences(weights)
     binding = UsdSkel.BindingAPI.Apply(drawn.GetPrim())
     binding.CreateSkeletonRel().SetTargets([skeleton.GetPath()])
     most = joints.shape[1]
@@ -224,16 +213,15 @@ def _bind(drawn: Any, weights: Float[np.ndarray, "vertices joints"], skeleton: A
     binding.CreateJointWeightsPrimvar(False, most).Set(Vt.FloatArray.FromNumpy(values.astype(np.float32).reshape(-1)))
 
 
-def _add_clip(stage: Any, place: str, character: Character, clip: Clip, joints: list[str], index: int) -> Any:
+def _add_clip(stage: Any, place: str, character: Character, clip: Clip, joints: list[str]) -> Any:
     from pxr import Gf, Tf, UsdSkel, Vt
 
     assert character.skeleton is not None
-    name = Tf.MakeValidIdentifier(clip.name)
-    if stage.GetPrimAtPath(f"{place}/{name}"):
-        name = f"{name}_{index}"
+    taken = [child.GetName() for child in stage.GetPrimAtPath(place).GetChildren()]
+    name = common.unused_name(Tf.MakeValidIdentifier(clip.name), taken, separator="_")
     skeleton, moved = in_file_frame(character.frame, character.skeleton, clip)
     placed = world_transforms(skeleton, moved)
-    placed[..., :3, :3] = placed[..., :3, :3] @ joint_axes_file(character.frame, character.skeleton)
+    placed[..., :3, :3] = placed[..., :3, :3] @ common.joint_axes_file(character.frame, character.skeleton)
     local = _local(placed, skeleton.parents)
     wxyz = rotations.continuous(rotations.from_matrix(local[..., :3, :3]))
     animation = UsdSkel.Animation.Define(stage, f"{place}/{name}")
