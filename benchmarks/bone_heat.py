@@ -23,10 +23,8 @@ from kinema.asset.blender import blender_command, run_blender
 from kinema.asset.character import Mesh
 from kinema.asset.load import load
 from kinema.create.creatures import creature
-from kinema.create.creatures.proportions import Vertebrate
 from kinema.create.creatures.surface import triangulate
 from kinema.create.creatures.table import SPECIES
-from kinema.create.creatures.vertebrate import vertebrate
 from kinema.errors import KinemaError
 from kinema.rig.weights.bone_heat import Bones, Visibility, bone_heat, rig_character
 
@@ -36,9 +34,7 @@ SCRIPT = Path(__file__).with_name("bone_heat_in_blender.py")
 
 def body_mesh(name: str, count: int) -> Mesh:
     """The closed skin of a built-in creature with about `count` vertices."""
-    proportions = SPECIES[name]
-    assert isinstance(proportions, Vertebrate)
-    surface = triangulate(vertebrate(proportions), count=count, relax=1)
+    surface = triangulate(SPECIES[name].build(), count=count, relax=1)
     return Mesh(surface.vertices, surface.faces, np.ones_like(surface.vertices))
 
 

@@ -49,11 +49,12 @@ def test_readme_has_its_parts_in_order() -> None:
 def test_the_new_species_of_the_how_to_stands() -> None:
     import numpy as np
 
-    from kinema.create.creatures import generate, table
+    from kinema.create.creatures.generate import generate
+    from kinema.create.creatures.vertebrate import species
 
     row = next(block for block in blocks(ROOT / "docs" / "extending.md", "python") if "okapi" in block)
-    rows = eval("{" + row + "}", vars(table))
-    body = generate.generate("okapi", rows["okapi"], detail="low")
+    rows = eval("{" + row + "}", vars(species))
+    body = generate("okapi", rows["okapi"], detail="low")
     assert body.skeleton is not None
     assert abs(float(body.mesh.vertices[:, 1].min())) < 0.01
     assert np.isfinite(body.mesh.vertices).all()

@@ -13,7 +13,8 @@ from kinema.asset.gltf.animation import animated_locals, global_matrices, origin
 from kinema.asset.gltf.document import GltfBinding, read_document
 from kinema.asset.gltf.geometry import read_parts
 from kinema.errors import KinemaError
-from kinema.export.gltf.glb import decompose, recompose, write_glb
+from kinema.export.gltf.channels import decompose, recompose
+from kinema.export.gltf.glb import write_glb
 from kinema.export.timing import as_clip, world_transforms
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig

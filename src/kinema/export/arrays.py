@@ -9,20 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
-from kinema.asset.character import Character, Clip
+from kinema.asset.character import Clip, Frame, Skeleton
 from kinema.export.timing import in_file_frame, world_transforms
 from kinema.files import replacing
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 
 
-def write_npz(path: Path, character: Character, clip: Clip) -> None:
-    """Parameters (root_position, angles, slides if any), rotations, T_world_joint and the skeleton at rest."""
-    import torch
-
-    skeleton = character.skeleton
-    assert skeleton is not None
+def write_npz(path: Path, skeleton: Skeleton, clip: Clip) -> None:
+    """Parameters (root_position, angles, translation if any), rotations, T_world_joint and the skeleton at rest."""
     motion = Motion.from_clip(Rig.from_skeleton(skeleton, dtype=torch.float64), clip)
     translation: dict[str, Any] = {} if clip.translation is None else {"translation": clip.translation}
     with replacing(path) as partial, partial.open("wb") as file:
@@ -41,23 +38,17 @@ def write_npz(path: Path, character: Character, clip: Clip) -> None:
         )
 
 
-def write_json(path: Path, character: Character, clip: Clip | None) -> None:
-    """Joints (name, parent, head, tail) and, if there is a clip, root positions, local rotations and any slides."""
-    assert character.skeleton is not None
-    still = Clip("", 1.0, np.zeros((0, 3)), np.zeros((0, len(character.skeleton.names), 4)))
-    skeleton, moved = in_file_frame(character.frame, character.skeleton, clip or still)
+def write_json(path: Path, frame: Frame, skeleton: Skeleton, clip: Clip, *, still: bool = False) -> None:
+    """Joints (name, parent, head, tail) and, unless `still`, root positions, rotations and any translations."""
+    skeleton, moved = in_file_frame(frame, skeleton, clip)
+    joints = zip(skeleton.names, skeleton.parents, _short(skeleton.heads), _short(skeleton.tails))
     content: dict[str, object] = {
         "joints": [
-            {
-                "name": name,
-                "parent": skeleton.names[parent] if parent >= 0 else None,
-                "head": _short(skeleton.heads[joint]),
-                "tail": _short(skeleton.tails[joint]),
-            }
-            for joint, (name, parent) in enumerate(zip(skeleton.names, skeleton.parents))
+            {"name": name, "parent": skeleton.names[parent] if parent >= 0 else None, "head": head, "tail": tail}
+            for name, parent, head, tail in joints
         ]
     }
-    if clip is not None:
+    if not still:
         content["motion"] = {
             "name": clip.name,
             "fps": clip.fps,
@@ -71,5 +62,4 @@ def write_json(path: Path, character: Character, clip: Clip | None) -> None:
 
 def _short(values: np.ndarray) -> list:
     # Nine digits are exact in float32 and halve the file.
-    rounded = np.array([float(f"{value:.9g}") for value in values.reshape(-1)])
-    return rounded.reshape(values.shape).tolist()
+    return np.array([float(f"{value:.9g}") for value in values.flat]).reshape(values.shape).tolist()

@@ -8,7 +8,8 @@ The stage says which axis is up and how many metres a unit is, so the file's num
 
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,27 @@ from jaxtyping import Float
 
 from kinema.asset.character import Character, Clip, Mesh, Skeleton
 from kinema.errors import KinemaError
-from kinema.export.gltf.rig import encode_png, joint_axes_file, linear_from_srgb, matrix_to_xyzw, vertex_normals
-from kinema.export.timing import in_file_frame, world_transforms
+from kinema.export import common
+from kinema.export.timing import in_file_frame, to_file, world_transforms
+from kinema.geometry import rotations
+from kinema.geometry.normals import vertex_normals
+
+
+@contextmanager
+def usd_folder(path: Path) -> Iterator[Path]:
+    """A folder beside `path` to write in: USD takes the format from the suffix, so a folder is the ".part"."""
+    try:
+        from pxr import Tf
+    except ImportError:
+        raise KinemaError(f"{path}: writing USD needs the extra `usd`: pip install 'kinema[usd]'") from None
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=path.stem, suffix=".part") as folder:
+        try:
+            yield Path(folder)
+        except Tf.ErrorException as error:
+            # The last thing that USD quotes; the rest of its report is about its own source files.
+            quoted = re.findall(r": '([^'\n]*)'", str(error))
+            reason = quoted[0] if quoted else type(error).__name__
+            raise KinemaError(f"{path}: cannot be written ({reason})") from None
 
 
 def write_usd(path: Path, character: Character, clips: Sequence[Clip] = ()) -> None:
@@ -26,39 +46,24 @@ def write_usd(path: Path, character: Character, clips: Sequence[Clip] = ()) -> N
 
     Textures go into the .usdz, or into the folder NAME_textures beside the other kinds.
     """
-    try:
-        from pxr import Sdf, Tf, UsdUtils
-    except ImportError:
-        raise KinemaError(f"{path}: writing USD needs the extra `usd`: pip install 'kinema[usd]'") from None
+    with usd_folder(path) as folder:
+        from pxr import Sdf, UsdUtils
 
-    path = Path(path)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=path.stem, suffix=".part") as name:
-        folder = Path(name)
         packed = path.suffix.lower() == ".usdz"
         layer = folder / (path.stem + ".usdc" if packed else path.name)
         images = folder / f"{path.stem}_textures"
-        try:
-            _write_stage(layer, images, character, clips)
-        except Tf.ErrorException as error:
-            raise KinemaError(f"{path}: cannot be written ({usd_reason(error)})") from None
+        _write_stage(layer, images, character, clips)
         if packed:
             package = folder / path.name
             if not UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(layer)), str(package)):
                 raise KinemaError(f"{path}: cannot be packed as USDZ")
-            package.replace(path)
-            return
-        if images.is_dir():
+            layer = package
+        elif images.is_dir():
             target = path.parent / images.name
             target.mkdir(exist_ok=True)
             for image in images.iterdir():
                 image.replace(target / image.name)
         layer.replace(path)
-
-
-def usd_reason(error: Exception) -> str:
-    """The last thing that USD quotes; the rest of its report is about its own source files."""
-    quoted = re.findall(r": '([^'\n]*)'", str(error))
-    return quoted[0] if quoted else type(error).__name__
 
 
 def _write_stage(layer: Path, images: Path, character: Character, clips: Sequence[Clip]) -> None:
@@ -74,16 +79,13 @@ def _write_stage(layer: Path, images: Path, character: Character, clips: Sequenc
     base = str(root.GetPath())
     drawn = _add_mesh(stage, f"{base}/mesh", character)
     _add_materials(stage, base, drawn, mesh, images)
-    if character.skeleton is None:
-        stage.Save()
-        return
-    joints = joint_tokens(character.skeleton)
-    skeleton = _add_skeleton(stage, f"{base}/skeleton", character, joints)
-    if character.weights is not None:
-        _bind(drawn, character.weights, skeleton)
-    for place, clip in enumerate(clips):
-        animation = _add_clip(stage, f"{base}/skeleton", character, clip, joints, place)
-        if place == 0:
+    if character.skeleton is not None:
+        joints = _joint_tokens(character.skeleton)
+        skeleton = _add_skeleton(stage, f"{base}/skeleton", character, joints)
+        if character.weights is not None:
+            _bind(drawn, character.weights, skeleton)
+        added = [_add_clip(stage, f"{base}/skeleton", character, clip, joints) for clip in clips]
+        for clip, animation in zip(clips[:1], added):
             UsdSkel.BindingAPI.Apply(skeleton.GetPrim()).CreateAnimationSourceRel().SetTargets([animation.GetPath()])
             stage.SetTimeCodesPerSecond(clip.fps)
             stage.SetFramesPerSecond(clip.fps)
@@ -92,27 +94,23 @@ def _write_stage(layer: Path, images: Path, character: Character, clips: Sequenc
     stage.Save()
 
 
-def joint_tokens(skeleton: Skeleton) -> list[str]:
+def _joint_tokens(skeleton: Skeleton) -> list[str]:
     """Joints as USD names them: paths of identifiers, so `Ear4.L` becomes `Ear4_L`; no two are the same."""
     from pxr import Tf
 
+    names: list[str] = []
     tokens: list[str] = []
     for name, parent in zip(skeleton.names, skeleton.parents):
-        base = Tf.MakeValidIdentifier(name)
-        last, copy = base, 1
-        taken = {token.rsplit("/", 1)[-1] for token in tokens}
-        while last in taken:
-            copy += 1
-            last = f"{base}_{copy}"
-        tokens.append(last if parent < 0 else f"{tokens[parent]}/{last}")
+        names.append(common.unused_name(Tf.MakeValidIdentifier(name), names, separator="_"))
+        tokens.append(names[-1] if parent < 0 else f"{tokens[parent]}/{names[-1]}")
     return tokens
 
 
 def _add_mesh(stage: Any, place: str, character: Character) -> Any:
     from pxr import Sdf, UsdGeom, Vt
 
-    mesh, frame = character.mesh, character.frame
-    points = (mesh.vertices - frame.translation) @ frame.rotation / frame.scale
+    mesh = character.mesh
+    points = to_file(character.frame, mesh.vertices)
     drawn = UsdGeom.Mesh.Define(stage, place)
     drawn.CreatePointsAttr(Vt.Vec3fArray.FromNumpy(points.astype(np.float32)))
     drawn.CreateFaceVertexCountsAttr(Vt.IntArray.FromNumpy(np.full(len(mesh.faces), 3, dtype=np.int32)))
@@ -123,7 +121,7 @@ def _add_mesh(stage: Any, place: str, character: Character) -> Any:
     corners = np.stack((points.min(0), points.max(0))) if len(points) else np.zeros((2, 3))
     drawn.CreateExtentAttr(Vt.Vec3fArray.FromNumpy(corners.astype(np.float32)))
     colors = drawn.CreateDisplayColorPrimvar(UsdGeom.Tokens.vertex)
-    colors.Set(Vt.Vec3fArray.FromNumpy(linear_from_srgb(mesh.colors).astype(np.float32)))
+    colors.Set(Vt.Vec3fArray.FromNumpy(common.linear_from_srgb(mesh.colors).astype(np.float32)))
     if mesh.uv is not None:
         st = UsdGeom.PrimvarsAPI(drawn).CreatePrimvar("st", Sdf.ValueTypeNames.TexCoord2fArray, UsdGeom.Tokens.vertex)
         # USD's texture origin is the bottom left, glTF's the top left.
@@ -135,8 +133,7 @@ def _add_materials(stage: Any, base: str, drawn: Any, mesh: Mesh, images: Path) 
     """One material per texture, and one that shows the vertex colours."""
     from pxr import Sdf, UsdGeom, UsdShade, Vt
 
-    textured = mesh.face_texture is not None and mesh.uv is not None
-    texture_of = mesh.face_texture if textured and mesh.face_texture is not None else np.full(len(mesh.faces), -1)
+    texture_of = common.face_textures(mesh)
     kinds = np.unique(texture_of).tolist()
     for texture in kinds:
         name = "colors" if texture < 0 else f"texture_{texture}"
@@ -155,7 +152,7 @@ def _add_materials(stage: Any, base: str, drawn: Any, mesh: Mesh, images: Path) 
             reader.CreateIdAttr("UsdPrimvarReader_float2")
             varname.Set("st")
             images.mkdir(exist_ok=True)
-            (images / f"{texture}.png").write_bytes(encode_png(mesh.textures[texture]))
+            (images / f"{texture}.png").write_bytes(common.encode_png(mesh.textures[texture]))
             sampler = UsdShade.Shader.Define(stage, f"{base}/materials/{name}/image")
             sampler.CreateIdAttr("UsdUVTexture")
             file = sampler.CreateInput("file", Sdf.ValueTypeNames.Asset)
@@ -170,9 +167,8 @@ def _add_materials(stage: Any, base: str, drawn: Any, mesh: Mesh, images: Path) 
         part = drawn.GetPrim()
         if len(kinds) > 1:
             chosen = Vt.IntArray.FromNumpy(np.flatnonzero(texture_of == texture).astype(np.int32))
-            part = UsdGeom.Subset.CreateGeomSubset(
-                drawn, name, UsdGeom.Tokens.face, chosen, UsdShade.Tokens.materialBind
-            ).GetPrim()
+            subset = (drawn, name, UsdGeom.Tokens.face, chosen, UsdShade.Tokens.materialBind)
+            part = UsdGeom.Subset.CreateGeomSubset(*subset).GetPrim()
         UsdShade.MaterialBindingAPI.Apply(part).Bind(material)
 
 
@@ -181,10 +177,9 @@ def _add_skeleton(stage: Any, place: str, character: Character, joints: list[str
 
     assert character.skeleton is not None
     skeleton = UsdSkel.Skeleton.Define(stage, place)
-    frame = character.frame
     bind = np.tile(np.eye(4), (len(joints), 1, 1))
-    bind[:, :3, :3] = joint_axes_file(frame, character.skeleton)
-    bind[:, :3, 3] = (character.skeleton.heads - frame.translation) @ frame.rotation / frame.scale
+    bind[:, :3, :3] = common.joint_axes_file(character.frame, character.skeleton)
+    bind[:, :3, 3] = to_file(character.frame, character.skeleton.heads)
     skeleton.CreateJointsAttr(Vt.TokenArray(joints))
     skeleton.CreateJointNamesAttr(Vt.TokenArray(list(character.skeleton.names)))
     # USD multiplies row vectors: its matrices are ours transposed.
@@ -210,35 +205,30 @@ def _matrices(matrix: Float[np.ndarray, "joints 4 4"]) -> Any:
 def _bind(drawn: Any, weights: Float[np.ndarray, "vertices joints"], skeleton: Any) -> None:
     from pxr import UsdSkel, Vt
 
-    most = max(1, int((weights > 0).sum(-1).max(initial=1)))
-    order = np.argsort(-weights, axis=-1, kind="stable")[:, :most]
-    values = np.take_along_axis(weights, order, -1)
+    joints, values = common.influences(weights)
     binding = UsdSkel.BindingAPI.Apply(drawn.GetPrim())
     binding.CreateSkeletonRel().SetTargets([skeleton.GetPath()])
-    flat = np.where(values > 0, order, 0).astype(np.int32).reshape(-1)
-    binding.CreateJointIndicesPrimvar(False, most).Set(Vt.IntArray.FromNumpy(flat))
-    normal = (values / values.sum(-1, keepdims=True)).astype(np.float32).reshape(-1)
-    binding.CreateJointWeightsPrimvar(False, most).Set(Vt.FloatArray.FromNumpy(normal))
+    most = joints.shape[1]
+    binding.CreateJointIndicesPrimvar(False, most).Set(Vt.IntArray.FromNumpy(joints.astype(np.int32).reshape(-1)))
+    binding.CreateJointWeightsPrimvar(False, most).Set(Vt.FloatArray.FromNumpy(values.astype(np.float32).reshape(-1)))
 
 
-def _add_clip(stage: Any, place: str, character: Character, clip: Clip, joints: list[str], index: int) -> Any:
+def _add_clip(stage: Any, place: str, character: Character, clip: Clip, joints: list[str]) -> Any:
     from pxr import Gf, Tf, UsdSkel, Vt
 
     assert character.skeleton is not None
-    name = Tf.MakeValidIdentifier(clip.name)
-    if stage.GetPrimAtPath(f"{place}/{name}"):
-        name = f"{name}_{index}"
+    taken = [child.GetName() for child in stage.GetPrimAtPath(place).GetChildren()]
+    name = common.unused_name(Tf.MakeValidIdentifier(clip.name), taken, separator="_")
     skeleton, moved = in_file_frame(character.frame, character.skeleton, clip)
     placed = world_transforms(skeleton, moved)
-    placed[..., :3, :3] = placed[..., :3, :3] @ joint_axes_file(character.frame, character.skeleton)
+    placed[..., :3, :3] = placed[..., :3, :3] @ common.joint_axes_file(character.frame, character.skeleton)
     local = _local(placed, skeleton.parents)
-    xyzw = matrix_to_xyzw(local[..., :3, :3])
-    xyzw[1:] *= np.cumprod(np.where((xyzw[1:] * xyzw[:-1]).sum(-1) < 0, -1.0, 1.0), axis=0)[..., None]
+    wxyz = rotations.continuous(rotations.from_matrix(local[..., :3, :3]))
     animation = UsdSkel.Animation.Define(stage, f"{place}/{name}")
     animation.CreateJointsAttr(Vt.TokenArray(joints))
-    translations, rotations = animation.CreateTranslationsAttr(), animation.CreateRotationsAttr()
+    path, turns = animation.CreateTranslationsAttr(), animation.CreateRotationsAttr()
     animation.CreateScalesAttr(Vt.Vec3hArray([Gf.Vec3h(1, 1, 1)] * len(joints)))
     for frame in range(len(local)):
-        translations.Set(Vt.Vec3fArray.FromNumpy(local[frame, :, :3, 3].astype(np.float32)), frame)
-        rotations.Set(Vt.QuatfArray([Gf.Quatf(q[3], q[0], q[1], q[2]) for q in xyzw[frame].tolist()]), frame)
+        path.Set(Vt.Vec3fArray.FromNumpy(local[frame, :, :3, 3].astype(np.float32)), frame)
+        turns.Set(Vt.QuatfArray([Gf.Quatf(*q) for q in wxyz[frame].tolist()]), frame)
     return animation

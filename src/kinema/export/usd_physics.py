@@ -1,16 +1,16 @@
-# pyright: reportAttributeAccessIssue=false
-# (pxr fills its modules at run time)
 """USD with the physics schema: the simulated boxes, masses and joints, and the motion as time samples. Extra `usd`."""
 
-import tempfile
+# pxr fills its modules when it is loaded, which a type checker cannot see.
+# pyright: reportAttributeAccessIssue=false
+
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
-from kinema.errors import KinemaError
-from kinema.export.usd import usd_reason
-from kinema.geometry.transforms import matrix_to_quaternion
+from kinema.export.usd import usd_folder
+from kinema.geometry import rotations
 from kinema.motion.motion import Motion
 from kinema.physics.model import Model
 from kinema.rig.cuboids import Cuboids
@@ -19,11 +19,15 @@ from kinema.rig.kinematics import Rig
 
 def write_usd_physics(path: Path, rig: Rig, model: Model, cuboids: Cuboids, *, motion: Motion | None = None) -> None:
     """Write .usda or .usdc: a rigid body per bone with its box, ball joints between them, gravity and a ground."""
-    try:
-        from pxr import Gf, Tf, Usd, UsdGeom, UsdPhysics
-    except ImportError:
-        raise KinemaError(f"{path}: USD needs the extra `usd` (pip install 'kinema[usd]')") from None
-    rig = rig.to(torch.float64)
+    with usd_folder(path) as folder:
+        stage = _stage(rig.to(torch.float64), model, cuboids, motion)
+        stage.GetRootLayer().Export(str(folder / path.name))
+        (folder / path.name).replace(path)
+
+
+def _stage(rig: Rig, model: Model, cuboids: Cuboids, motion: Motion | None) -> Any:
+    from pxr import Gf, Usd, UsdGeom, UsdPhysics
+
     stage = Usd.Stage.CreateInMemory()
     UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.y)
     UsdGeom.SetStageMetersPerUnit(stage, 1.0)
@@ -41,13 +45,11 @@ def write_usd_physics(path: Path, rig: Rig, model: Model, cuboids: Cuboids, *, m
     names = [f"b{j}_{''.join(c if c.isalnum() else '_' for c in name)}" for j, name in enumerate(rig.names)]
     rest = Motion.rest(rig, frames=1, fps=24.0) if motion is None else motion
     T = Motion(rest.root_position.detach().double(), rest.angles.detach().double(), rest.fps).pose(rig)
-    wxyz = matrix_to_quaternion(T[..., :3]).numpy()
-    place = T[..., 3].numpy()
+    wxyz, place = rotations.from_matrix(T[..., :3].numpy()), T[..., 3].numpy()
     moments, turns = torch.linalg.eigh(model.inertia.double())
     # eigh may return a reflection; a principal frame has to be a rotation.
     turns = turns * torch.where(torch.linalg.det(turns) < 0, -1.0, 1.0)[:, None, None]
-    principal = matrix_to_quaternion(turns).numpy()
-    box_wxyz = matrix_to_quaternion(torch.from_numpy(np.ascontiguousarray(cuboids.axes)).double()).numpy()
+    principal, box_wxyz = rotations.from_matrix(turns.numpy()), rotations.from_matrix(cuboids.axes)
 
     def quaternion(q: np.ndarray) -> Gf.Quatf:
         return Gf.Quatf(*(float(x) for x in q))
@@ -84,11 +86,4 @@ def write_usd_physics(path: Path, rig: Rig, model: Model, cuboids: Cuboids, *, m
             joint.CreateBody1Rel().SetTargets([f"/body/{name}"])
             joint.CreateLocalPos0Attr(vector(rig.offsets[j]))
             joint.CreateLocalPos1Attr(vector((0, 0, 0)))
-    # USD takes the format from the suffix, so a folder is the ".part".
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=path.stem, suffix=".part") as folder:
-        layer = Path(folder) / path.name
-        try:
-            stage.GetRootLayer().Export(str(layer))
-        except Tf.ErrorException as error:
-            raise KinemaError(f"{path}: cannot be written ({usd_reason(error)})") from None
-        layer.replace(path)
+    return stage

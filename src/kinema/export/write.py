@@ -1,4 +1,4 @@
-"""One door out: the suffix chooses the format."""
+"""Writing a character and its motion: the suffix of the path chooses the format."""
 
 import tempfile
 import warnings
@@ -11,11 +11,10 @@ import numpy as np
 
 from kinema.asset.blender import convert_with_blender
 from kinema.asset.bvh import write_bvh
-from kinema.asset.character import Character, Clip
-from kinema.asset.gltf.document import GltfBinding
+from kinema.asset.character import Character, Clip, Skeleton
 from kinema.errors import KinemaError
 from kinema.export.arrays import write_json, write_npz
-from kinema.export.gltf.glb import write_glb
+from kinema.export.gltf.glb import is_bound, write_glb
 from kinema.export.timing import arrange, as_clip, check_rate, in_file_frame, resample
 from kinema.export.usd import write_usd
 from kinema.files import check_output
@@ -25,24 +24,28 @@ USD = (".usd", ".usda", ".usdc", ".usdz")
 
 
 @dataclass(frozen=True)
-class _Job:
+class Job:
+    """What a writer of `FORMATS` gets."""
+
     path: Path
     character: Character
     clips: tuple[Clip, ...]
-    """New ones; formats that hold only one take the first."""
+    """The new clips; formats that hold only one take the first."""
     keep_clips: bool
-    """Whether clips that the character's own file has are written too."""
+    """Write the clips of the character's own file too."""
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """The skeleton, which a format that holds no mesh cannot do without."""
+        if self.character.skeleton is None:
+            raise KinemaError(f"{self.path}: {self.character.name} has no skeleton, which {self.path.suffix} is about")
+        return self.character.skeleton
 
     @property
     def clip(self) -> Clip:
         """The one clip of a format that holds one; without any, the rest pose for one frame."""
-        skeleton = self.character.skeleton
-        if skeleton is None:
-            raise KinemaError(f"{self.path}: {self.character.name} has no skeleton, which {self.path.suffix} is about")
-        if self.clips:
-            return self.clips[0]
-        still = np.tile([1.0, 0.0, 0.0, 0.0], (1, len(skeleton.names), 1))
-        return Clip("rest", 30.0, skeleton.heads[:1].astype(np.float64), still)
+        still = np.tile([1.0, 0.0, 0.0, 0.0], (1, len(self.skeleton.names), 1))
+        return self.clips[0] if self.clips else Clip("rest", 30.0, self.skeleton.heads[:1].astype(np.float64), still)
 
 
 def write(
@@ -62,12 +65,12 @@ def write(
         path: The file to write; it appears whole or not at all.
         character: Read from a file or built in.
         motion: What it does; None writes the character as it stands, with the clips of its own file.
-        name: Of the new clip in the file.
+        name: Name of the new clip in the file.
         fps: Frames per second; by default the motion's.
         in_place: Take the root's mean horizontal velocity out.
         loop: Close the loop: the last frame meets the first.
-        keep_clips: Whether a glTF keeps the clips that it already had. Formats that are written from it through
-            Blender hold the new motion alone, or all clips if there is none.
+        keep_clips: Keep the clips that a glTF already had. Formats that are written from it through Blender hold the
+            new motion alone, or all clips if there is none.
     """
     path = Path(path)
     check_target(path)
@@ -77,11 +80,11 @@ def write(
     clips = tuple(arrange(as_clip(character, one), fps=fps, in_place=in_place, loop=loop) for one in several)
     if name is not None and clips:
         clips = (replace(clips[0], name=name), *clips[1:])
-    FORMATS[path.suffix.lower()](_Job(path, character, clips, keep_clips))
+    FORMATS[path.suffix.lower()](Job(path, character, clips, keep_clips))
 
 
 def check_target(path: Path, *, simulator: bool = False) -> None:
-    """Say before the work that a file cannot be written: suffix (a simulator's scene: USD, not packed) or place."""
+    """Raise before the work if `path` cannot be written; a simulator's scene can only be a USD that is not packed."""
     known = USD[:-1] if simulator else tuple(FORMATS)
     if path.is_dir():
         raise KinemaError(f"{path}: is a folder; give the name of a file: {' '.join(known)}")
@@ -121,41 +124,17 @@ def convert(
             names = ", ".join(one.name for one in character.clips) or "none"
             raise KinemaError(f"{source}: has no clip {clip!r}; it has {names}")
     untouched = clip is None and fps is None and not in_place and not loop
-    if untouched and target.suffix.lower() in KEEPING and _has_own_clips(character):
+    if untouched and target.suffix.lower() in KEEPING and (character.skeleton is None or is_bound(character)):
         write(target, character)
     else:
         write(target, character, clips, fps=fps, in_place=in_place, loop=loop, keep_clips=False)
 
 
-def _has_own_clips(character: Character) -> bool:
-    skeleton, source = character.skeleton, character.source
-    return skeleton is None or (isinstance(source, GltfBinding) and len(source.joint_nodes) == len(skeleton.names))
-
-
-def _write_gltf(job: _Job) -> None:
+def _write_gltf(job: Job) -> None:
     write_glb(job.path, job.character, job.clips, keep_clips=job.keep_clips)
 
 
-def _write_bvh(job: _Job) -> None:
-    skeleton = job.character.skeleton
-    clip = job.clip
-    assert skeleton is not None
-    write_bvh(job.path, *in_file_frame(job.character.frame, skeleton, clip))
-
-
-def _write_usd(job: _Job) -> None:
-    write_usd(job.path, job.character, job.clips)
-
-
-def _write_npz(job: _Job) -> None:
-    write_npz(job.path, job.character, job.clip)
-
-
-def _write_json(job: _Job) -> None:
-    write_json(job.path, job.character, job.clip if job.clips or job.character.skeleton is None else None)
-
-
-def _write_mjcf(job: _Job) -> None:
+def _write_mjcf(job: Job) -> None:
     """For MuJoCo: bones as boxes with the masses of their volumes, and the trajectory beside it."""
     import torch
 
@@ -164,18 +143,15 @@ def _write_mjcf(job: _Job) -> None:
     from kinema.rig.cuboids import bone_cuboids
     from kinema.rig.kinematics import Rig
 
-    clip, skeleton = job.clip, job.character.skeleton
-    assert skeleton is not None
-    rig, cuboids = Rig.from_skeleton(skeleton, dtype=torch.float64), bone_cuboids(job.character)
-    motion = Motion.from_clip(rig, clip) if job.clips else None
+    rig, cuboids = Rig.from_skeleton(job.skeleton, dtype=torch.float64), bone_cuboids(job.character)
+    motion = Motion.from_clip(rig, job.clip) if job.clips else None
     if motion is not None and motion.translation is not None:
-        warnings.warn(
-            f"{job.path}: simulated joints only turn: how {clip.name!r} slides them is left out", stacklevel=3
-        )
+        left_out = f"the translations of joints in {job.clip.name!r} are left out"
+        warnings.warn(f"{job.path}: simulated joints only turn; {left_out}", stacklevel=3)
     write_mjcf(job.path, rig, make_model(rig, cuboids), cuboids, motion=motion)
 
 
-def _write_with_blender(job: _Job) -> None:
+def _write_with_blender(job: Job) -> None:
     """FBX and BLEND: our GLB, imported and saved by Blender, whose frames are whole."""
     first = (*job.clips, *job.character.clips)[:1]
     rate = float(max(1, round(first[0].fps))) if first else 30.0
@@ -187,15 +163,15 @@ def _write_with_blender(job: _Job) -> None:
         convert_with_blender(between, job.path, fps=rate, about=job.path)
 
 
-FORMATS: dict[str, Callable[[_Job], None]] = {
+FORMATS: dict[str, Callable[[Job], None]] = {
     ".glb": _write_gltf,
     ".gltf": _write_gltf,
-    ".bvh": _write_bvh,
-    **dict.fromkeys(USD, _write_usd),
+    ".bvh": lambda job: write_bvh(job.path, *in_file_frame(job.character.frame, job.skeleton, job.clip)),
+    **dict.fromkeys(USD, lambda job: write_usd(job.path, job.character, job.clips)),
     ".fbx": _write_with_blender,
     ".blend": _write_with_blender,
-    ".npz": _write_npz,
-    ".json": _write_json,
+    ".npz": lambda job: write_npz(job.path, job.skeleton, job.clip),
+    ".json": lambda job: write_json(job.path, job.character.frame, job.skeleton, job.clip, still=not job.clips),
     ".xml": _write_mjcf,
 }
 KEEPING = (".glb", ".gltf", ".fbx", ".blend")

@@ -1,93 +1,12 @@
-"""The implicit body: round cones around the bones, joined smoothly.
+"""The implicit surface of a body: signed distances to its round cones, joined smoothly.
 
-A body is a core (pelvis to head) and limbs (legs, arms, tail, ears). Each limb melts into the core, but two limbs do
-not melt into each other: thighs that touch must not grow a web between them.
+Each limb melts into the core, but two limbs do not melt into each other: thighs that touch must not grow a web.
 """
-
-from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
 
-CORE = -1
-"""The `limb` of blobs that belong to the core."""
-
-
-@dataclass(frozen=True)
-class Blob:
-    """A round cone from `a` to `b`; all lengths in metres."""
-
-    a: Float[np.ndarray, "3"]
-    b: Float[np.ndarray, "3"]
-    radius_a: float
-    radius_b: float
-    color: Float[np.ndarray, "3"]
-    limb: int = CORE
-    blend: float = 0.02
-    """Width of the smooth union with what is already there [m]."""
-    scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    """Stretch along the world's axes about the middle of a and b."""
-    sharp: float = 2.0
-    """Exponent of the norm that makes the cross-section: 2 is round, 8 is a box."""
-
-
-@dataclass(frozen=True)
-class Limb:
-    """A chain of joints that hangs on the core."""
-
-    joints: tuple[int, ...]
-    blend: float
-    """Width over which limb and core melt, in shape and in weights [m]."""
-    cut: float = 1.0
-    """Band of the weights around each joint of the chain, in radii of the limb there."""
-
-
-@dataclass(frozen=True)
-class Shell:
-    """A small closed part of its own (eye, horn, claw) that rides on one joint: a chain of rings along `path`."""
-
-    path: Float[np.ndarray, "rings 3"]
-    radii: Float[np.ndarray, "rings"]
-    color: Float[np.ndarray, "3"]
-    joint: int
-    tip_color: Float[np.ndarray, "3"] | None = None
-
-
-@dataclass(frozen=True)
-class Body:
-    """Everything that a body plan says about one creature, before there is a mesh."""
-
-    names: tuple[str, ...]
-    parents: tuple[int, ...]
-    heads: Float[np.ndarray, "joints 3"]
-    tails: Float[np.ndarray, "joints 3"]
-    core: tuple[int, ...]
-    """Joints of the core in order, pelvis to head."""
-    limbs: tuple[Limb, ...]
-    blobs: tuple[Blob, ...]
-    marks: tuple[Blob, ...] = ()
-    """Paint only: the surface inside a mark takes its colour, softly over `blend`."""
-    shells: tuple[Shell, ...] = ()
-    eyes: tuple["Eye", ...] = field(default=())
-    ground: bool = True
-    """Cut flat at y = 0, so that feet have soles."""
-
-
-@dataclass(frozen=True)
-class Eye:
-    """A ball set on the surface where a ray from inside the head leaves it."""
-
-    start: Float[np.ndarray, "3"]
-    direction: Float[np.ndarray, "3"]
-    radius: float
-    color: Float[np.ndarray, "3"]
-    joint: int
-    white: Float[np.ndarray, "3"] | None = None
-    """Colour of the ball around a pupil of `color`; None: the whole ball has `color`."""
-    look: Float[np.ndarray, "3"] = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
-    """Where the pupil points."""
-    depth: float = 0.35
-    """How far the centre lies below the surface, in radii."""
+from kinema.create.creatures.body import Blob, Body
 
 
 def smooth_min(a: np.ndarray, b: np.ndarray, width: float) -> np.ndarray:
@@ -99,14 +18,9 @@ def smooth_min(a: np.ndarray, b: np.ndarray, width: float) -> np.ndarray:
 
 
 def blob_distance(blob: Blob, x: np.ndarray, y: np.ndarray, z: np.ndarray, *, thicken: float = 0.0) -> np.ndarray:
-    """Signed distance [m] to a blob, exact for round ones, to first order for stretched ones.
+    """Signed distance [m] of coordinates, which broadcast, to a blob; to first order where the blob is stretched.
 
-    Args:
-        blob: The blob.
-        x: Coordinates; x, y and z broadcast against each other.
-        y: See x.
-        z: See x.
-        thicken: Least radius, so that a coarse grid does not lose a thin leg [m].
+    `thicken` is the least radius [m], so that a coarse grid does not lose a thin leg.
     """
     middle = (blob.a + blob.b) / 2
     ra, rb, scale = _thickened(blob, thicken)
@@ -114,11 +28,9 @@ def blob_distance(blob: Blob, x: np.ndarray, y: np.ndarray, z: np.ndarray, *, th
     ax, ay, az = (blob.a - middle) / scale
     dx, dy, dz = (blob.b - blob.a) / scale
     px, py, pz = (x - middle[0]) / sx - ax, (y - middle[1]) / sy - ay, (z - middle[2]) / sz - az
-    length2 = dx * dx + dy * dy + dz * dz
-    length = np.sqrt(length2)
-    if length < 1e-9:
-        t = np.float32(0.0)
-    else:
+    length = np.sqrt(dx * dx + dy * dy + dz * dz)
+    t = np.float32(0.0)
+    if length >= 1e-9:
         along = (px * dx + py * dy + pz * dz) / length
         # The nearest point lies ahead of the foot of the perpendicular where the cone grows that way.
         slope = np.clip((rb - ra) / length, -0.95, 0.95)
@@ -127,17 +39,13 @@ def blob_distance(blob: Blob, x: np.ndarray, y: np.ndarray, z: np.ndarray, *, th
             along = along + side * (slope / np.sqrt(1 - slope * slope))
         t = np.clip(along / length, 0.0, 1.0)
         px, py, pz = px - t * dx, py - t * dy, pz - t * dz
-    if blob.sharp == 2.0:
-        r = np.sqrt(px * px + py * py + pz * pz) + 1e-9
-        d = r - (ra + (rb - ra) * t)
-    else:
-        p = blob.sharp
-        r = (np.abs(px) ** p + np.abs(py) ** p + np.abs(pz) ** p) ** (1 / p) + 1e-9
-        d = r - (ra + (rb - ra) * t)
+    p = blob.sharp
+    straight = np.sqrt(px * px + py * py + pz * pz) + 1e-9
+    r = straight if p == 2.0 else (np.abs(px) ** p + np.abs(py) ** p + np.abs(pz) ** p) ** (1 / p) + 1e-9
+    d = r - (ra + (rb - ra) * t)
     if scale == (1.0, 1.0, 1.0):
         return d
-    r = np.sqrt(px * px + py * py + pz * pz) + 1e-9
-    steep = np.sqrt((px / sx) ** 2 + (py / sy) ** 2 + (pz / sz) ** 2) / r
+    steep = np.sqrt((px / sx) ** 2 + (py / sy) ** 2 + (pz / sz) ** 2) / straight
     # Near the medial axis the direction is undefined; there any slope between the extremes will do.
     return d / np.maximum(steep, 1.0 / max(scale))
 
@@ -145,10 +53,8 @@ def blob_distance(blob: Blob, x: np.ndarray, y: np.ndarray, z: np.ndarray, *, th
 def blob_box(blob: Blob, *, thicken: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     """Axis-aligned box around a blob: lower and upper corner [m]."""
     ra, rb, scale = _thickened(blob, thicken)
-    around = np.asarray(scale)
-    return np.minimum(blob.a - ra * around, blob.b - rb * around), np.maximum(
-        blob.a + ra * around, blob.b + rb * around
-    )
+    a, b = ra * np.asarray(scale), rb * np.asarray(scale)
+    return np.minimum(blob.a - a, blob.b - b), np.maximum(blob.a + a, blob.b + b)
 
 
 def _thickened(blob: Blob, thicken: float) -> tuple[float, float, tuple[float, float, float]]:
@@ -171,14 +77,6 @@ def part_distances(
     return parts
 
 
-def join(body: Body, core: np.ndarray, limbs: list[np.ndarray], height: np.ndarray, *, sole: float) -> np.ndarray:
-    """The body's field out of its parts: each limb melts into the core, limbs meet in a crease, soles are flat."""
-    result = core
-    for limb, d in zip(body.limbs, limbs, strict=True):
-        result = np.minimum(result, smooth_min(core, d, limb.blend))
-    return cut_sole(result, height, sole) if body.ground else result
-
-
 def cut_sole(distance: np.ndarray, height: np.ndarray, sole: float) -> np.ndarray:
     """max(distance, -height), rounded over `sole` [m]: the body without what is below the ground."""
     return -smooth_min(-distance, height, sole)
@@ -187,6 +85,9 @@ def cut_sole(distance: np.ndarray, height: np.ndarray, sole: float) -> np.ndarra
 def body_distance(
     body: Body, points: Float[np.ndarray, "n 3"], *, thicken: float, sole: float
 ) -> Float[np.ndarray, "n"]:
-    """The field at points: negative inside, about a distance [m] near the surface."""
-    parts = part_distances(body, points, thicken=thicken)
-    return join(body, parts[0], list(parts[1:]), points[:, 1], sole=sole)
+    """The whole body's field at points: negative inside, about a distance [m] near the surface."""
+    core, *limbs = part_distances(body, points, thicken=thicken)
+    result = core
+    for limb, d in zip(body.limbs, limbs, strict=True):
+        result = np.minimum(result, smooth_min(core, d, limb.blend))
+    return cut_sole(result, points[:, 1], sole) if body.ground else result

@@ -3,7 +3,8 @@
 import numpy as np
 from jaxtyping import Float
 
-from kinema.create.creatures.field import Body, blob_distance, part_distances
+from kinema.create.creatures.body import ANYWHERE, Body
+from kinema.create.creatures.field import blob_distance, part_distances
 from kinema.create.creatures.proportions import Coat
 from kinema.create.creatures.weights import smoothstep
 
@@ -20,11 +21,10 @@ def paint(
     if coat.pattern != "plain":
         amount = _pattern(coat, points / size, seed) * _close(colors, np.asarray(coat.base))
         colors = colors + amount[:, None] * (np.asarray(coat.accent) - colors)
-    parts = part_distances(body, points)
-    owner = parts.argmin(0) - 1
+    owner = part_distances(body, points).argmin(0) - 1
     for mark in body.marks:
         inside = smoothstep(0.0, mark.blend, -blob_distance(mark, x, y, z))
-        if mark.limb >= -1:
+        if mark.limb != ANYWHERE:
             inside = inside * (owner == mark.limb)
         colors = colors + inside[:, None] * (mark.color - colors)
     # Undersides a little darker: forms stay readable under flat light.

@@ -4,17 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.sparse import csr_matrix
 
-from kinema.create.creatures.field import (
-    CORE,
-    Blob,
-    Body,
-    blob_box,
-    blob_distance,
-    body_distance,
-    cut_sole,
-    smooth_min,
-)
+from kinema.create.creatures.body import CORE, Blob, Body
+from kinema.create.creatures.field import blob_box, blob_distance, body_distance, cut_sole, smooth_min
+from kinema.geometry.normals import vertex_normals
+
+THICKEN = 0.42
+"""Least radius of anything, in grid steps; the grid is refined to about half a step there."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +21,6 @@ class Surface:
     vertices: Float[np.ndarray, "vertices 3"]
     faces: Int[np.ndarray, "faces 3"]
     normals: Float[np.ndarray, "vertices 3"]
-    step: float
-    """Coarsest spacing of the grid that it was made on [m]."""
 
 
 def triangulate(body: Body, *, count: int, relax: int = 3) -> Surface:
@@ -38,18 +33,13 @@ def triangulate(body: Body, *, count: int, relax: int = 3) -> Surface:
             break
         step *= float(np.sqrt(len(vertices) / count))
         vertices, faces = _march(body, step)
-    options = {"thicken": THICKEN * step, "sole": 0.6 * step}
     for _ in range(relax):
-        vertices = vertices + _slide(vertices, faces, _gradient(body, vertices, step, **options)[1])
+        vertices = vertices + _slide(vertices, faces, _gradient(body, vertices, step)[1])
     for _ in range(2 if relax > 1 else 1):
-        d, normal = _gradient(body, vertices, step, **options)
+        d, normal = _gradient(body, vertices, step)
         vertices = vertices - np.clip(d, -step, step)[:, None] * normal
     vertices = vertices - [0, vertices[:, 1].min(), 0] if body.ground else vertices
-    return Surface(vertices, faces, vertex_normals(vertices, faces), step)
-
-
-THICKEN = 0.42
-"""Least radius of anything, in grid steps; the grid is refined to about half a step there."""
+    return Surface(vertices, faces, vertex_normals(vertices, faces))
 
 
 def _area(body: Body) -> float:
@@ -124,27 +114,26 @@ def _sample(body: Body, axes: list[np.ndarray], step: float) -> np.ndarray:
     return result.astype(np.float32)
 
 
-def _gradient(
-    body: Body, points: np.ndarray, step: float, *, thicken: float, sole: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _gradient(body: Body, points: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
     """Distance and outward normal at points, from four samples on a tetrahedron."""
     corners = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=np.float64)
     eps = 0.08 * step
     spread = (points[None] + eps * corners[:, None]).reshape(-1, 3).astype(np.float32)
-    d = body_distance(body, spread, thicken=thicken, sole=sole).reshape(4, -1).astype(np.float64)
+    d = body_distance(body, spread, thicken=THICKEN * step, sole=0.6 * step).reshape(4, -1).astype(np.float64)
     gradient = np.einsum("kn,kc->nc", d, corners) / (4 * eps)
     size = np.linalg.norm(gradient, axis=-1, keepdims=True)
     return d.mean(0) / np.clip(size[:, 0], 0.3, None), gradient / np.maximum(size, 1e-6)
 
 
+def _adjacency(vertices: np.ndarray, faces: np.ndarray) -> csr_matrix:
+    """How many directed edges of faces lead from one vertex to another."""
+    ends = faces.ravel(), np.roll(faces, 1, axis=1).ravel()
+    return csr_matrix((np.ones(faces.size), ends), shape=(len(vertices), len(vertices)))
+
+
 def _slide(vertices: np.ndarray, faces: np.ndarray, normal: np.ndarray) -> np.ndarray:
     """Step towards the mean of the neighbours, along the surface only."""
-    from scipy.sparse import coo_matrix
-
-    i = faces.ravel()
-    j = np.roll(faces, 1, axis=1).ravel()
-    n = len(vertices)
-    adjacency = coo_matrix((np.ones(len(i)), (i, j)), shape=(n, n)).tocsr()
+    adjacency = _adjacency(vertices, faces)
     mean = (adjacency @ vertices) / np.maximum(np.asarray(adjacency.sum(1)).reshape(-1, 1), 1)
     move = mean - vertices
     return 0.6 * (move - (move * normal).sum(-1, keepdims=True) * normal)
@@ -152,26 +141,11 @@ def _slide(vertices: np.ndarray, faces: np.ndarray, normal: np.ndarray) -> np.nd
 
 def _largest(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The largest connected part; islands are what a coarse grid left of something thin."""
-    from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    n = len(vertices)
-    edges = coo_matrix((np.ones(faces.size), (faces.ravel(), np.roll(faces, 1, axis=1).ravel())), shape=(n, n))
-    parts, label = connected_components(edges, directed=False)
+    parts, label = connected_components(_adjacency(vertices, faces), directed=False)
     if parts == 1:
         return vertices, faces
     keep = label == np.bincount(label).argmax()
     index = np.cumsum(keep) - 1
     return vertices[keep], index[faces[keep[faces[:, 0]]]]
-
-
-def vertex_normals(
-    vertices: Float[np.ndarray, "vertices 3"], faces: Int[np.ndarray, "faces 3"]
-) -> Float[np.ndarray, "vertices 3"]:
-    """Area-weighted mean of the faces' normals, unit."""
-    a, b, c = vertices[faces].transpose(1, 0, 2)
-    cross = np.cross(b - a, c - a)
-    normal = np.stack(
-        [sum(np.bincount(faces[:, i], cross[:, k], len(vertices)) for i in range(3)) for k in range(3)], -1
-    )
-    return normal / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-12)

@@ -1,12 +1,16 @@
-"""Skin weights straight from the implicit body: which part a point belongs to, and where along its chain."""
+"""Skin weights from the implicit body: which part a point belongs to, and where along its chain of joints it lies."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
 
-from kinema.create.creatures.field import Body, part_distances
+from kinema.create.creatures.body import Body
+from kinema.create.creatures.field import part_distances
 
 
 def smoothstep(low: float | np.ndarray, high: float | np.ndarray, x: np.ndarray) -> np.ndarray:
+    """0 up to `low`, 1 from `high` on (which may be the smaller one), smooth between."""
     t = np.clip((x - low) / (np.asarray(high) - low), 0.0, 1.0)
     return t * t * (3 - 2 * t)
 
@@ -27,25 +31,23 @@ def skin_weights(body: Body, points: Float[np.ndarray, "n 3"]) -> Float[np.ndarr
         own = smoothstep(-width, width, parts[0] - d)
         if len(others):
             own = own * smoothstep(0.0, width, others.min(0) - d)
-        weights[:, limb.joints] = own[:, None] * _along(body, limb.joints, points, limb.cut)
+        weights[:, limb.joints] = own[:, None] * _along(body, limb.joints, points)
         left = left - own
-    weights[:, body.core] += np.maximum(left, 0)[:, None] * _along(body, body.core, points, 1.0)
+    weights[:, body.core] += np.maximum(left, 0)[:, None] * _along(body, body.core, points)
     weights[weights < 1e-3] = 0
     return weights / weights.sum(1, keepdims=True)
 
 
-def _along(
-    body: Body, joints: tuple[int, ...], points: Float[np.ndarray, "n 3"], cut: float
-) -> Float[np.ndarray, "n chain"]:
+def _along(body: Body, joints: Sequence[int], points: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n chain"]:
     """Shares of a chain's joints: each takes over from the one before across the plane that halves their angle."""
-    heads, tails = body.heads[list(joints)], body.tails[list(joints)]
+    heads, tails = np.array([body.heads[j] for j in joints]), np.array([body.tails[j] for j in joints])
     length = np.linalg.norm(tails - heads, axis=-1)
     direction = (tails - heads) / np.maximum(length, 1e-9)[:, None]
     reached = [np.ones(len(points))]
     for k in range(1, len(joints)):
         normal = direction[k - 1] + direction[k]
         normal = normal / max(np.linalg.norm(normal), 1e-6)
-        band = cut * 0.32 * min(length[k - 1], length[k])
+        band = 0.32 * min(length[k - 1], length[k])
         s = (points - heads[k]) @ normal
         reached.append(reached[-1] * smoothstep(-band, band, s))
     reached.append(np.zeros(len(points)))

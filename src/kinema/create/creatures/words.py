@@ -7,22 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kinema.asset.character import Character
+from kinema.create.creatures.body import Number, Rgb
 from kinema.create.creatures.generate import Detail, generate
-from kinema.create.creatures.proportions import Arms, Arthropod, Coat, Family, Number, Proportions, Rgb, Vertebrate
+from kinema.create.creatures.proportions import Coat
 from kinema.create.creatures.table import ALSO, SPECIES
-from kinema.create.creatures.variation import as_figure, mix, random_coat, shade_coat, vary
+from kinema.create.creatures.variation import mix, random_coat, shade_coat, vary
 from kinema.errors import KinemaError
-
-
-@dataclass(frozen=True)
-class Species:
-    """What the table says about a species."""
-
-    name: str
-    family: Family
-    speed: Number
-    """Typical walk [m/s]."""
-
 
 COLORS: dict[str, Rgb] = {
     "red": (0.78, 0.22, 0.14), "orange": (0.90, 0.50, 0.15), "yellow": (0.92, 0.80, 0.25), "golden": (0.85, 0.65, 0.30),
@@ -30,8 +20,24 @@ COLORS: dict[str, Rgb] = {
     "brown": (0.43, 0.28, 0.18), "black": (0.11, 0.11, 0.12), "white": (0.94, 0.93, 0.91), "grey": (0.52, 0.52, 0.53),
     "gray": (0.52, 0.52, 0.53), "silver": (0.70, 0.72, 0.75), "cream": (0.92, 0.85, 0.70), "dark": (0.20, 0.17, 0.16),
 }  # fmt: skip
-
+SHAPES: dict[str, tuple[str, float]] = {
+    "small": ("size", 0.7), "tiny": ("size", 0.45), "big": ("size", 1.4), "large": ("size", 1.4), "huge": ("size", 2.0),
+    "giant": ("size", 3.0), "baby": ("youth", 0.5), "young": ("youth", 0.5), "long-legged": ("leg", 1.35),
+    "short-legged": ("leg", 0.7), "tall": ("leg", 1.2), "fat": ("girth", 1.22), "thick": ("girth", 1.22),
+    "thin": ("girth", 0.85), "slim": ("girth", 0.85), "long-necked": ("neck", 1.6), "long-tailed": ("tail", 1.5),
+    "short-tailed": ("tail", 0.5),
+}  # fmt: skip
+"""Adjectives of shape: the quality and the factor that a row's `shaped` takes."""
 FILLERS = {"a", "an", "the", "one", "my", "of", "and", "with", "very", "cute", "little", "walking", "standing"}
+
+
+@dataclass(frozen=True)
+class Species:
+    """Name, family and typical walk [m/s] of a built-in species."""
+
+    name: str
+    family: str
+    speed: Number
 
 
 def species() -> tuple[Species, ...]:
@@ -58,7 +64,7 @@ def creature(words: str, *, seed: int | None = None, detail: Detail = "full") ->
         if token in COLORS:
             row = replace(row, coat=_colored(row.coat, COLORS[token], species=name, token=token))
         elif token in SHAPES:
-            row = SHAPES[token](row)
+            row = row.shaped(*SHAPES[token])
         elif token not in used and token not in FILLERS:
             close = difflib.get_close_matches(token, [*COLORS, *SHAPES], n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
@@ -69,7 +75,7 @@ def creature(words: str, *, seed: int | None = None, detail: Detail = "full") ->
 def random_creature(
     rng: np.random.Generator, *, family: str | None = None, detail: Detail = "low", amount: float = 0.22
 ) -> Character:
-    """A creature that is in no table: two related rows blended, every proportion shaken, new colours.
+    """A creature that is in no table: two rows blended, every proportion shaken, new colours.
 
     Args:
         rng: Source of all randomness.
@@ -81,31 +87,14 @@ def random_creature(
     if not rows:
         known = ", ".join(sorted({row.family for row in SPECIES.values()}))
         raise KinemaError(f"{family}: no such family; known are {known}")
-    names = list(rows)
-    name = names[int(rng.integers(len(names)))]
+    name = list(rows)[int(rng.integers(len(rows)))]
     row = rows[name]
-    related = [other for other in rows.values() if other is not row and _related(row, other)]
-    if related:
-        row = mix(row, related[int(rng.integers(len(related)))], rng.uniform(0, 0.6), rng)
-    row = vary(row, rng, amount=amount)
-    if isinstance(row, Vertebrate) and row.family == "biped" and row.pitch > 70 and rng.random() < 0.5:
-        row = as_figure(row, rng)
+    others = [other for other in rows.values() if other is not row and row.blends_with(other)]
+    if others:
+        row = mix(row, others[int(rng.integers(len(others)))], rng.uniform(0, 0.6), rng)
+    row = vary(row, rng, amount=amount).in_random_style(rng)
     row = replace(row, coat=random_coat(row.coat, rng))
     return generate(f"random {name}", row, seed=int(rng.integers(2**31)), detail=detail)
-
-
-def _related(a: Proportions, b: Proportions) -> bool:
-    """Whether a blend of two rows stands on its legs."""
-    if isinstance(a, Arthropod) or isinstance(b, Arthropod):
-        return type(a) is type(b) and a.family == b.family
-    return (
-        a.family == b.family
-        and abs(a.pitch - b.pitch) < 35
-        and len(a.hind) == len(b.hind)
-        and type(a.front) is type(b.front)
-        and (a.sprawl > 0) == (b.sprawl > 0)
-        and not (isinstance(a.front, Arms) and isinstance(b.front, Arms) and a.front.wing != b.front.wing)
-    )
 
 
 def _find_species(tokens: list[str], words: str) -> tuple[str, set[str]]:
@@ -130,68 +119,6 @@ def _colored(coat: Coat, rgb: Rgb, *, species: str, token: str) -> Coat:
     if token in ("red", "orange") and species == "fox":
         return coat
     ear = None if coat.ear is None else (0.6 * rgb[0], 0.6 * rgb[1], 0.6 * rgb[2])
-    plain = {"white": True, "black": True}.get(token, False)
     coat = replace(coat, base=rgb, ear=ear)
-    return replace(coat, legs=None, belly=None, pattern="plain") if plain and species != "human" else coat
-
-
-def _sized(row: Proportions, factor: float) -> Proportions:
-    if isinstance(row, Arthropod):
-        return replace(row, body=row.body * factor)
-    return replace(row, trunk=row.trunk * factor)
-
-
-def _baby(row: Proportions) -> Proportions:
-    """Half the size with a large head, large eyes and short legs."""
-    if isinstance(row, Arthropod):
-        return _sized(row, 0.5)
-    head = replace(row.head, radius=1.35 * row.head.radius, eye=1.25 * row.head.eye, snout=1.1 * row.head.snout)
-    return _sized(
-        replace(row, head=head, leg=0.88 * row.leg, neck=replace(row.neck, length=0.85 * row.neck.length)), 0.5
-    )
-
-
-def _legged(row: Proportions, factor: float) -> Proportions:
-    if isinstance(row, Arthropod):
-        return replace(row, reach=row.reach * factor, knee=row.knee * factor)
-    return replace(row, leg=max(row.leg * factor, 1.15 * row.belly))
-
-
-def _girth(row: Proportions, factor: float) -> Proportions:
-    if isinstance(row, Arthropod):
-        return replace(row, abdomen=row.abdomen * factor, leg_radius=row.leg_radius * factor)
-    leg = {"thigh": row.thigh * factor**0.5, "shank": row.shank * factor**0.5}
-    return replace(row, chest=row.chest * factor, belly=row.belly * factor**1.3, rump=row.rump * factor, **leg)
-
-
-def _necked(row: Proportions, factor: float) -> Proportions:
-    return replace(row, neck=replace(row.neck, length=row.neck.length * factor)) if isinstance(row, Vertebrate) else row
-
-
-def _tailed(row: Proportions, factor: float) -> Proportions:
-    if isinstance(row, Arthropod) or not row.tail:
-        return row
-    return replace(row, tail=replace(row.tail, length=row.tail.length * factor))
-
-
-SHAPES = {
-    "small": lambda row: _sized(row, 0.7),
-    "tiny": lambda row: _sized(row, 0.45),
-    "big": lambda row: _sized(row, 1.4),
-    "large": lambda row: _sized(row, 1.4),
-    "giant": lambda row: _sized(row, 3.0),
-    "huge": lambda row: _sized(row, 2.0),
-    "baby": _baby,
-    "young": _baby,
-    "long-legged": lambda row: _legged(row, 1.35),
-    "short-legged": lambda row: _legged(row, 0.7),
-    "tall": lambda row: _legged(row, 1.2),
-    "fat": lambda row: _girth(row, 1.22),
-    "thick": lambda row: _girth(row, 1.22),
-    "thin": lambda row: _girth(row, 0.85),
-    "slim": lambda row: _girth(row, 0.85),
-    "long-necked": lambda row: _necked(row, 1.6),
-    "long-tailed": lambda row: _tailed(row, 1.5),
-    "short-tailed": lambda row: _tailed(row, 0.5),
-}
-"""Adjectives of shape and what they do to a row."""
+    plain = token in ("white", "black") and species != "human"
+    return replace(coat, legs=None, belly=None, pattern="plain") if plain else coat

@@ -1,1 +1,1 @@
-"""Writing characters and clips as glTF and GLB."""
+"""The glTF writer: document, nodes and meshes, skins, channels of animations."""

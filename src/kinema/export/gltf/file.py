@@ -30,7 +30,7 @@ class GltfFile:
     def from_document(document: Document) -> "GltfFile":
         """Everything the document has, with its buffers joined into one and outside images taken in."""
         file = GltfFile(document.json)
-        starts = [file._append(buffer) for buffer in document.buffers]
+        starts = [file.append(buffer) for buffer in document.buffers]
         for view in file.json.get("bufferViews", ()):
             view["byteOffset"] = view.get("byteOffset", 0) + starts[view["buffer"]]
             view["buffer"] = 0
@@ -43,7 +43,8 @@ class GltfFile:
                     image["bufferView"], image["mimeType"] = file.add_view(encoded), mime
         return file
 
-    def _append(self, data: bytes) -> int:
+    def append(self, data: bytes) -> int:
+        """Add bytes to the buffer and return where they start."""
         # Eight bytes suit every component type and keep matrices readable in place.
         self.data.extend(bytes(-len(self.data) % 8))
         start = len(self.data)
@@ -57,7 +58,7 @@ class GltfFile:
         return len(items) - 1
 
     def add_view(self, data: bytes, *, target: int | None = None) -> int:
-        view = {"buffer": 0, "byteOffset": self._append(data), "byteLength": len(data)}
+        view = {"buffer": 0, "byteOffset": self.append(data), "byteLength": len(data)}
         return self.add("bufferViews", view if target is None else {**view, "target": target})
 
     def add_accessor(
@@ -75,10 +76,9 @@ class GltfFile:
         if normalized:
             accessor["normalized"] = True
         if bounds:
-            flat = values.reshape(len(values), width)
-            # float(): the shortest decimal of the double reads back as the very same float32.
-            accessor["min"] = [float(value) for value in flat.min(0)]
-            accessor["max"] = [float(value) for value in flat.max(0)]
+            # The shortest decimal of the double reads back as the very same float32.
+            flat = values.reshape(len(values), width).astype(np.float64)
+            accessor["min"], accessor["max"] = flat.min(0).tolist(), flat.max(0).tolist()
         return self.add("accessors", accessor)
 
     def document(self, path: Path) -> Document:
@@ -110,62 +110,48 @@ class GltfFile:
 def drop_animations(file: GltfFile) -> None:
     """Take out all animations, and the bytes that only they used."""
     removed = file.json.pop("animations", [])
-    mine = {sampler[end] for animation in removed for sampler in animation["samplers"] for end in ("input", "output")}
-    accessors = file.json.get("accessors", [])
     # Extensions may name accessors in ways that we do not know: then the bytes stay.
-    if not mine or _mentions_unknown(file.json):
+    if not any(animation["samplers"] for animation in removed) or _mentions_unknown(file.json):
         return
-    kept = _accessors_in_use(file.json)
-    places = {old: new for new, old in enumerate(sorted(kept))}
-    file.json["accessors"] = [accessors[old] for old in sorted(kept)]
-    _renumber_accessors(file.json, places)
+    # Nodes may share a mesh, so two slots may be one place, which is renumbered only once.
+    slots = {(id(holder), key): (holder, key) for holder, key in _accessor_slots(file.json)}.values()
+    kept = sorted({holder[key] for holder, key in slots})
+    file.json["accessors"] = [file.json["accessors"][old] for old in kept]
+    places = {old: new for new, old in enumerate(kept)}
+    for holder, key in slots:
+        holder[key] = places[holder[key]]
     _drop_views(file)
 
 
 def _mentions_unknown(content: dict[str, Any]) -> bool:
-    looks = {"KHR_texture_transform", "KHR_materials_unlit", "KHR_lights_punctual", "KHR_mesh_quantization"}
-    used = set(content.get("extensionsUsed", ()))
+    looks = {"KHR_texture_transform", "KHR_lights_punctual", "KHR_mesh_quantization"}
+    used = content.get("extensionsUsed", ())
     return any(name not in looks and not name.startswith("KHR_materials_") for name in used)
 
 
 def _accessor_slots(content: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
-    """Every (object, key) that holds the index of an accessor."""
+    """Every (object, key) outside animations that holds the index of an accessor."""
     slots: list[tuple[dict[str, Any], str]] = []
-    for mesh in content.get("meshes", ()):
-        for primitive in mesh["primitives"]:
-            slots += [(primitive["attributes"], key) for key in primitive["attributes"]]
-            slots += [(target, key) for target in primitive.get("targets", ()) for key in target]
-            slots += [(primitive, "indices")] if "indices" in primitive else []
-    slots += [(skin, "inverseBindMatrices") for skin in content.get("skins", ()) if "inverseBindMatrices" in skin]
-    for animation in content.get("animations", ()):
-        slots += [(sampler, end) for sampler in animation["samplers"] for end in ("input", "output")]
-    return slots
-
-
-def _accessors_in_use(content: dict[str, Any]) -> set[int]:
-    return {holder[key] for holder, key in _accessor_slots(content)}
-
-
-def _renumber_accessors(content: dict[str, Any], places: dict[int, int]) -> None:
-    # One mesh object is listed once, but two slots may be the same place: renumber each only once.
-    for holder, key in {(id(holder), key): (holder, key) for holder, key in _accessor_slots(content)}.values():
-        holder[key] = places[holder[key]]
+    for primitive in (primitive for mesh in content.get("meshes", ()) for primitive in mesh["primitives"]):
+        slots += [
+            (holder, key) for holder in (primitive["attributes"], *primitive.get("targets", ())) for key in holder
+        ]
+        slots += [(primitive, "indices")] if "indices" in primitive else []
+    return slots + [(skin, key) for skin in content.get("skins", ()) for key in skin if key == "inverseBindMatrices"]
 
 
 def _drop_views(file: GltfFile) -> None:
     """Keep the bufferViews that accessors and images use, and close up the buffer."""
-    slots: list[dict[str, Any]] = [image for image in file.json.get("images", ()) if "bufferView" in image]
-    for accessor in file.json.get("accessors", ()):
-        slots += [accessor] if "bufferView" in accessor else []
-        slots += [accessor["sparse"][part] for part in ("indices", "values")] if "sparse" in accessor else []
+    holders: list[dict[str, Any]] = [*file.json.get("images", ()), *file.json.get("accessors", ())]
+    sparse = [accessor["sparse"] for accessor in file.json.get("accessors", ()) if "sparse" in accessor]
+    holders += [part for one in sparse for part in (one["indices"], one["values"])]
+    holders = [holder for holder in holders if "bufferView" in holder]
     views, data = file.json.get("bufferViews", []), bytes(file.data)
-    used = sorted({slot["bufferView"] for slot in slots})
     file.data, file.json["bufferViews"] = bytearray(), []
     places = {}
-    for old in used:
-        view = dict(views[old])
-        start = view["byteOffset"]
-        view["byteOffset"] = file._append(data[start : start + view["byteLength"]])
-        places[old] = file.add("bufferViews", view)
-    for slot in slots:
-        slot["bufferView"] = places[slot["bufferView"]]
+    for old in sorted({holder["bufferView"] for holder in holders}):
+        start = views[old]["byteOffset"]
+        moved = file.append(data[start : start + views[old]["byteLength"]])
+        places[old] = file.add("bufferViews", {**views[old], "byteOffset": moved})
+    for holder in holders:
+        holder["bufferView"] = places[holder["bufferView"]]

@@ -10,6 +10,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from kinema.create.creatures.proportions import Proportions
+
 BodyPlan = Literal["biped", "quadruped"]
 Points = Float[np.ndarray, "points 3"]
 
@@ -86,7 +88,6 @@ class BodyFrame:
 @cache
 def template(plan: BodyPlan, *, without: str = "") -> Template:
     """Statistics over the built-in species of a plan, or over all but one of them."""
-    from kinema.create.creatures.proportions import Vertebrate
     from kinema.create.creatures.table import SPECIES
     from kinema.create.creatures.variation import vary
 
@@ -95,7 +96,7 @@ def template(plan: BodyPlan, *, without: str = "") -> Template:
     places, units = [], []
     for name in SPECIES_OF[plan]:
         row = SPECIES[name]
-        if name == without or not isinstance(row, Vertebrate):
+        if name == without:
             continue
         rng = np.random.default_rng(0)
         for k, individual in enumerate([row, *(vary(row, rng, amount=0.1) for _ in range(INDIVIDUALS))]):
@@ -111,13 +112,12 @@ def template(plan: BodyPlan, *, without: str = "") -> Template:
     return Template(plan, names, parents, place, bone, free, length)
 
 
-def _sample(row: Any, plan: BodyPlan, names: tuple[str, ...], *, arms_deg: float) -> tuple[Points, BodyFrame]:
+def _sample(row: Proportions, plan: BodyPlan, names: tuple[str, ...], *, arms_deg: float) -> tuple[Points, BodyFrame]:
     """Places of the template's points in one creature [m], NaN where it has none, and its frame."""
     from kinema.create.creatures.field import blob_box
-    from kinema.create.creatures.vertebrate import vertebrate
 
-    body = vertebrate(row)
-    heads, tails = dict(zip(body.names, body.heads)), dict(zip(body.names, body.tails))
+    body = row.build()
+    heads, tails = (dict(zip(body.names, x)) for x in (body.skeleton.heads, body.skeleton.tails))
     points = np.array([_find(name, heads, tails) for name in names])
     boxes = [blob_box(blob) for blob in body.blobs]
     low, high = np.min([b[0] for b in boxes], axis=0), np.max([b[1] for b in boxes], axis=0)

@@ -1,0 +1,133 @@
+"""Nodes for characters that are bound to none: a mesh of our own, or a rig for the meshes of a file."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, UInt8
+
+from kinema.asset.character import Character, Frame
+from kinema.asset.gltf.animation import global_matrices, local_matrices
+from kinema.asset.gltf.document import Document, GltfBinding
+from kinema.export.common import encode_png, face_textures, linear_from_srgb
+from kinema.export.gltf.file import INDEX_DATA, VERTEX_DATA, GltfFile
+from kinema.export.gltf.skin import add_joints, add_skin, set_weights, to_xyzw
+from kinema.export.timing import to_file
+from kinema.geometry.normals import vertex_normals
+
+
+def fresh_file(character: Character) -> tuple[GltfFile, GltfBinding, Frame]:
+    """A glTF with our mesh, colours, textures and, if rigged, joints and skin, in the units of the character's file.
+
+    glTF is Y up. A file that was not (a Z-up OBJ) keeps its numbers below one node that turns it upright. The Frame
+    is that of the scene, above that node.
+    """
+    file, frame = GltfFile(), character.frame
+    points = to_file(frame, character.mesh.vertices)
+    mesh_node: dict[str, Any] = {"name": character.name, "mesh": _add_mesh(file, character, points)}
+    node = file.add("nodes", mesh_node)
+    joint_nodes: tuple[int, ...] = ()
+    if character.skeleton is not None:
+        joint_nodes = add_joints(file, frame, character.skeleton)
+        if character.weights is not None:
+            primitives = file.json["meshes"][mesh_node["mesh"]]["primitives"]
+            set_weights(file, [primitive["attributes"] for primitive in primitives], character.weights)
+            mesh_node["skin"] = add_skin(file, character, joint_nodes, np.eye(4))
+    roots = [node, *joint_nodes[:1]]
+    if not np.allclose(frame.rotation[1], [0, 1, 0], atol=1e-6):
+        # glTF ignores the place of a skinned mesh's node: it stays at the top, its joints go below.
+        below = roots[1:] if "skin" in mesh_node else roots
+        upright = {"name": f"{character.name}_upright", "rotation": to_xyzw(frame.rotation), "children": below}
+        roots = [root for root in roots if root not in below] + [file.add("nodes", upright)]
+        frame = Frame(np.eye(3), frame.scale, frame.translation)
+    file.json["scenes"], file.json["scene"] = [{"nodes": roots}], 0
+    document, count = file.document(Path(f"{character.name}.glb")), len(points)
+    places = np.full(count, node), np.zeros(count, dtype=np.int64), np.arange(count)
+    return file, GltfBinding(document, joint_nodes, _globals(document), *places), frame
+
+
+def rig_file(character: Character, binding: GltfBinding) -> tuple[GltfFile, GltfBinding]:
+    """The character's own glTF with our joints and weights hung on its meshes, which replace any it had."""
+    file = GltfFile.from_document(binding.document)
+    assert character.skeleton is not None
+    joint_nodes = add_joints(file, character.frame, character.skeleton)
+    scene = file.json.get("scenes", [{}])[file.json.get("scene", 0)]
+    scene.setdefault("nodes", []).append(joint_nodes[0])
+    if character.weights is not None:
+        for node in np.unique(binding.vertex_node).tolist():
+            _skin_mesh_node(file, character, binding, node, joint_nodes)
+    document = file.document(binding.document.path)
+    grown = np.concatenate((binding.T_file_node_rest, _globals(document)[len(binding.T_file_node_rest) :]))
+    return file, GltfBinding(
+        document, joint_nodes, grown, binding.vertex_node, binding.vertex_primitive, binding.vertex_index
+    )
+
+
+def _skin_mesh_node(
+    file: GltfFile, character: Character, binding: GltfBinding, node: int, joint_nodes: tuple[int, ...]
+) -> None:
+    assert character.weights is not None
+    content = file.json["nodes"][node]
+    # Two nodes may show one mesh, each with weights of its own: a copy of the mesh shares all other accessors.
+    mesh = file.json["meshes"][content["mesh"]]
+    mesh = {**mesh, "primitives": [{**p, "attributes": dict(p["attributes"])} for p in mesh["primitives"]]}
+    here = binding.vertex_node == node
+    for index, primitive in enumerate(mesh["primitives"]):
+        attributes = primitive["attributes"]
+        for key in [key for key in attributes if key.startswith(("JOINTS_", "WEIGHTS_"))]:
+            del attributes[key]
+        rows = np.flatnonzero(here & (binding.vertex_primitive == index))
+        if len(rows):
+            dense = np.zeros((file.json["accessors"][attributes["POSITION"]]["count"], len(joint_nodes)))
+            # Vertices that no triangle uses may be missing from ours; the root carries them.
+            dense[:, 0] = 1
+            dense[binding.vertex_index[rows]] = character.weights[rows]
+            set_weights(file, [attributes], dense)
+    content["mesh"] = file.add("meshes", mesh)
+    # A skinned mesh ignores its node's place, so the place moves into the bind matrices.
+    content["skin"] = add_skin(file, character, joint_nodes, binding.T_file_node_rest[node])
+
+
+def _add_mesh(file: GltfFile, character: Character, points: Float[np.ndarray, "n 3"]) -> int:
+    mesh = character.mesh
+    attributes = {
+        "POSITION": file.add_accessor(points.astype(np.float32), target=VERTEX_DATA, bounds=True),
+        "NORMAL": file.add_accessor(vertex_normals(points, mesh.faces).astype(np.float32), target=VERTEX_DATA),
+    }
+    if (mesh.colors < 1).any():
+        # glTF's vertex colours are linear; sixteen bits keep the dark ones apart.
+        color = np.concatenate((linear_from_srgb(mesh.colors), np.ones((len(points), 1))), -1)
+        packed = np.round(np.clip(color, 0, 1) * 65535).astype(np.uint16)
+        attributes["COLOR_0"] = file.add_accessor(packed, target=VERTEX_DATA, normalized=True)
+    if mesh.uv is not None:
+        attributes["TEXCOORD_0"] = file.add_accessor(mesh.uv.astype(np.float32), target=VERTEX_DATA)
+    texture_of = face_textures(mesh)
+    primitives = []
+    for texture in np.unique(texture_of).tolist():
+        faces = mesh.faces[texture_of == texture].astype(np.uint32).reshape(-1)
+        image = mesh.textures[texture] if texture >= 0 else None
+        primitives.append(
+            {
+                "attributes": dict(attributes),
+                "indices": file.add_accessor(faces, target=INDEX_DATA),
+                "material": _add_material(file, f"{character.name}_{max(texture, 0)}", image),
+            }
+        )
+    return file.add("meshes", {"name": character.name, "primitives": primitives})
+
+
+def _add_material(file: GltfFile, name: str, image: UInt8[np.ndarray, "h w 4"] | None) -> int:
+    surface: dict[str, Any] = {"metallicFactor": 0.0, "roughnessFactor": 0.9}
+    material: dict[str, Any] = {"name": name, "pbrMetallicRoughness": surface}
+    if image is not None:
+        source = file.add(
+            "images", {"name": name, "mimeType": "image/png", "bufferView": file.add_view(encode_png(image))}
+        )
+        surface["baseColorTexture"] = {"index": file.add("textures", {"source": source})}
+        if (image[..., 3] < 255).any():
+            material["alphaMode"] = "MASK"
+    return file.add("materials", material)
+
+
+def _globals(document: Document) -> Float[np.ndarray, "nodes 4 4"]:
+    return global_matrices(document, local_matrices(document))
