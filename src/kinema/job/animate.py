@@ -1,11 +1,11 @@
 """The main job: a character and a sentence in, a motion and its measures out. It computes and knows no run folder.
 
-    character, anatomy  →  stage (splats)  →  distil  →  plant feet  →  physics  →  measure
+character, anatomy  →  stage (splats)  →  distil  →  plant feet  →  physics  →  measure
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,15 @@ import numpy as np
 
 from kinema.asset.character import Character
 from kinema.distill.config import Animate, resolve
-from kinema.distill.loop import Distilled, Observer, distill
+from kinema.distill.loop import Observer
 from kinema.distill.tempo import Tempo, choose_tempo
 from kinema.evaluate.metrics import Metrics, measure
-from kinema.job.feet import plant_feet, settle, tracking_options
-from kinema.motion.loop import middle_round, repeat, rounds_of
+from kinema.job.feet import plant_feet, settle
 from kinema.motion.motion import Motion
 from kinema.motion.source import rigged
-from kinema.physics.track import TrackResult, track
+from kinema.physics.track import TrackResult
 from kinema.prior.protocol import VideoPrior
-from kinema.progress import Progress, Report
+from kinema.progress import Report
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
 

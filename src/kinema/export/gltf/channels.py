@@ -17,9 +17,10 @@ from jaxtyping import Float
 
 from kinema.asset.character import Clip, Frame, Skeleton
 from kinema.asset.gltf.animation import local_matrices, matrices
-from kinema.asset.gltf.document import GltfBinding, node_order, node_parents
+from kinema.asset.gltf.document import GltfBinding, node_parents
 from kinema.export.timing import world_transforms
 from kinema.geometry import rotations
+from kinema.geometry.rotations import depth_first
 
 
 def node_channels(
@@ -35,7 +36,7 @@ def node_channels(
     placed = np.empty((len(clip.root_position), len(parents), 4, 4))
     channels: dict[int, dict[str, Float[np.ndarray, "frames _"]]] = {}
     sheared = []
-    for node in node_order(parents):
+    for node in depth_first(parents):
         parent = parents[node]
         above = np.eye(4)[None] if parent < 0 else placed[:, parent]
         joint = node in target

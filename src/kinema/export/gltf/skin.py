@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Character, Frame, Skeleton
-from kinema.asset.gltf.document import Document, read_accessor
+from kinema.asset.gltf.accessors import read_accessor
+from kinema.asset.gltf.document import Document
 from kinema.export.common import influences, joint_axes_file
 from kinema.export.gltf.file import VERTEX_DATA, GltfFile
 from kinema.export.timing import to_file

@@ -5,7 +5,7 @@ They come from the built-in creatures: mean and spread over the species of a pla
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
