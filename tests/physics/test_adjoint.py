@@ -1,11 +1,13 @@
 """The kernel against its slow twin, and its gradients against finite differences."""
 
+from copy import copy
 from dataclasses import replace
 
 import pytest
 import torch
 from physics_bodies import chain, model_of, quadruped, rest
 
+from kinema import _articulation
 from kinema.errors import KinemaError
 from kinema.physics.model import Control, HeightField, State
 from kinema.physics.rollout import rollout
@@ -173,3 +175,38 @@ def test_divergence_is_an_error_and_never_a_nan() -> None:
     model, q, v, u = touching(quadruped(), batch=1, seed=4, knots=4)
     with pytest.raises(KinemaError, match="diverged at step"):
         rollout(model, State(q, 50 * v), Control(u), dt=0.02, steps=400, implicit=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"mass": torch.ones(5).double()}, r"field 'mass' has the shape \[5\], not \[3\]"),
+        ({"corners": torch.zeros(3, 4, 3).double()}, r"field 'corners' has the shape \[3, 4, 3\], not \[3, 8, 3\]"),
+        ({"parents": (-1, 2, 1)}, "field 'parents' has a joint before its parent"),
+    ],
+)
+def test_a_misshapen_model_is_refused_by_the_name_of_the_field(change: dict, complaint: str) -> None:
+    model, q, v, u = touching(chain(3, height=0.05), batch=1, seed=4, knots=1)
+    model = copy(model)
+    vars(model).update(change)  # past the dataclass's own checks of shapes
+    with pytest.raises(KinemaError, match=complaint):
+        rollout(model, State(q, v), Control(u), dt=1e-3, steps=2)
+
+
+def test_the_kernel_names_missing_unknown_and_wrong_fields() -> None:
+    one = torch.ones(1, dtype=torch.float64)
+    parents = torch.tensor([-1], dtype=torch.int32)
+    with pytest.raises(ValueError, match="model field 'parents' is missing"):
+        _articulation.Model64.make()
+    with pytest.raises(ValueError, match="model field 'offsets' is not a dense array on the CPU of the model's dtype"):
+        _articulation.Model64.make(parents=parents, offsets=torch.zeros(1, 3))
+    arrays = {"offsets": (1, 3), "axes": (1, 3, 3), "com": (1, 3), "inertia": (1, 3, 3), "corners": (1, 8, 3)}
+    arrays |= {"mass": (1,), "gravity": (3,)}
+    gains = ("stiffness", "damping", "armature", "lower", "upper", "stop_stiffness", "stop_damping")
+    arrays |= {name: (6,) for name in gains}
+    numbers = ("stop_ramp", "most_speed", "contact_stiffness", "contact_damping", "contact_ramp", "friction")
+    fields = {name: one.expand(shape).contiguous() for name, shape in arrays.items()} | dict.fromkeys(numbers, 1.0)
+    with pytest.raises(ValueError, match="model field 'slip_speed' is not a number"):
+        _articulation.Model64.make(parents=parents, **fields, slip_speed="fast")
+    with pytest.raises(ValueError, match="model field 'colour' is unknown"):
+        _articulation.Model64.make(parents=parents, **fields, slip_speed=1.0, colour=1.0)

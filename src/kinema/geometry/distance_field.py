@@ -82,7 +82,8 @@ def clear_ways(
         warnings.warn(f"no native distance field ({error}); in numpy it takes a hundred times as long", stacklevel=4)
         return clear_ways_twin(solid, starts, ends)
     clear = np.zeros(len(starts), dtype=np.uint8)
-    _field.clear(*_arrays(solid), solid.in_cube(starts), solid.in_cube(ends), TOLERANCE, SLACK, STEPS, clear)
+    ways = {"from_points": solid.in_cube(starts), "to_points": solid.in_cube(ends)}
+    _field.clear(**_arrays(solid), **ways, tolerance=TOLERANCE, slack=SLACK, steps=STEPS, result=clear)
     return clear.astype(bool)
 
 
@@ -91,12 +92,12 @@ def exact_distances(solid: Solid, points: Float[np.ndarray, "points 3"]) -> Floa
     from kinema import _field
 
     result = np.zeros(len(points))
-    _field.distances(*_arrays(solid), solid.in_cube(points), result)
+    _field.distances(**_arrays(solid), points=solid.in_cube(points), result=result)
     return result * solid.edge
 
 
-def _arrays(solid: Solid) -> tuple[np.ndarray, ...]:
-    return solid.corners, solid.face_normals, solid.edge_normals, solid.corner_normals
+def _arrays(solid: Solid) -> dict[str, np.ndarray]:
+    return {name: getattr(solid, name) for name in ("corners", "face_normals", "edge_normals", "corner_normals")}
 
 
 def _unit(vectors: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 3"]:

@@ -1,6 +1,7 @@
 """A rollout of the simulation as one differentiable function, computed by the native kernel."""
 
 import os
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -92,24 +93,32 @@ class _Rollout(torch.autograd.Function):
 
 
 def _native(model: Model, dtype: torch.dtype):
-    """The constants, copied into the kernel's own memory."""
+    """Copy the constants into the kernel's own memory, each field by its name."""
     from kinema import _articulation
 
     kinds = {torch.float64: _articulation.Model64, torch.float32: _articulation.Model32}
     if dtype not in kinds:
         raise KinemaError(f"physics: rollouts are float32 or float64, not {dtype}")
-    inertia = model.inertia.flatten(1)[:, [0, 4, 8, 1, 2, 5]]
-    tensors = (
-        model.offsets, model.axes, model.mass, model.com, inertia, model.corners, model.stiffness, model.damping,
-        model.armature, model.lower, model.upper, model.stop_stiffness, model.stop_damping,
-    )  # fmt: skip
+    fields: dict[str, Any] = {name: x for name, x in vars(model).items() if isinstance(x, Tensor)}
+    fields["gravity"] = torch.tensor(model.gravity, dtype=torch.float64)
     ground = model.contact
-    scalars = (
-        model.stop_ramp, *model.gravity, ground.stiffness, ground.damping, ground.ramp, ground.friction,
-        ground.slip_speed, model.most_speed,
-    )  # fmt: skip
     if ground.field is not None:
-        tensors += (ground.field.heights,)
-        scalars += (*ground.field.origin, ground.field.spacing)
-    parents = torch.tensor(model.parents, dtype=torch.int32)
-    return kinds[dtype].make(parents, [x.detach().to(dtype).contiguous() for x in tensors], list(scalars))
+        fields["terrain"] = ground.field.heights
+    fields = {name: x.detach().to(dtype).contiguous() for name, x in fields.items()}
+    if ground.field is not None:
+        (x, z), step = ground.field.origin, ground.field.spacing
+        fields |= {"terrain_x": x, "terrain_z": z, "terrain_step": step}
+    try:
+        return kinds[dtype].make(
+            parents=torch.tensor(model.parents, dtype=torch.int32),
+            stop_ramp=model.stop_ramp,
+            most_speed=model.most_speed,
+            contact_stiffness=ground.stiffness,
+            contact_damping=ground.damping,
+            contact_ramp=ground.ramp,
+            friction=ground.friction,
+            slip_speed=ground.slip_speed,
+            **fields,
+        )
+    except ValueError as error:
+        raise KinemaError(f"physics: {error}") from None
