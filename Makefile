@@ -27,13 +27,13 @@ native:
 judges:
 	tests/judges/install.sh
 
-# The kernels under AddressSanitizer and UndefinedBehaviorSanitizer, and the tests that run them. Leaks are not looked
-# for: Python itself leaves memory to the end.
+# The kernels under AddressSanitizer and UndefinedBehaviorSanitizer (GCC), and the tests that run them. Leaks are not
+# looked for: Python itself leaves memory to the end.
 SANITIZED := build/sanitize
 sanitize: setup
-	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B $(SANITIZED) -G Ninja -DCMAKE_BUILD_TYPE=Release -DKINEMA_SANITIZE=ON \
-	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python"
-	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build $(SANITIZED)
+	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B $(SANITIZED) -G Ninja -DCMAKE_BUILD_TYPE=Release -DKINEMA_SANITIZE=ON \
+	  -DPython_EXECUTABLE="$(abspath $(BIN))/python"
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build $(SANITIZED)
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	  KINEMA_KERNELS=$(SANITIZED) PYTHONPATH=tests $(BIN)/python -m pytest -q -m "not slow" -p sanitized_kernels \
