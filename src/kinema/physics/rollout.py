@@ -25,22 +25,23 @@ def rollout(
     clip_every: int = 25,
     threads: int | None = None,
 ) -> tuple[Float[Tensor, "batch saves dofs"], Float[Tensor, "batch saves dofs"]]:
-    """Simulate from `state` under `control`; positions and velocities at the start and after every `save_every` steps.
+    """Simulate from `state` under `control`: positions and velocities at the start and after every `save_every` steps.
 
     Gradients flow to the initial state and to the control's targets. `rollout_twin` is the specification.
 
     Args:
         dt: Length of a step [s].
-        implicit: Take PD control, stops and contact at the end of the step (stable at any dt); False: all at its start,
-            which is the paper's integrator and wants hundreds of steps per frame.
+        implicit: Take PD control, stops and contact at the end of the step, which is stable at any dt. False: at its
+            start, which is the paper's integrator and needs hundreds of steps per frame.
         clip: Greatest norm of the adjoints of position, of velocity and of the controls, enforced every `clip_every`
             steps on the way back; None leaves the gradient exact.
         threads: For rollouts of a batch; None takes the number of cores.
     """
     check(model, state, control, dt=dt, steps=steps, save_every=save_every)
-    options = (dt, implicit, save_every, clip or 0.0, clip_every, threads or os.cpu_count() or 1, steps)
-    q, v = _Rollout.apply(model, options, state.q, state.v, control.targets)  # type: ignore[misc]
-    return q, v
+    step = {"dt": dt, "implicit": implicit, "threads": threads or os.cpu_count() or 1}
+    adjoint = {"save_every": save_every, "clip": clip or 0.0, "clip_every": clip_every}
+    native = _native(model, state.q.dtype)
+    return _Rollout.apply(native, steps, step, adjoint, state.q, state.v, control.targets)  # type: ignore[misc]
 
 
 def check(model: Model, state: State, control: Control, *, dt: float, steps: int, save_every: int) -> None:
@@ -60,36 +61,34 @@ def check(model: Model, state: State, control: Control, *, dt: float, steps: int
 
 class _Rollout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, model, options, q0, v0, targets):  # pyright: ignore[reportIncompatibleMethodOverride]
+    def forward(ctx, native, steps, step, adjoint, q0, v0, targets):  # pyright: ignore[reportIncompatibleMethodOverride]
         from kinema import _articulation
 
-        dt, implicit, save_every, _, _, threads, steps = options
-        native = _native(model, q0.dtype)
         batch, dofs = q0.shape
         q, v = q0.new_empty(batch, steps + 1, dofs), q0.new_empty(batch, steps + 1, dofs)
         a, failed = q0.new_empty(batch, steps, dofs), torch.empty(batch, dtype=torch.int64)
         q0, v0, targets = (x.detach().contiguous() for x in (q0, v0, targets))
-        _articulation.forward(native, dt, implicit, q0, v0, targets, q, v, a, failed, threads)
+        _articulation.forward(native, q0=q0, v0=v0, targets=targets, q=q, v=v, a=a, failed=failed, **step)
         if bool((failed >= 0).any()):
-            step = int(failed[failed >= 0].min())
-            raise KinemaError(f"physics: the simulation diverged at step {step} of {steps} (dt {dt:g} s); use less dt")
-        ctx.native, ctx.options = native, options
+            first = int(failed[failed >= 0].min())
+            raise KinemaError(
+                f"physics: the simulation diverged at step {first} of {steps}; steps of {step['dt']:g} s are too long"
+            )
+        ctx.native, ctx.options = native, step | adjoint
         ctx.save_for_backward(targets, q, v, a)
-        return q[:, ::save_every].clone(), v[:, ::save_every].clone()
+        return q[:, :: adjoint["save_every"]].clone(), v[:, :: adjoint["save_every"]].clone()
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad_q, grad_v):  # pyright: ignore[reportIncompatibleMethodOverride]
         from kinema import _articulation
 
-        targets, q, v, a = ctx.saved_tensors
-        dt, implicit, save_every, clip, clip_every, threads, _ = ctx.options
-        grad_q0, grad_v0, grad_targets = torch.empty_like(q[:, 0]), torch.empty_like(q[:, 0]), torch.zeros_like(targets)
-        grads = (grad_q.contiguous(), grad_v.contiguous(), grad_q0, grad_v0, grad_targets)
-        _articulation.backward(
-            ctx.native, dt, implicit, targets, q, v, a, *grads, save_every, clip_every, clip, threads
-        )
-        return None, None, grad_q0, grad_v0, grad_targets
+        states = dict(zip(("targets", "q", "v", "a"), ctx.saved_tensors))
+        start, targets = torch.empty_like(states["q"][:, 0]), torch.zeros_like(states["targets"])
+        grads = {"grad_q0": start, "grad_v0": torch.empty_like(start), "grad_targets": targets}
+        seen = {"grad_q": grad_q.contiguous(), "grad_v": grad_v.contiguous()}
+        _articulation.backward(ctx.native, **states, **seen, **grads, **ctx.options)
+        return None, None, None, None, *grads.values()
 
 
 def _native(model: Model, dtype: torch.dtype):

@@ -1,4 +1,4 @@
-"""Search the controls whose simulation stays closest to a motion (AKD section 4.5)."""
+"""Tracking: search for the controls whose simulation stays closest to a motion (AKD section 4.5)."""
 
 import math
 import warnings
@@ -43,20 +43,20 @@ class Tracking:
     targets: int = 4
     """Loss targets per frame, interpolated between frames; must divide `substeps`. 1 is the paper's."""
     smooth: float = 0.2
-    """λ₃ of Eq. 13, on the second time difference of the control."""
+    """λ₃ of Eq. 13: weight of the second time difference of the control."""
     hold: float = 0.1
-    """Weight of the places of stance feet [leg lengths] beside the coordinates."""
+    """Weight of the positions of stance feet [leg lengths] in the loss."""
     still: float = 0.002
-    """Weight of their velocities [leg lengths per second]."""
+    """Weight of the velocities of stance feet [leg lengths per second]."""
     learning_rate: float = 0.01
     velocity_rate: float = 0.05
     """Learning rate of the initial velocity."""
     clip: float = 1.0
-    """Greatest norm of the adjoints at each chunk of 25 substeps."""
+    """Greatest norm of the adjoints after each chunk of 25 substeps."""
     lock_feet: bool = True
-    """Make the target contact-consistent first; the paper tracks the motion as it is."""
+    """Plant the target's feet first; the paper tracks the motion as it is."""
     implicit: bool = True
-    """False: the paper's semi-implicit integrator, with gains as soft as its step length needs."""
+    """False: the paper's semi-implicit integrator, with gains that are stable at its step length."""
     friction: float = 0.9
     density: float = 1000.0
     """[kg/m³]"""
@@ -64,28 +64,28 @@ class Tracking:
 
     @staticmethod
     def paper() -> "Tracking":
-        """What the paper states: per-substep controls, loss at frames, the motion itself as target."""
+        """The paper's options: controls per substep, loss at frames, the motion itself as target."""
         return Tracking(knots=0, targets=1, lock_feet=False, hold=0.0, still=0.0)
 
     @staticmethod
     def gentle() -> "Tracking":
-        """For feet that stand already: smaller steps, and more weight on their staying so."""
+        """For feet that stand already: smaller steps of the search, more weight on feet that stand still."""
         return Tracking(still=0.006, learning_rate=0.006)
 
 
 @dataclass(frozen=True)
 class TrackResult:
-    """A motion that the simulated body really does."""
+    """The tracked motion, which a simulated body does, and how it was found."""
 
     motion: Motion
     target: Motion
-    """What was tracked: the given motion, contact-consistent."""
+    """The given motion with planted feet, which was tracked."""
     controls: Float[Tensor, "knots dofs"]
     initial_velocity: Float[Tensor, "dofs"]
     losses: tuple[float, ...]
     model: Model
     joint_error_deg: float
-    """Mean over joints and frames, against the given motion."""
+    """Mean angle to the given motion, over joints and frames."""
     before: GroundReport
     after: GroundReport
     seconds: float
@@ -104,19 +104,17 @@ def track(
     checkpoint: Path | None = None,
     checkpoint_seconds: float = 10.0,
 ) -> TrackResult:
-    """Project a motion to one that can happen under gravity, contact and friction.
+    """Find the motion nearest to a given one that can happen under gravity, contact and friction.
 
     Args:
-        character: Its mesh gives cuboids and limbs; None where both are given.
+        character: Gives cuboids and limbs; None if both are given.
         limits: Least and greatest angle per joint [rad].
-        checkpoint: .npz file that the search is saved to every few seconds and resumed from if it is there.
+        checkpoint: .npz file that the search is saved to every few seconds, and resumed from if it exists.
     """
     options = options or Tracking()
     _check(motion, options)
     if motion.translation is not None:
-        warnings.warn(
-            "physics: joints only turn: how the motion slides them out of their places is left out", stacklevel=2
-        )
+        warnings.warn("physics: the motion moves joints in their parents; only rotations are tracked", stacklevel=2)
     begun = monotonic()
     dtype = motion.angles.dtype
     rig = rig.to(torch.float64)
@@ -168,9 +166,9 @@ def track(
 
 
 def project_start(rig: Rig, cuboids: Cuboids, model: Model, motion: Motion) -> Motion:
-    """Move the whole motion up or down so that at the start the lowest bone touches the ground.
+    """Move the whole motion up or down so that at the start its lowest point is as deep as a body at rest sinks.
 
-    It touches as deep as a body at rest sinks, or the simulation would begin with a fall.
+    Otherwise the simulation would begin with a fall.
     """
     lowest = float(corner_paths(rig, cuboids, motion[:1])[..., 1].min())
     weight = float(model.mass.sum()) * -model.gravity[1]
@@ -192,12 +190,12 @@ def _check(motion: Motion, options: Tracking) -> None:
 
 @dataclass(frozen=True)
 class Holds:
-    """What keeps stance feet where they are: their places, linear in the coordinates about the target."""
+    """Loss of the feet's deviation from the target, with positions linearised in the coordinates about the target."""
 
     jacobian: Float[Tensor, "times rows dofs"]
     """[leg lengths per m or rad]"""
     placed: Float[Tensor, "times rows"]
-    """1 for what has to be kept: the place in stance, the height always, so that no foot drags."""
+    """1 for what is held: the position in stance, the height always, so that no foot drags."""
     standing: Float[Tensor, "times rows"]
     """1 in stance."""
     rate: float
@@ -234,7 +232,7 @@ def _holds(
 
 
 class _Search:
-    """Adam on controls and initial velocity; the best iterate is kept."""
+    """Search of controls and initial velocity by Adam; it keeps the best iterate."""
 
     def __init__(self, model: Model, start: Motion, target: Motion, options: Tracking, holds: Holds | None):
         self.model, self.options, self.holds = model, options, holds
@@ -244,7 +242,7 @@ class _Search:
         self.target = _resample(q, (len(target) - 1) * options.targets + 1)
         knots = self.steps if options.knots == 0 else min(self.steps, (len(target) - 1) * options.knots + 1)
         rate = torch.gradient(q, spacing=1 / target.fps, dim=0)[0]
-        # The damping pulls towards rest: a target that leads by k_d/k_e q̇ is followed without lag.
+        # Damping pulls towards rest: a target that leads by k_d/k_e q̇ is followed without lag.
         lead = torch.where(model.stiffness > 0, model.damping / model.stiffness.clamp(min=1e-12), 0.0)
         self.controls = _resample(q + lead * rate, knots).requires_grad_()
         self.start = torch.cat((start.root_position[:1], q[:1, 3:]), -1)
@@ -257,11 +255,9 @@ class _Search:
         self.kept = (self.controls.detach().clone(), self.velocity.detach().clone())
 
     def simulate(self, controls: Tensor, velocity: Tensor, save_every: int) -> Float[Tensor, "saves dofs"]:
-        state = State(self.start, velocity)
-        options = {"implicit": self.options.implicit, "clip": self.options.clip}
-        return rollout(
-            self.model, state, Control(controls[None]), dt=self.dt, steps=self.steps, save_every=save_every, **options
-        )[0][0]
+        state, control = State(self.start, velocity), Control(controls[None])
+        options = {"implicit": self.options.implicit, "clip": self.options.clip, "save_every": save_every}
+        return rollout(self.model, state, control, dt=self.dt, steps=self.steps, **options)[0][0]
 
     def step(self) -> float:
         path = self.simulate(self.controls, self.velocity, self.options.substeps // self.options.targets)
@@ -275,8 +271,8 @@ class _Search:
         if value < self.least:
             self.least = value
             self.kept = (self.controls.detach().clone(), self.velocity.detach().clone())
-        # Adam does not see the factor, the clipping of the adjoints does. Of a sum over coordinates they would always
-        # be at their limit, and the search would end 3 times worse.
+        # The factor has no effect on Adam, but on the clipping of the adjoints: with a sum over coordinates they would
+        # always be at their limit, and the search would end 3 times worse.
         gradients = torch.autograd.grad(loss * len(self.target), self.optimizer.parameters)
         decay = 0.5 * (1 + math.cos(math.pi * self.iteration / self.options.iterations))
         self.optimizer.step(gradients, decay)
@@ -310,7 +306,7 @@ class _Search:
             same = str(data["options"]) == repr(asdict(self.options))
             same = same and data["target"].shape == self.target.shape and np.allclose(data["target"], self.target)
             if not same:
-                raise KinemaError(f"{path}: is of another motion or other options")
+                raise KinemaError(f"{path}: belongs to another motion or other options")
             with torch.no_grad():
                 self.controls.copy_(torch.from_numpy(data["controls"]))
                 self.velocity.copy_(torch.from_numpy(data["velocity"]))
