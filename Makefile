@@ -31,8 +31,8 @@ judges:
 # looked for: Python itself leaves memory to the end.
 SANITIZED := build/sanitize
 sanitize: setup
-	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B $(SANITIZED) -G Ninja -DCMAKE_BUILD_TYPE=Release -DKINEMA_SANITIZE=ON \
-	  -DPython_EXECUTABLE="$(abspath $(BIN))/python"
+	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B $(SANITIZED) -G Ninja -DKINEMA_SANITIZE=ON \
+	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPython_EXECUTABLE="$(abspath $(BIN))/python"
 	PATH="$(abspath $(BIN)):$$PATH" cmake --build $(SANITIZED)
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
