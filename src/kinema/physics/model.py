@@ -91,22 +91,11 @@ class Model:
     """Limit of every coordinate's speed in the implicit mode, so that it never diverges [rad/s, m/s]."""
 
     @property
-    def joints(self) -> int:
-        return len(self.parents)
-
-    @property
     def dofs(self) -> int:
         return 3 + 3 * len(self.parents)
 
     def to(self, dtype: torch.dtype) -> "Model":
         return replace(self, **{k: v.to(dtype) for k, v in vars(self).items() if isinstance(v, Tensor)})
-
-    def passive(self) -> "Model":
-        """The same bodies without control, stops, armature and ground: rigid bodies under gravity alone."""
-        zero = torch.zeros_like(self.stiffness)
-        inf = torch.full_like(zero, float("inf"))
-        contact = replace(self.contact, stiffness=0.0)
-        return replace(self, stiffness=zero, damping=zero, armature=zero, lower=-inf, upper=inf, contact=contact)
 
 
 @dataclass(frozen=True)

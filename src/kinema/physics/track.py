@@ -149,13 +149,14 @@ def track(
             saved = monotonic()
     if checkpoint is not None:
         search.save(checkpoint)
-    path, controls, velocity = search.best()
+    with torch.no_grad():
+        path = search.simulate(**search.best, save_every=options.substeps)
     found = Motion(path[:, :3], path[:, 3:].unflatten(1, (-1, 3)), motion.fps)
     return TrackResult(
         Motion(found.root_position.to(dtype), found.angles.to(dtype), motion.fps),
         target,
-        controls,
-        velocity,
+        search.best["controls"],
+        search.best["velocity"][0],
         tuple(search.losses),
         model,
         joint_error_deg(rig, motion, found),
@@ -244,15 +245,16 @@ class _Search:
         rate = torch.gradient(q, spacing=1 / target.fps, dim=0)[0]
         # Damping pulls towards rest: a target that leads by k_d/k_e q̇ is followed without lag.
         lead = torch.where(model.stiffness > 0, model.damping / model.stiffness.clamp(min=1e-12), 0.0)
-        self.controls = _resample(q + lead * rate, knots).requires_grad_()
         self.start = torch.cat((start.root_position[:1], q[:1, 3:]), -1)
-        self.velocity = rate[:1].clone().requires_grad_()
-        rates = (options.learning_rate, options.velocity_rate)
-        self.optimizer = Adam((self.controls, self.velocity), rates)
-        self.iteration = 0
+        self.found = {"controls": _resample(q + lead * rate, knots), "velocity": rate[:1].clone()}
+        self.rates = {"controls": options.learning_rate, "velocity": options.velocity_rate}
+        self.best = {name: x.clone() for name, x in self.found.items()}
+        self.moments = {f"{name}_{k}": torch.zeros_like(x) for name, x in self.found.items() for k in (1, 2)}
         self.losses: list[float] = []
-        self.least = float("inf")
-        self.kept = (self.controls.detach().clone(), self.velocity.detach().clone())
+
+    @property
+    def iteration(self) -> int:
+        return len(self.losses)
 
     def simulate(self, controls: Tensor, velocity: Tensor, save_every: int) -> Float[Tensor, "saves dofs"]:
         state, control = State(self.start, velocity), Control(controls[None])
@@ -260,45 +262,48 @@ class _Search:
         return rollout(self.model, state, control, dt=self.dt, steps=self.steps, **options)[0][0]
 
     def step(self) -> float:
-        path = self.simulate(self.controls, self.velocity, self.options.substeps // self.options.targets)
+        found = {name: x.requires_grad_() for name, x in self.found.items()}
+        path = self.simulate(**found, save_every=self.options.substeps // self.options.targets)
         # Eq. 13: ‖q - q̂‖₁ + λ₃ MAE(Δₜ² control)
         loss = (path - self.target).abs().mean()
         if self.holds is not None:
             loss = loss + self.holds.loss(path - self.target, self.options)
-        if len(self.controls) > 2:
-            loss = loss + self.options.smooth * self.controls[:, 3:].diff(n=2, dim=0).abs().mean()
+        if len(found["controls"]) > 2:
+            loss = loss + self.options.smooth * found["controls"][:, 3:].diff(n=2, dim=0).abs().mean()
         value = float(loss.detach())
-        if value < self.least:
-            self.least = value
-            self.kept = (self.controls.detach().clone(), self.velocity.detach().clone())
+        if value < min(self.losses, default=float("inf")):
+            self.best = {name: x.detach().clone() for name, x in found.items()}
         # The factor has no effect on Adam, but on the clipping of the adjoints: with a sum over coordinates they would
         # always be at their limit, and the search would end 3 times worse.
-        gradients = torch.autograd.grad(loss * len(self.target), self.optimizer.parameters)
-        decay = 0.5 * (1 + math.cos(math.pi * self.iteration / self.options.iterations))
-        self.optimizer.step(gradients, decay)
-        self.iteration += 1
+        self.descend(torch.autograd.grad(loss * len(self.target), list(found.values())))
         self.losses.append(value)
         return value
 
-    def best(self) -> tuple[Float[Tensor, "frames dofs"], Float[Tensor, "knots dofs"], Float[Tensor, "dofs"]]:
-        with torch.no_grad():
-            return self.simulate(*self.kept, self.options.substeps), self.kept[0], self.kept[1][0]
+    @torch.no_grad()
+    def descend(self, gradients: tuple[Tensor, ...]) -> None:
+        """One step of Adam with cosine decay. Not torch's: the import takes seconds and its bits differ."""
+        decay = 0.5 * (1 + math.cos(math.pi * self.iteration / self.options.iterations))
+        count = self.iteration + 1
+        for (name, x), gradient in zip(self.found.items(), gradients):
+            first, second = (self.moments[f"{name}_{k}"] for k in (1, 2))
+            first.lerp_(gradient, 0.1)
+            second.lerp_(gradient * gradient, 0.001)
+            scale = (second / (1 - 0.999**count)).sqrt() + 1e-8
+            x -= decay * self.rates[name] * first / (1 - 0.9**count) / scale
+
+    @property
+    def _tensors(self) -> dict[str, Tensor]:
+        return self.found | {f"best_{name}": x for name, x in self.best.items()} | self.moments
 
     def save(self, path: Path) -> None:
+        arrays = {name: x.detach().numpy() for name, x in self._tensors.items()}
+        options = np.array(repr(asdict(self.options)))
         with replacing(path) as partial, partial.open("wb") as file:
             np.savez(
-                file,
-                allow_pickle=False,
-                options=np.array(repr(asdict(self.options))),
-                target=self.target.numpy(),
-                controls=self.controls.detach().numpy(),
-                velocity=self.velocity.detach().numpy(),
-                kept_controls=self.kept[0].numpy(),
-                kept_velocity=self.kept[1].numpy(),
-                losses=np.array(self.losses),
-                **{f"adam_{k}": moment.numpy() for k, moment in enumerate(self.optimizer.moments)},
+                file, allow_pickle=False, options=options, target=self.target.numpy(), losses=self.losses, **arrays
             )
 
+    @torch.no_grad()
     def load(self, path: Path) -> None:
         try:
             with np.load(path, allow_pickle=False) as file:
@@ -307,35 +312,11 @@ class _Search:
             same = same and data["target"].shape == self.target.shape and np.allclose(data["target"], self.target)
             if not same:
                 raise KinemaError(f"{path}: belongs to another motion or other options")
-            with torch.no_grad():
-                self.controls.copy_(torch.from_numpy(data["controls"]))
-                self.velocity.copy_(torch.from_numpy(data["velocity"]))
-            self.kept = (torch.from_numpy(data["kept_controls"]), torch.from_numpy(data["kept_velocity"]))
+            for name, x in self._tensors.items():
+                x.copy_(torch.from_numpy(data[name]))
             self.losses = [float(x) for x in data["losses"]]
-            self.optimizer.moments = [torch.from_numpy(data[f"adam_{k}"]) for k in range(4)]
         except (OSError, ValueError, KeyError) as error:
             raise KinemaError(f"{path}: not a checkpoint of the tracker ({error})") from None
-        self.least = min(self.losses, default=float("inf"))
-        self.iteration = self.optimizer.count = len(self.losses)
-
-
-class Adam:
-    """The usual optimizer; torch's own costs a second of imports and cannot be saved without pickle."""
-
-    def __init__(self, parameters: tuple[Tensor, ...], rates: tuple[float, ...]):
-        self.parameters, self.rates = parameters, rates
-        self.moments = [torch.zeros_like(p) for p in parameters for _ in range(2)]
-        self.count = 0
-
-    def step(self, gradients: tuple[Tensor, ...], decay: float) -> None:
-        self.count += 1
-        with torch.no_grad():
-            for k, (p, g) in enumerate(zip(self.parameters, gradients)):
-                first, second = self.moments[2 * k : 2 * k + 2]
-                first.lerp_(g, 0.1)
-                second.lerp_(g * g, 0.001)
-                scale = (second / (1 - 0.999**self.count)).sqrt() + 1e-8
-                p -= decay * self.rates[k] * first / (1 - 0.9**self.count) / scale
 
 
 def _resample(values: Float[Tensor, "n dofs"], count: int) -> Float[Tensor, "m dofs"]:

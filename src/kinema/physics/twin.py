@@ -17,14 +17,7 @@ from kinema.rig.kinematics import Rig, forward_kinematics
 
 
 def rollout_twin(
-    model: Model,
-    state: State,
-    control: Control,
-    *,
-    dt: float,
-    steps: int,
-    save_every: int = 1,
-    implicit: bool = True,
+    model: Model, state: State, control: Control, *, dt: float, steps: int, save_every: int = 1, implicit: bool = True
 ) -> tuple[Float[Tensor, "batch saves dofs"], Float[Tensor, "batch saves dofs"]]:
     """Simulate as `rollout` does, with the same arguments but clipping; a step takes milliseconds."""
     check(model, state, control, dt=dt, steps=steps, save_every=save_every)
@@ -127,7 +120,7 @@ def distance_and_normal(
 
 def transforms_at(model: Model, q: Float[Tensor, "dofs"]) -> Float[Tensor, "joints 3 4"]:
     """T_world_joint as a function of the coordinates."""
-    rig = Rig(tuple(map(str, range(model.joints))), model.parents, _heads(model).to(q), model.axes.to(q))
+    rig = Rig(tuple(map(str, range(len(model.parents)))), model.parents, _heads(model).to(q), model.axes.to(q))
     return forward_kinematics(rig, q[:3], q[3:].unflatten(0, (-1, 3)))
 
 
@@ -153,7 +146,7 @@ def pseudo_inertia(model: Model) -> Float[Tensor, "joints 4 4"]:
 
 def _heads(model: Model) -> Float[Tensor, "joints 3"]:
     heads = [torch.zeros_like(model.offsets[0])]
-    for j in range(1, model.joints):
+    for j in range(1, len(model.parents)):
         heads.append(heads[model.parents[j]] + model.offsets[j])
     return torch.stack(heads)
 
