@@ -7,7 +7,7 @@ export GOMP_SPINCOUNT := 10000
 # PyPI's torch for Linux brings 5 GB of CUDA along, which a machine without an NVIDIA card has no use for.
 TORCH_CPU ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: setup demo test test-all bench lint native judges clean
+.PHONY: setup demo test test-all bench lint native sanitize judges clean
 
 setup: $(VENV)/.installed
 
@@ -26,6 +26,20 @@ native:
 # Independent programs that judge our exports in the tests: gltf-validator (node) and Blender (in a venv of its own).
 judges:
 	tests/judges/install.sh
+
+# The kernels under AddressSanitizer and UndefinedBehaviorSanitizer (GCC), and the tests that run them. Leaks are not
+# looked for: Python itself leaves memory to the end.
+SANITIZED := build/sanitize
+sanitize: setup
+	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B $(SANITIZED) -G Ninja -DKINEMA_SANITIZE=ON \
+	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPython_EXECUTABLE="$(abspath $(BIN))/python"
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build $(SANITIZED)
+	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	  KINEMA_KERNELS=$(SANITIZED) PYTHONPATH=tests $(BIN)/python -m pytest -q -m "not slow" -p sanitized_kernels \
+	  tests/render/test_rasterize.py tests/render/test_rasterize_harmonics.py tests/render/test_scene.py \
+	  tests/splat/test_splats.py tests/geometry/test_distance_field.py tests/physics/test_adjoint.py \
+	  tests/physics/test_physics_laws.py
 
 demo: setup
 	$(BIN)/kinema demo -o demo

@@ -1,5 +1,7 @@
 """Skeletons with a box per bone, for tests that need no mesh."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -81,6 +83,14 @@ def chain(count: int, *, length: float = 0.2, height: float = 1.0) -> Skeleton:
 def model_of(body: Skeleton, **options) -> tuple[Rig, Model]:
     rig = Rig.from_skeleton(body, dtype=torch.float64)
     return rig, make_model(rig, boxes(body), **options)
+
+
+def passive(model: Model) -> Model:
+    """The same bodies without control, stops, armature and ground: rigid bodies under gravity alone."""
+    zero = torch.zeros_like(model.stiffness)
+    inf = torch.full_like(zero, float("inf"))
+    free = replace(model, stiffness=zero, damping=zero, armature=zero, lower=-inf, upper=inf)
+    return replace(free, contact=replace(model.contact, stiffness=0.0))
 
 
 def rest(rig: Rig) -> torch.Tensor:

@@ -1,29 +1,11 @@
-// Three-vectors and 3x3 matrices, nothing more. Included inside a namespace of its own per instruction set.
+// Vectors and 3x3 matrices of the simulation.
 #pragma once
 
-template <class T>
-struct Vec {
-    T x, y, z;
-};
+namespace KINEMA_ISA {
 
-template <class T>
-inline Vec<T> operator+(Vec<T> a, Vec<T> b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
-template <class T>
-inline Vec<T> operator-(Vec<T> a, Vec<T> b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
-template <class T>
-inline Vec<T> operator*(T s, Vec<T> a) { return {s * a.x, s * a.y, s * a.z}; }
-template <class T>
-inline Vec<T>& operator+=(Vec<T>& a, Vec<T> b) { a.x += b.x, a.y += b.y, a.z += b.z; return a; }
-template <class T>
-inline Vec<T>& operator-=(Vec<T>& a, Vec<T> b) { a.x -= b.x, a.y -= b.y, a.z -= b.z; return a; }
-template <class T>
-inline T dot(Vec<T> a, Vec<T> b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-template <class T>
-inline Vec<T> cross(Vec<T> a, Vec<T> b) {
-    return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
-}
+#include "common/vec.h"
 
-// Columns x, y, z.
+// A matrix by its columns.
 template <class T>
 struct Mat {
     Vec<T> x, y, z;
@@ -35,10 +17,6 @@ template <class T>
 inline Vec<T> transposed(const Mat<T>& m, Vec<T> v) { return {dot(m.x, v), dot(m.y, v), dot(m.z, v)}; }
 template <class T>
 inline Mat<T> operator*(const Mat<T>& a, const Mat<T>& b) { return {a * b.x, a * b.y, a * b.z}; }
-template <class T>
-inline Mat<T> transpose(const Mat<T>& m) {
-    return {{m.x.x, m.y.x, m.z.x}, {m.x.y, m.y.y, m.z.y}, {m.x.z, m.y.z, m.z.z}};
-}
 
 // A symmetric matrix by its six numbers.
 template <class T>
@@ -69,3 +47,5 @@ inline Sym<T> congruent(const Mat<T>& m, const Sym<T>& s) {
             p.x.z * m.x.z + p.y.z * m.y.z + p.z.z * m.z.z, p.x.x * m.x.y + p.y.x * m.y.y + p.z.x * m.z.y,
             p.x.x * m.x.z + p.y.x * m.y.z + p.z.x * m.z.z, p.x.y * m.x.z + p.y.y * m.y.z + p.z.y * m.z.z};
 }
+
+}  // namespace KINEMA_ISA

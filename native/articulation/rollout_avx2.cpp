@@ -1,4 +1,3 @@
-// Compiled with -mavx2 -mfma on x86-64 only; elsewhere it is a second copy of the base code, never chosen.
-#include "rollout.h"
+// Compiled with -mavx2 -mfma on x86-64; elsewhere a second copy of the base code, which is never chosen.
 #define KINEMA_ISA avx2
-#include "dynamics.h"
+#include "rollout.h"

@@ -1,3 +1,2 @@
-#include "rollout.h"
 #define KINEMA_ISA base
-#include "dynamics.h"
+#include "rollout.h"

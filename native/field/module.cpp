@@ -1,11 +1,12 @@
-// Python module kinema._field: what of a mesh lies between two points, as Pinocchio sees it. All lengths are edges of the
-// unit cube that holds the mesh. Checks nothing but what would crash; its caller in Python knows the shapes.
+// kinema._field: distances to a mesh in the unit cube, and segments that stay inside it (Pinocchio's distance field).
+// The caller in Python checks the shapes.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
 #include "octree.h"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 using namespace kinema;
 
 namespace {
@@ -19,10 +20,7 @@ Surface surface(const Array<const double> &corners, const Array<const double> &f
                    corner_normals.data());
 }
 
-Vec point(const Array<const double> &points, size_t i) {
-    const double *p = points.data() + 3 * i;
-    return {p[0], p[1], p[2]};
-}
+Point point(const Array<const double> &points, size_t i) { return load(points.data() + 3 * i); }
 
 void distances(Array<const double> corners, Array<const double> face_normals, Array<const double> edge_normals,
                Array<const double> corner_normals, Array<const double> points, Array<double> result) {
@@ -44,6 +42,8 @@ void clear(Array<const double> corners, Array<const double> face_normals, Array<
 }  // namespace
 
 NB_MODULE(_field, m) {
-    m.def("distances", &distances);
-    m.def("clear", &clear);
+    m.def("distances", &distances, "corners"_a, "face_normals"_a, "edge_normals"_a, "corner_normals"_a, "points"_a,
+          "result"_a);
+    m.def("clear", &clear, "corners"_a, "face_normals"_a, "edge_normals"_a, "corner_normals"_a, "from_points"_a,
+          "to_points"_a, "tolerance"_a, "slack"_a, "steps"_a, "result"_a);
 }

@@ -1,4 +1,4 @@
-// Pinocchio's distance field: an octree over the unit cube, trilinear in each cell, made only where a way leads through.
+// Pinocchio's distance field: an octree over the unit cube, trilinear in each cell, refined only where a segment passes.
 #pragma once
 
 #include "surface.h"
@@ -13,15 +13,15 @@ class Octree {
         cells_.emplace_back();
     }
 
-    // Whether the field stays at or below the slack at `steps` places on the way, the last of them its end.
-    bool clear(Vec from, Vec to, int steps) {
-        const Vec step = 1.0 / steps * (to - from);
+    // True if the field is at most the slack at `steps` points of the segment, the last of them its end.
+    bool clear(Point from, Point to, int steps) {
+        const Point step = 1.0 / steps * (to - from);
         Where here{};
         Verdict verdict = fresh;
         const Cell *cell = nullptr;
         for (int k = 1; k <= steps; ++k) {
-            const Vec raw = from + double(k) * step;
-            const Vec p{std::clamp(raw.x, 0.0, 1.0), std::clamp(raw.y, 0.0, 1.0), std::clamp(raw.z, 0.0, 1.0)};
+            const Point raw = from + double(k) * step;
+            const Point p{std::clamp(raw.x, 0.0, 1.0), std::clamp(raw.y, 0.0, 1.0), std::clamp(raw.z, 0.0, 1.0)};
             if (!cell || !here.holds(p)) {
                 cell = &locate(p, here);
                 verdict = cell->verdict;
@@ -36,10 +36,10 @@ class Octree {
     static constexpr double kHalfDiagonal = 0.86602540378443865, kRoot2 = 1.4142135623730951;
     static constexpr uint64_t kNone = ~uint64_t(0);
 
-    // What is known of a cell. Distances change by at most the way, and the field is a mean of distances at places in the
-    // cell: where the centre is farther from the slack than half a diagonal, the whole cell lies on its side of it, and
-    // its parts are never looked at. (Where a mesh is open or runs through itself the sign can jump; the field means
-    // little there, and this may tell another story than the twin.)
+    // State of a cell. A distance field has slope 1, and the interpolated field is a mean of distances at points of the
+    // cell: if the distance at the centre differs from the slack by more than half a diagonal, the whole cell is on one
+    // side of it and is not refined. (Where a mesh is open or intersects itself the sign can jump, and the result may
+    // differ from the twin's.)
     enum Verdict : int8_t { fresh, inside, outside, leaf, split };
 
     struct Cell {
@@ -49,18 +49,18 @@ class Octree {
         Verdict verdict = fresh;
     };
 
-    // Lower corner in cells of the level.
+    // Lower corner of a cell, in cells of its level.
     struct Where {
         int32_t x, y, z, level;
 
-        bool holds(Vec p) const {
+        bool holds(Point p) const {
             const double scale = double(1 << level);
             return above(scale * p.x, x) && above(scale * p.y, y) && above(scale * p.z, z);
         }
-        // A place on the border of two cells belongs to the lower one; 0 to the first.
+        // A point on the border of two cells belongs to the lower one; 0 to the first.
         static bool above(double p, int32_t low) { return (p > low || low == 0) && p <= low + 1; }
 
-        // Number of the lattice's node at i, j and k halves of this cell's edge from its lower corner.
+        // Key of the lattice node at i, j and k half edges from the cell's lower corner.
         uint64_t node(int i, int j, int k) const {
             auto along = [this](int32_t low, int halves) {
                 return uint64_t(2 * low + halves) << (kDeepest - level);
@@ -68,7 +68,7 @@ class Octree {
             return along(x, i) << 24 | along(y, j) << 12 | along(z, k);
         }
 
-        double interpolate(const Cell &cell, Vec p) const {
+        double interpolate(const Cell &cell, Point p) const {
             const double scale = double(1 << level);
             const double u = scale * p.x - x, v = scale * p.y - y, w = scale * p.z - z;
             const double *c = cell.corner;
@@ -80,7 +80,7 @@ class Octree {
         }
     };
 
-    const Cell &locate(Vec p, Where &at) {
+    const Cell &locate(Point p, Where &at) {
         at = {0, 0, 0, 0};
         int32_t index = 0;
         while (true) {
@@ -107,7 +107,7 @@ class Octree {
         } else {
             for (int n = 0; n < 8; ++n)
                 cell.corner[n] = value(at.node(n & 4 ? 2 : 0, n & 2 ? 2 : 0, n & 1 ? 2 : 0), cell.face);
-            // Cells that lie wholly outside are not refined, nor are the finest; the whole cube always is.
+            // Cells outside the mesh and the finest ones are not refined; the whole cube always is.
             const bool last = at.level == kDeepest || (at.level > 0 && middle > radius);
             cell.verdict = !last && (at.level == 0 || errs(cell, at, middle, edge / 2)) ? split : leaf;
         }
@@ -120,18 +120,18 @@ class Octree {
         cells_[size_t(index)] = cell;
     }
 
-    // Where the distance can lie at a place, given distances around it: it changes by at most the way.
+    // Bounds of the distance at a point, from distances at points around it: the field has slope 1.
     struct Range {
         double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
 
-        void know(double distance, double way) {
-            low = std::max(low, distance - way);
-            high = std::min(high, distance + way);
+        void add(double distance, double away) {
+            low = std::max(low, distance - away);
+            high = std::min(high, distance + away);
         }
     };
 
-    // Whether linear interpolation errs by more than the tolerance at the middle of the cell, an edge or a face. Most of
-    // these distances need not be known for that: only those that the ones around them leave open are asked for.
+    // True if trilinear interpolation errs by more than the tolerance at the middle of the cell, an edge or a face. A
+    // distance is computed only where its bounds, from the distances around it, leave the answer open.
     bool errs(Cell &cell, Where at, double middle, double half) {
         double sum = 0;
         for (const double corner : cell.corner) sum += corner;
@@ -144,9 +144,9 @@ class Octree {
                 place[axis] = 1, place[u] = n & 1 ? 2 : 0, place[v] = n & 2 ? 2 : 0;
                 const int low = corner_of(place[0] & 2, place[1] & 2, place[2] & 2), high = low | 4 >> axis;
                 Range &range = edges[4 * axis + n];
-                range.know(cell.corner[low], half);
-                range.know(cell.corner[high], half);
-                range.know(middle, half * kRoot2);
+                range.add(cell.corner[low], half);
+                range.add(cell.corner[high], half);
+                range.add(middle, half * kRoot2);
                 if (errs_at((cell.corner[low] + cell.corner[high]) / 2, range, at.node(place[0], place[1], place[2]),
                             cell.face))
                     return true;
@@ -158,16 +158,16 @@ class Octree {
                 int place[3];
                 place[axis] = 2 * side, place[u] = place[v] = 1;
                 Range range;
-                range.know(middle, half);
+                range.add(middle, half);
                 double total = 0;
                 for (int n = 0; n < 4; ++n) {
                     int corner[3];
                     corner[axis] = 2 * side, corner[u] = n & 1 ? 2 : 0, corner[v] = n & 2 ? 2 : 0;
                     const double there = cell.corner[corner_of(corner[0], corner[1], corner[2])];
                     total += there;
-                    range.know(there, half * kRoot2);
+                    range.add(there, half * kRoot2);
                 }
-                // The face's edges run along u and v; numbered as above, by the axes that follow their own.
+                // The face's edges run along u and v; they are numbered as above.
                 for (int n = 0; n < 2; ++n)
                     for (const int edge : {4 * u + n + 2 * side, 4 * v + side + 2 * n}) {
                         range.low = std::max(range.low, edges[edge].low - half);
@@ -179,7 +179,7 @@ class Octree {
         return false;
     }
 
-    // Leaves what it learned in the range.
+    // Narrows the range to the distance where it had to be computed.
     bool errs_at(double guess, Range &range, uint64_t key, int32_t &face) {
         constexpr double round = 1e-12;
         if (range.low >= guess - tolerance_ + round && range.high <= guess + tolerance_ - round) return false;
@@ -190,7 +190,7 @@ class Octree {
 
     static int corner_of(int x, int y, int z) { return 2 * x + y + z / 2; }
 
-    // Exact distance at a node of the lattice; neighbouring cells share them.
+    // Exact distance at a node of the lattice, computed once: neighbouring cells share nodes.
     double value(uint64_t key, int32_t &face) {
         size_t slot = find(key);
         if (table_[slot].key != key) {
@@ -202,7 +202,7 @@ class Octree {
                 slot = find(key);
             }
             constexpr double unit = 1.0 / (2 << kDeepest);
-            const Vec place{unit * double(key >> 24), unit * double(key >> 12 & 4095), unit * double(key & 4095)};
+            const Point place{unit * double(key >> 24), unit * double(key >> 12 & 4095), unit * double(key & 4095)};
             table_[slot] = {key, surface_.distance(place, face)};
         }
         return table_[slot].value;

@@ -1,4 +1,4 @@
-// Exact signed distance to a triangle mesh in the unit cube, through a tree of boxes with four branches.
+// Exact signed distance to a triangle mesh in the unit cube, by a tree of bounding boxes with four children each.
 #pragma once
 
 #include <algorithm>
@@ -9,16 +9,11 @@
 
 namespace kinema {
 
-struct Vec {
-    double x, y, z;
-};
-inline Vec operator+(Vec a, Vec b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
-inline Vec operator-(Vec a, Vec b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
-inline Vec operator*(double s, Vec a) { return {s * a.x, s * a.y, s * a.z}; }
-inline double dot(Vec a, Vec b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-inline Vec cross(Vec a, Vec b) { return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x}; }
+#include "common/vec.h"
 
-// Four numbers at a time, in whatever registers the compiler has for them.
+using Point = Vec<double>;
+
+// Four floats at a time.
 typedef float Four __attribute__((vector_size(16)));
 typedef int32_t FourBits __attribute__((vector_size(16)));
 inline Four four(float a) { return Four{a, a, a, a}; }
@@ -28,7 +23,7 @@ inline Four greater(Four a, Four b) { return a > b ? a : b; }
 struct FourVecs {
     Four x, y, z;
 
-    void set(int lane, Vec v) { x[lane] = float(v.x), y[lane] = float(v.y), z[lane] = float(v.z); }
+    void set(int lane, Point v) { x[lane] = float(v.x), y[lane] = float(v.y), z[lane] = float(v.z); }
 };
 inline FourVecs operator-(const FourVecs &a, const FourVecs &b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
 inline Four dot(const FourVecs &a, const FourVecs &b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
@@ -36,35 +31,35 @@ inline Four dot(const FourVecs &a, const FourVecs &b) { return a.x * b.x + a.y *
 // The nearest point of a triangle and where it lies: in the face, on edge k (from corner k to the next) or at corner k.
 struct Foot {
     double squared;
-    Vec place;
+    Point place;
     enum Where : int8_t { face, edge, corner } where;
     int8_t k;
 };
 
 struct Triangle {
-    Vec corner[3];
+    Point corner[3];
 
-    Foot nearest(Vec p) const {
-        // Shares of the corners at the foot of the plane; on an edge or outside one of them is not positive.
+    Foot nearest(Point p) const {
+        // Barycentric coordinates of the projection onto the plane; on an edge or outside one of them is not positive.
         constexpr double kEdge = 1e-9;
-        const Vec ab = corner[1] - corner[0], ac = corner[2] - corner[0], ap = p - corner[0];
+        const Point ab = corner[1] - corner[0], ac = corner[2] - corner[0], ap = p - corner[0];
         const double bb = dot(ab, ab), bc = dot(ab, ac), cc = dot(ac, ac), pb = dot(ap, ab), pc = dot(ap, ac);
         const double determinant = bb * cc - bc * bc;
         if (determinant > 1e-14 * bb * cc) {
             const double v = cc * pb - bc * pc, w = bb * pc - bc * pb, least = kEdge * determinant;
             if (v >= least && w >= least && determinant - v - w >= least) {
-                const Vec foot = corner[0] + (v / determinant) * ab + (w / determinant) * ac;
+                const Point foot = corner[0] + (v / determinant) * ab + (w / determinant) * ac;
                 return {dot(p - foot, p - foot), foot, Foot::face, 0};
             }
         }
         Foot best{std::numeric_limits<double>::infinity(), p, Foot::corner, 0};
         for (int8_t k = 0; k < 3; ++k) {
             const int8_t next = int8_t(k == 2 ? 0 : k + 1);
-            const Vec along = corner[next] - corner[k];
+            const Point along = corner[next] - corner[k];
             const double length = dot(along, along);
             const double t = length > 0 ? dot(p - corner[k], along) / length : 0;
             const bool start = t < kEdge, end = t > 1 - kEdge;
-            const Vec foot = start ? corner[k] : end ? corner[next] : corner[k] + t * along;
+            const Point foot = start ? corner[k] : end ? corner[next] : corner[k] + t * along;
             const double squared = dot(p - foot, p - foot);
             if (squared < best.squared)
                 best = {squared, foot, start || end ? Foot::corner : Foot::edge, end ? next : k};
@@ -73,14 +68,14 @@ struct Triangle {
     }
 };
 
-// Squared distances to four triangles in single precision: which of them are worth a closer look.
+// Squared distances to four triangles in single precision, to select those that are computed exactly.
 class FourTriangles {
   public:
     int32_t face[4];
 
     void set(int lane, int32_t number, const Triangle &t) {
-        const Vec ab = t.corner[1] - t.corner[0], ac = t.corner[2] - t.corner[0], bc = t.corner[2] - t.corner[1];
-        const Vec normal = cross(ab, ac);
+        const Point ab = t.corner[1] - t.corner[0], ac = t.corner[2] - t.corner[0], bc = t.corner[2] - t.corner[1];
+        const Point normal = cross(ab, ac);
         const double area = dot(normal, normal);
         const bool flat = !(area > 1e-14 * dot(ab, ab) * dot(ac, ac));
         face[lane] = number;
@@ -94,11 +89,11 @@ class FourTriangles {
         per_ab_[lane] = inverse(dot(ab, ab));
         per_ac_[lane] = inverse(dot(ac, ac));
         per_bc_[lane] = inverse(dot(bc, bc));
-        // Corner shares at the foot are products with these two, in the plane dual to the edges from corner 0.
+        // Dual basis of the edges from corner 0: products with it are the barycentric coordinates.
         const double scale = flat ? 0 : 1 / area;
         dual_b_.set(lane, scale * (dot(ac, ac) * ab - dot(ab, ac) * ac));
         dual_c_.set(lane, scale * (dot(ab, ab) * ac - dot(ab, ac) * ab));
-        least_[lane] = flat ? 1.0f : 0.0f;  // no share is that large: a sliver is nothing but its edges
+        least_[lane] = flat ? 1.0f : 0.0f;  // no coordinate is that large: of a sliver only the edges count
     }
 
     Four squared(const FourVecs &p) const {
@@ -123,14 +118,14 @@ class FourTriangles {
 
 class Surface {
   public:
-    // Normals are those whose side is the sign (Bærentzen and Aanæs): of faces, of their edges and of their corners.
+    // Pseudo-normals of faces, edges and corners give the sign (Bærentzen and Aanæs 2005).
     Surface(const double *corners, int64_t faces, const double *face_normals, const double *edge_normals,
             const double *corner_normals)
         : triangles_(reinterpret_cast<const Triangle *>(corners)), face_normals_(face_normals),
           edge_normals_(edge_normals), corner_normals_(corner_normals) {
         std::vector<Item> items(static_cast<size_t>(faces));
         for (int64_t f = 0; f < faces; ++f) {
-            const Vec *c = triangles_[f].corner;
+            const Point *c = triangles_[f].corner;
             items[size_t(f)] = {1.0 / 3 * (c[0] + c[1] + c[2]), int32_t(f)};
         }
         nodes_.reserve(size_t(faces / 8 + 1));
@@ -139,8 +134,8 @@ class Surface {
         build(0, items.data(), items.data() + faces);
     }
 
-    // Negative inside. `face` is a guess on entry, which only saves time, and the nearest face on return.
-    double distance(Vec p, int32_t &face) const {
+    // Signed distance, negative inside. `face` is a guess on entry, to save time, and the nearest face on return.
+    double distance(Point p, int32_t &face) const {
         Foot best = triangles_[face].nearest(p);
         float reach = reach_of(best.squared);
         const FourVecs ps{four(float(p.x)), four(float(p.y)), four(float(p.z))};
@@ -169,7 +164,7 @@ class Surface {
             const int first = top;
             for (int lane = 0; lane < 4; ++lane) {
                 if (!(gaps[lane] <= reach)) continue;
-                // The nearest on top.
+                // Keep the nearest child on top of the stack.
                 int at = top++;
                 for (; at > first && stack[at - 1].gap < gaps[lane]; --at) stack[at] = stack[at - 1];
                 stack[at] = {gaps[lane], node.child[lane]};
@@ -185,7 +180,7 @@ class Surface {
 
   private:
     struct Item {
-        Vec center;
+        Point center;
         int32_t face;
     };
 
@@ -194,7 +189,7 @@ class Surface {
         int32_t child;
     };
 
-    // A child is another node or, as ~number, a leaf.
+    // A child is the index of another node, or ~index of a leaf.
     struct Node {
         FourVecs low, high;
         int32_t child[4] = {};
@@ -207,22 +202,23 @@ class Surface {
         }
     };
 
-    // Single precision in the unit cube errs by less than this allows, so nothing nearer is missed.
+    // A bound above the rounding errors of single precision in the unit cube, so that no nearer triangle is missed.
     static float reach_of(double squared) {
         const double reach = std::sqrt(squared) * (1 + 4e-6) + 1e-6;
         return float(reach * reach);
     }
 
-    // Quarters by the number of triangles, so the depth is at most log4 of it and the stack above never overflows.
+    // Every child gets a quarter of the triangles: the depth is at most log4 of their number, and the stack of distance
+    // never overflows.
     void build(int32_t index, Item *first, Item *last) {
         Item *middle = halve(first, last);
         Item *bounds[5] = {first, halve(first, middle), middle, halve(middle, last), last};
         for (int lane = 0; lane < 4; ++lane) {
             Item *from = bounds[lane], *to = bounds[lane + 1];
             constexpr double inf = std::numeric_limits<double>::infinity();
-            Vec low{inf, inf, inf}, high{-inf, -inf, -inf};
+            Point low{inf, inf, inf}, high{-inf, -inf, -inf};
             for (Item *item = from; item != to; ++item)
-                for (const Vec &p : triangles_[item->face].corner) {
+                for (const Point &p : triangles_[item->face].corner) {
                     low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
                     high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
                 }
@@ -244,17 +240,19 @@ class Surface {
         }
     }
 
-    // Parts along the longest side; the first part's size is a multiple of four where it can be, to fill the leaves.
+    // Splits along the longest side; the first part has a multiple of four triangles where possible, to fill the leaves.
     static Item *halve(Item *first, Item *last) {
         if (last - first <= 4) return last;
-        Vec low = first->center, high = low;
+        Point low = first->center, high = low;
         for (const Item *item = first; item != last; ++item) {
-            const Vec &p = item->center;
+            const Point &p = item->center;
             low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
             high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
         }
-        const Vec wide = high - low;
-        const double Vec::*axis = wide.x >= wide.y && wide.x >= wide.z ? &Vec::x : wide.y >= wide.z ? &Vec::y : &Vec::z;
+        const Point wide = high - low;
+        const double Point::*axis = wide.x >= wide.y && wide.x >= wide.z ? &Point::x
+                                    : wide.y >= wide.z                       ? &Point::y
+                                                                             : &Point::z;
         Item *middle = first + ((last - first) / 2 + 3) / 4 * 4;
         std::nth_element(first, middle, last,
                          [axis](const Item &a, const Item &b) { return a.center.*axis < b.center.*axis; });

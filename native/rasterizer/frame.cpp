@@ -5,15 +5,16 @@
 namespace kinema {
 namespace {
 
-// Few frames are cut into regions of so many blocks, so that there is work for all threads.
+// Images larger than this are streamed past the cache.
 constexpr size_t past_cache_bytes = size_t(4) << 20;
+// Calls with fewer frames than this cut each of them into regions, so that there is work for all threads.
 constexpr uint32_t few_frames = 8;
 constexpr int few_frames_blocks_x = 32, few_frames_blocks_y = 64;
-// Points are projected in pieces of so many before they are dealt out to regions: their records are still in the cache.
+// Points are projected in pieces of this size and then assigned to regions, while their records are in the cache.
 constexpr uint32_t piece = 512;
 
-// The order of the depths by a stable radix sort of (depth << 32 | index), least digit first. It must be exact: equal
-// depths keep their order.
+// Sorts by depth: a stable radix sort of (depth << 32 | index), least digit first. The order must be exact, and equal
+// depths keep theirs.
 const uint32_t* sort(Workspace& ws, const uint32_t* depths, uint32_t n) {
   uint64_t *a = ws.keys.need(n), *b = ws.keys_other.need(n);
   uint32_t lowest = ~0u, highest = 0, bits = 0;
@@ -44,7 +45,7 @@ const uint32_t* sort(Workspace& ws, const uint32_t* depths, uint32_t n) {
   return order;
 }
 
-// Channels of a pass: 0, 1, 2 and the depth; then four at a time.
+// First channel of a pass. The first pass has channels 0, 1, 2 and the depth; each later one four channels.
 int first_channel(int pass) { return pass ? 4 * pass - 1 : 0; }
 
 void set_features(const Inputs& in, const float* features, const uint32_t* ids, int pass, const RegionData& data) {
@@ -86,8 +87,7 @@ size_t bytes(const FrameData& frame) {
 
 bool prepare_frame(const Inputs& in, uint32_t f, Workspace& ws, FrameData& frame) {
   const Kernel& kernel = *in.kernel;
-  // A frame is one region if it can be. The regions of few frames do not depend on the number of threads, so sums have
-  // one order for any.
+  // A frame is one region if it fits. Regions do not depend on the number of threads, so neither does the order of sums.
   const bool few = in.frames < few_frames;
   const int blocks_x = few ? few_frames_blocks_x : region_blocks_max, width = blocks_x * block_px;
   const int blocks_y = few ? few_frames_blocks_y : region_blocks_max, height = blocks_y * block_px;
@@ -180,7 +180,7 @@ void differentiate_region(const Inputs& in, uint32_t f, Workspace& ws, const Fra
   const int passes = in.passes(), more = 4 * (passes - 1);
   float* extra = more ? data.more_moments.need(size_t(region.count) * more) : nullptr;
   for (int pass = passes - 1; pass >= 0; --pass) {
-    // The records still hold the last pass of the forward, and of a single pass all.
+    // The records still hold the features of the forward's last pass.
     if (pass < passes - 1)
       set_features(in, in.features_of(f), frame.ids.data(), pass, data);
     if (!g.features && pass) {
@@ -210,7 +210,7 @@ void finish_frame(const Inputs& in, uint32_t f, Workspace& ws, const FrameData& 
   }
   const Moments* moments = frame.regions[0].moments.data();
   if (frame.regions.size() > 1) {
-    // One Gaussian may lie in several regions; their sums are added in the order of the regions.
+    // A Gaussian may lie in several regions; its sums are added in the order of the regions.
     Moments* sum = ws.by_index.need(frame.visible);
     std::memset(static_cast<void*>(sum), 0, sizeof(Moments) * frame.visible);
     for (const RegionData& data : frame.regions)

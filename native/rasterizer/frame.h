@@ -1,4 +1,4 @@
-// From tensors to regions and back: what happens around the vector kernels, frame by frame.
+// The code around the vector kernels, frame by frame: from tensors to regions, and from moments to gradients.
 #pragma once
 #include <algorithm>
 #include <cstdlib>
@@ -32,7 +32,7 @@ class Buffer {
     }
     return data_;
   }
-  // Keeps the first `used`.
+  // Keeps the first `used` elements.
   T* grow(size_t n, size_t used) {
     if (n > size_ || !data_) {
       Buffer larger;
@@ -50,7 +50,7 @@ class Buffer {
   size_t size_ = 0;
 };
 
-// Memory that the kernels grow.
+// Memory that the kernels reallocate.
 struct OwnedScratch : Scratch {
   OwnedScratch() : Scratch{nullptr, 0} {}
   OwnedScratch(OwnedScratch&& other) noexcept : OwnedScratch() { std::swap<Scratch>(*this, other); }
@@ -140,12 +140,12 @@ struct OperandGradient {
   double* cameras;                                      // 16 per frame, may be null
 };
 
-// Projects a frame and deals its Gaussians out to regions; false if an input is not finite.
+// Projects a frame and assigns its Gaussians to regions; false if an input is not finite.
 bool prepare_frame(const Inputs&, uint32_t frame, Workspace&, FrameData&);
 void draw_region(const Inputs&, uint32_t frame, Workspace&, const FrameData&, RegionData&, const Image&, bool keep);
 void differentiate_region(const Inputs&, uint32_t frame, Workspace&, const FrameData&, RegionData&,
                           const ImageGradient&);
-// The gradients of a frame from the moments of its regions, which differentiate_region made.
+// Computes the gradients of a frame from the moments of its regions, which differentiate_region made.
 void finish_frame(const Inputs&, uint32_t frame, Workspace&, const FrameData&, bool depth, const OperandGradient&);
 
 }  // namespace kinema

@@ -1,12 +1,12 @@
-// What the vector kernels and the code around them share. Plain data only: this header is compiled once per
-// instruction set, and nothing of it may become a symbol that the linker could merge across them.
+// Types that the vector kernels and the code around them share. Plain data only: the header is compiled once per
+// instruction set, and nothing in it may become a symbol that the linker could merge across them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 namespace kinema {
 
-// A Gaussian as the image plane sees it: one cache line.
+// A Gaussian projected to the image, in one cache line.
 // alpha(d) = 2^(log2_opacity - (a dx + b dy)^2 - (c dy)^2), the Cholesky factor of the conic in units of log2.
 // The factored form keeps its precision for needles, where the expanded quadratic cancels.
 struct alignas(64) Record {
@@ -41,18 +41,18 @@ constexpr float alpha_max = 0.999f, transmittance_min = 1e-4f;
 constexpr float alpha_min = 1.0f / 255, log2_alpha_min = -7.9943534368588578f;
 constexpr double half_log2_e = 0.72134752044448170368, root_half_log2_e = 0.84932180028801904272;
 
-// The image is cut into blocks of so many pixels by so many.
+// The image is cut into square blocks with this many pixels along an edge.
 constexpr int block_px = 4;
 
-// Which blocks from (bx0, by0) on a Gaussian touches, eight columns and eight rows; no bit at all if it is larger. Bit
-// 8 * row + column for every four rows.
+// Blocks that a Gaussian touches, of eight columns and eight rows from (bx0, by0) on: bit 8 * row + column, four rows to
+// a word. All zero if the Gaussian is larger.
 constexpr int footprint_words = 2, footprint_rows = 8;
 struct Footprints {
   uint32_t* rows[footprint_words];
   uint32_t* corners;  // bx0 | by0 << 16
 };
 
-// Of the visible Gaussians, each with room for `width` more than there are points.
+// Output of project: arrays of the visible Gaussians, with room for `width` more than there are points.
 struct Visible {
   uint32_t first;  // index of the first record
   Record* records;
@@ -61,10 +61,10 @@ struct Visible {
   Footprints footprints;
 };
 
-// A region is at most so many blocks wide and high: their numbers, from -8 on, fit a byte.
+// Greatest width and height of a region in blocks: their numbers, from -8 on, fit a byte.
 constexpr int region_blocks_max = 240;
-// Blocks are visited in strips of four columns, downwards: what a block used is still in the first-level cache when its
-// neighbours come. Block k of a region is at column 4 (k / (4 blocks_y)) + k % 4, row k / 4 % blocks_y; the last strip
+// Blocks are visited in strips of four columns, downwards: records of a block are still in the first-level cache for its
+// neighbours. Block k of a region is at column 4 (k / (4 blocks_y)) + k % 4, row k / 4 % blocks_y; the last strip
 // may have columns outside of the region, which stay empty.
 constexpr uint32_t strip = 4;
 
@@ -73,18 +73,18 @@ struct Region {
   int x0, y0, x1, y1;
   uint32_t blocks_x, blocks_y;
   uint32_t count;
-  const Record* records;  // and one more after the last, which contributes nothing
+  const Record* records;  // plus one after the last, which contributes nothing
   const uint32_t* order;  // records front to back
   Footprints footprints;  // of the records
-  // For every block the records that matter to it, front to back: list[start[k]..start[k + 1]], a multiple of `group`,
-  // filled up with the record that contributes nothing.
+  // Records of block k, front to back: list[start[k]..start[k + 1]], padded to a multiple of `group` with the record
+  // that contributes nothing.
   uint32_t* start;
   const uint32_t* list;  // with room for look_ahead groups after the end
 
   __attribute__((always_inline)) uint32_t blocks() const { return (blocks_x + strip - 1) / strip * strip * blocks_y; }
 };
 
-// Growing memory.
+// Memory that grows by realloc.
 struct Scratch {
   uint32_t* data;
   size_t size;
@@ -94,12 +94,12 @@ struct DrawScratch {
   Scratch list;  // for the backward pass
 };
 
-// Planes of one frame: up to four channels (null where there is none), and alpha.
+// Image planes of one frame: up to four channels (null for none), and alpha.
 struct Planes {
   float* channel[4];
   float* alpha;
   int width;
-  bool past_cache;  // they are too large to stay in the cache until they are read
+  bool past_cache;  // stream past the cache: the image does not fit it
 };
 struct ConstPlanes {
   const float* channel[4];
@@ -123,9 +123,9 @@ struct Kernel {
   // Finds the visible among the points begin..end, in their order, and returns their number. Sets *bad if an input is
   // not finite.
   uint32_t (*project)(const Camera&, const Points&, uint32_t begin, uint32_t end, const Visible& out, int* bad);
-  // Paints features and alpha. If `list` is not null, fills in region.start and the lists.
+  // Paints features and alpha. If `list` is not null, also fills region.start and the lists.
   void (*draw)(const Region&, const Planes& out, DrawScratch* scratch, Scratch* list);
-  // Paints further channels.
+  // Paints further channels with the lists of draw.
   void (*redraw)(const Region&, const Planes& out);
   void (*raster_backward)(const Region&, const ConstPlanes& grad, Moments* out, Scratch* scratch);
   // Gradients of the points `ids` from their moments; the other points are not touched.

@@ -11,6 +11,7 @@
 #include <immintrin.h>
 #endif
 
+#include "common/denormals.h"
 #include "kernel.h"
 
 namespace kinema {
@@ -38,10 +39,10 @@ INLINE vf lane_y() {
 }
 
 #include "project.inl"
-
+#include "project_backward.inl"
 #include "lists.inl"
-
 #include "paint.inl"
+#include "paint_backward.inl"
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Which Gaussians matter to which block: part of kernel.inl.
+// Lists of the Gaussians that each block of pixels sees, by three filters: part of kernel.inl.
 
 INLINE int clip(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
 
@@ -11,7 +11,7 @@ INLINE uint32_t* reserve(Scratch* s, size_t n) {
   return s->data;
 }
 
-// The footprints of the region's Gaussians, front to back. What is larger than one is cut into several.
+// Writes the footprints of the region's Gaussians front to back; a Gaussian larger than a footprint gets several.
 size_t line_up(const Region& region, DrawScratch* scratch) {
   const int rx = region.x0 / block_px, ry = region.y0 / block_px, bound_x = region.blocks_x, bound_y = region.blocks_y;
   const Footprints& from = region.footprints;
@@ -89,14 +89,14 @@ size_t line_up(const Region& region, DrawScratch* scratch) {
   return n;
 }
 
-// Rows of blocks are counted from -footprint_rows: so far a footprint may reach out of the region, above and below.
+// A footprint may reach this far above and below the region, so rows of blocks are counted from -footprint_rows.
 constexpr uint32_t rows_outside = 2 * footprint_rows;
 
-// Four rows (bit 8 * row + column) and, four bits above them, the next four, of four columns each, are folded into one
-// word. There row j lies at this bit.
+// Bit of row j of a footprint that is folded to one word: of four columns each, rows 0..3 (bit 8 * row + column) and,
+// four bits above them, rows 4..7.
 INLINE uint32_t place(int j) { return j % 4 * 8 + j / 4 * 4; }
 
-// What touches a strip, with the bits of its blocks moved to the strip's columns and folded.
+// Selects the footprints that touch a strip; their bits are moved to the strip's columns and folded.
 INLINE size_t filter_strip(const Region& region, DrawScratch* scratch, size_t count, uint32_t first_column) {
   uint32_t* to_blocks = reserve(&scratch->strip_blocks, count + 2 * W);
   uint32_t* to_row = reserve(&scratch->strip_row, count + 2 * W);
@@ -105,7 +105,7 @@ INLINE size_t filter_strip(const Region& region, DrawScratch* scratch, size_t co
   const uint32_t *corner = scratch->corner.data, *record = scratch->record.data;
   const int column = region.x0 / block_px + int(first_column), row = region.y0 / block_px - footprint_rows;
   size_t n = 0;
-  if (W == 4) {  // without variable shifts one by one is faster
+  if (W == 4) {  // without variable shifts, one at a time is faster
     for (size_t i = 0; i < count; ++i) {
       const int right = int(corner[i] & 0xffff) - column;
       if (right >= 4 || right <= -8) continue;
@@ -138,17 +138,18 @@ INLINE size_t filter_strip(const Region& region, DrawScratch* scratch, size_t co
   return n;
 }
 
-// In the list of a row of blocks, a record stands above a bit for each of the columns.
+// An entry of the list of a row of blocks: the record number, and below it one bit for each column of the strip.
 constexpr int record_shift = strip;
 constexpr uint32_t column_bits = (1u << strip) - 1;
 
-// Deals these out to the rows of blocks that they touch. Row k lies at to[begins[k]..ends[k]], with W zeros after it.
+// Distributes the footprints of a strip to the rows of blocks that they touch: row k is to[begins[k]..ends[k]], with W
+// zeros after it.
 INLINE const uint32_t* scatter_rows(DrawScratch* scratch, size_t count, uint32_t rows, uint32_t* begins,
                                     uint32_t* ends) {
   const uint32_t *first = scratch->strip_row.data, *record = scratch->strip_record.data;
   const uint32_t* all_blocks = scratch->strip_blocks.data;
-  // A row has at most as many as begin in the footprint_rows rows from it upwards. Packed so closely, what is written
-  // stays in the first-level cache.
+  // A row has at most as many entries as begin in the footprint_rows rows up to it. Packed this closely, they stay in
+  // the first-level cache.
   for (uint32_t k = 0; k < rows; ++k) ends[k] = 0;
   for (size_t i = 0; i < count; ++i) ++ends[first[i]];
   uint32_t at = 0, window = 0;
@@ -165,7 +166,7 @@ INLINE const uint32_t* scatter_rows(DrawScratch* scratch, size_t count, uint32_t
     uint32_t* end = ends + first[i];
     const auto put = [&](int row) __attribute__((always_inline)) {
       const uint32_t columns = blocks >> place(row) & column_bits;
-      to[end[row]] = mine | columns;  // without branches: what touches nothing is overwritten by the next
+      to[end[row]] = mine | columns;  // no branch: an entry that touches nothing is overwritten by the next
       end[row] += columns != 0;
     };
     for (int j = 0; j < 4; ++j) put(j);
@@ -177,7 +178,7 @@ INLINE const uint32_t* scatter_rows(DrawScratch* scratch, size_t count, uint32_t
   return to;
 }
 
-// The lists of the four blocks of a row, `room` apart.
+// Splits a row of blocks into the lists of its four blocks, `room` apart.
 INLINE void filter_blocks(const uint32_t* row, size_t count, uint32_t* lists, size_t room, size_t n[strip]) {
   for (uint32_t c = 0; c < strip; ++c) n[c] = 0;
   for (size_t i = 0; i < count; i += W) {

@@ -13,9 +13,11 @@
 #include <stdexcept>
 #include <thread>
 
+#include "common/cpu.h"
 #include "frame.h"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace kinema {
 namespace {
@@ -26,11 +28,10 @@ using Output = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 std::vector<const Kernel*> kernels() {
   std::vector<const Kernel*> r;
 #if defined(__x86_64__) || defined(_M_X64)
+  const Isa isa = best_isa();
   if (__builtin_cpu_supports("sse4.1")) r.push_back(&kernel_base);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) r.push_back(&kernel_avx2);
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw"))
-    r.push_back(&kernel_avx512);
+  if (isa >= Isa::avx2) r.push_back(&kernel_avx2);
+  if (isa >= Isa::avx512) r.push_back(&kernel_avx512);
 #else
   r.push_back(&kernel_base);
 #endif
@@ -45,7 +46,7 @@ const Kernel* choose(int width) {
   return all.back();
 }
 
-// Memory lives on between calls, within limits: page faults would otherwise cost as much as the work on small images.
+// Memory is kept between calls, within limits: on small images page faults cost as much as the work.
 std::mutex pool_mutex;
 std::vector<std::unique_ptr<Workspace>> pool;
 std::vector<FrameData> frame_pool;
@@ -68,7 +69,7 @@ void give_frame(FrameData&& frame) {
   frame_pool.push_back(std::move(frame));
 }
 
-// Images and gradients for Python, which come back to the pool when their tensors are gone.
+// Memory of images and gradients for Python; it returns to the pool when the tensor is gone.
 struct Memory {
   Buffer<float> buffer;
 };
@@ -130,8 +131,8 @@ class Borrowed {
   std::unique_ptr<Workspace> workspace_;
 };
 
-// body(unit, workspace) for all units, on up to `threads` threads of which the caller is one. The caller looks for
-// Ctrl-C between its units. Which thread takes which unit does not matter to the result.
+// Calls body(unit, workspace) for all units, on up to `threads` threads, of which the caller is one and looks for Ctrl-C
+// between its units. The result does not depend on which thread takes which unit.
 template <class Body>
 void for_all(uint32_t units, int threads, const Body& body) {
   std::atomic<uint32_t> next{0};
@@ -164,7 +165,7 @@ void for_all(uint32_t units, int threads, const Body& body) {
   for (int i = 1; i < std::min<int>(threads, units); ++i) {
     try {
       others.emplace_back(work, false);
-    } catch (const std::system_error&) {  // no more threads to be had: the ones there are do the work
+    } catch (const std::system_error&) {  // no more threads: those that started do the work
       break;
     }
   }
@@ -191,19 +192,24 @@ Inputs inputs(const Array& centers, const Array& covariances, const Array& opaci
               const Array& T_camera_world, const Array& focal_center, int width, int height, int simd) {
   Inputs in;
   in.kernel = choose(simd);
-  require(centers.ndim() == 3 && centers.shape(2) == 3, "centers");
+  require(centers.ndim() == 3 && centers.shape(2) == 3, "centers must be [frames, points, 3]");
   in.frames = uint32_t(centers.shape(0)), in.points = uint32_t(centers.shape(1));
-  require(centers.shape(0) < (1u << 28) && centers.shape(1) < (1u << 24), "too many points (at most 16777215) or frames");
-  require(covariances.ndim() == 4 && covariances.size() == size_t(in.frames) * in.points * 9, "covariances");
+  require(centers.shape(0) < (1u << 28) && centers.shape(1) < (1u << 24),
+          "too many points (at most 16777215) or frames");
+  require(covariances.ndim() == 4 && covariances.size() == size_t(in.frames) * in.points * 9,
+          "covariances must be [frames, points, 3, 3]");
   in.opacities_per_frame = opacities.ndim() == 2;
-  require(opacities.size() == (in.opacities_per_frame ? size_t(in.frames) : 1) * in.points, "opacities");
+  require(opacities.size() == (in.opacities_per_frame ? size_t(in.frames) : 1) * in.points,
+          "opacities must be [points] or [frames, points]");
   in.features_per_frame = features.ndim() == 3;
-  require(features.ndim() >= 2, "features");
+  require(features.ndim() >= 2, "features must be [points, channels] or [frames, points, channels]");
   in.channels = uint32_t(features.shape(features.ndim() - 1));
-  require(features.size() == (in.features_per_frame ? size_t(in.frames) : 1) * in.points * in.channels, "features");
-  require(T_camera_world.size() == size_t(in.frames) * 12, "T_camera_world");
-  require(focal_center.size() == size_t(in.frames) * 4, "focal_center");
-  require(width > 0 && height > 0 && width <= 1 << 16 && height <= 1 << 16, "image size");
+  require(features.size() == (in.features_per_frame ? size_t(in.frames) : 1) * in.points * in.channels,
+          "features must be [points, channels] or [frames, points, channels]");
+  require(T_camera_world.size() == size_t(in.frames) * 12, "T_camera_world must be [frames, 3, 4]");
+  require(focal_center.size() == size_t(in.frames) * 4, "focal_center must be [frames, 4]");
+  require(width > 0 && height > 0 && width <= 1 << 16 && height <= 1 << 16,
+          "an image is 1 to 65536 pixels wide and high");
   in.width = width, in.height = height;
   in.centers = centers.data(), in.covariances = covariances.data();
   in.opacities = opacities.data(), in.features = features.data();
@@ -230,9 +236,10 @@ Saved* forward(const Array& centers, const Array& covariances, const Array& opac
                const Output& out_alpha, const std::optional<Output>& out_depth, int threads, bool keep, int simd) {
   const Inputs in =
       inputs(centers, covariances, opacities, features, T_camera_world, focal_center, width, height, simd);
-  require(out_features.size() == in.frames * in.channels * in.pixels(), "out_features");
-  require(out_alpha.size() == in.frames * in.pixels(), "out_alpha");
-  require(!out_depth || out_depth->size() == out_alpha.size(), "out_depth");
+  require(out_features.size() == in.frames * in.channels * in.pixels(),
+          "out_features must be [frames, channels, height, width]");
+  require(out_alpha.size() == in.frames * in.pixels(), "out_alpha must be [frames, height, width]");
+  require(!out_depth || out_depth->size() == out_alpha.size(), "out_depth must be [frames, height, width]");
   const Image image{out_features.data(), out_alpha.data(), out_depth ? out_depth->data() : nullptr};
   auto saved = std::make_unique<Saved>();
   saved->frames.resize(in.frames);
@@ -243,8 +250,8 @@ Saved* forward(const Array& centers, const Array& covariances, const Array& opac
     if (in.frames >= 2 * uint32_t(threads)) {
       for_all(in.frames, threads, [&](uint32_t f, Workspace& ws) {
         FrameData& frame = saved->frames[f] = take_frame();
-        // What only the drawing needs is lent from the thread, whose caches still hold it. The backward pass reads depths
-        // again if it has several passes.
+        // The thread lends buffers that only drawing needs: its caches still hold them. With several passes, the
+        // backward pass reads the depths again.
         const auto lend = [&] {
           std::swap(frame.regions[0].footprints, ws.footprints);
           if (in.passes() == 1) std::swap(frame.regions[0].depths, ws.depths);
@@ -289,16 +296,18 @@ void backward(Saved& saved, const Array& centers, const Array& covariances, cons
               const std::optional<nb::ndarray<double, nb::c_contig, nb::device::cpu>>& out_cameras, int threads) {
   const Inputs in =
       inputs(centers, covariances, opacities, features, T_camera_world, focal_center, width, height, saved.width);
-  require(saved.frames.size() == in.frames, "saved frames");
+  require(saved.frames.size() == in.frames, "saved is of another number of frames");
   const size_t pixels = in.frames * in.pixels();
-  const ImageGradient grad{data_or_null(g_features, pixels * in.channels, "grad features"),
-                           data_or_null(g_alpha, pixels, "grad alpha"),
-                           data_or_null(g_depth, pixels, "grad depth")};
+  const ImageGradient grad{
+      data_or_null(g_features, pixels * in.channels, "grad_features must be [frames, channels, height, width]"),
+      data_or_null(g_alpha, pixels, "grad_alpha must be [frames, height, width]"),
+      data_or_null(g_depth, pixels, "grad_depth must be [frames, height, width]")};
   require(out_centers.size() == centers.size() && out_covariances.size() == covariances.size() &&
-              out_opacities.size() == opacities.size() && out_features.size() == features.size(), "outputs");
+              out_opacities.size() == opacities.size() && out_features.size() == features.size(),
+          "outputs must have the shapes of the operands");
   OperandGradient out{out_centers.data(), out_covariances.data(), out_opacities.data(), out_features.data(),
                       out_cameras ? out_cameras->data() : nullptr};
-  // Operands that the frames share get a gradient per frame first, summed in the order of the frames at the end.
+  // Operands that all frames share get a gradient per frame first; at the end they are summed in the order of frames.
   std::unique_ptr<Memory> opacities_by_frame, features_by_frame;
   const size_t n = in.points, m = n * in.channels;
   if (!in.opacities_per_frame && in.frames > 1) {
@@ -313,7 +322,7 @@ void backward(Saved& saved, const Array& centers, const Array& covariances, cons
   if (in.frames >= 2 * uint32_t(threads)) {
     for_all(in.frames, threads, [&](uint32_t f, Workspace& ws) {
       FrameData& frame = saved.frames[f];
-      // Moments live only from here to finish_frame: lend them the thread's memory.
+      // Moments are needed only until finish_frame: the thread lends its memory.
       if (frame.regions.size() == 1) std::swap(frame.regions[0].moments, ws.moments);
       for (RegionData& region : frame.regions) differentiate_region(in, f, ws, frame, region, grad);
       finish_frame(in, f, ws, frame, grad.depth, out);
@@ -356,9 +365,12 @@ NB_MODULE(_rasterizer, m) {
     for (const Kernel* k : kernels()) r.push_back(k->width);
     return r;
   });
-  m.def("empty", &empty);
-  m.def("forward", &forward, nb::rv_policy::take_ownership);
-  m.def("backward", &backward, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-        nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-        nb::arg().none(), nb::arg());
+  m.def("empty", &empty, "size"_a);
+  m.def("forward", &forward, "centers"_a, "covariances"_a, "opacities"_a, "features"_a, "T_camera_world"_a,
+        "focal_center"_a, "width"_a, "height"_a, "out_features"_a, "out_alpha"_a, "out_depth"_a.none(), "threads"_a,
+        "keep"_a, "simd"_a, nb::rv_policy::take_ownership);
+  m.def("backward", &backward, "saved"_a, "centers"_a, "covariances"_a, "opacities"_a, "features"_a,
+        "T_camera_world"_a, "focal_center"_a, "width"_a, "height"_a, "grad_features"_a.none(), "grad_alpha"_a.none(),
+        "grad_depth"_a.none(), "out_centers"_a, "out_covariances"_a, "out_opacities"_a, "out_features"_a,
+        "out_cameras"_a.none(), "threads"_a);
 }

@@ -1,6 +1,17 @@
-// Compositing and its gradient: part of kernel.inl.
+// Compositing: part of kernel.inl, as its gradient in paint_backward.inl.
+//
+// Letters, template parameters and compile-time constants:
+//   W   lanes (floats) of a vector: 4, 8 or 16                       (simd.inl)
+//   V   vectors of a block of 4x4 pixels: 16 / W                     (kernel.inl)
+//   VH  rows of pixels in a vector: W / 4                            (kernel.inl)
+//   C   channels that are composited: 3 features, or 4 with the depth or in a later pass
+//   P   vectors of pixels that are composited at once: min(V, 2), as more do not fit the registers
+//   G   Gaussians that are computed side by side, `group` = 4
+//   N   Gaussians or vectors of a helper that is unrolled (alphas, exp2_of, scatter4)
+//   shift  bits below the record number in an entry of a list: record_shift with column bits, 0 without
+// Indices: h vector of the block, j Gaussian of the group, c or m channel, k block or lane, i position in a list.
 
-// A vector of pixels out of a row-major plane; the part outside of the image is zero.
+// Reads a vector of pixels from a row-major plane; lanes outside of the image are zero.
 INLINE vf read_pixels(const float* plane, int width, int x, int y, int nx, int ny) {
   plane += size_t(y) * width + x;
   if (nx >= block_px && ny >= VH) return read_rows(plane, width);
@@ -10,13 +21,13 @@ INLINE vf read_pixels(const float* plane, int width, int x, int y, int nx, int n
   return r;
 }
 
-// The pixels of a row of blocks of a strip: four channels and alpha.
+// The pixels of one row of blocks in a strip: four channels and alpha.
 struct alignas(64) RowOfBlocks {
   float plane[5][block_px][strip * block_px];
 };
 
-// Whole cache lines go past the cache if the image is large: fetching the line to be overwritten would take longer than
-// the painting.
+// Writes them to the image. Of a large image, whole cache lines are streamed past the cache: fetching the lines that are
+// overwritten would take longer than painting.
 INLINE void write_row_of_blocks(const Region& region, uint32_t bx0, uint32_t by, const Planes& out,
                                 const RowOfBlocks& from) {
   constexpr int columns = strip * block_px;
@@ -39,13 +50,12 @@ INLINE void write_row_of_blocks(const Region& region, uint32_t bx0, uint32_t by,
   }
 }
 
-// Lists are walked so many Gaussians at a time.
 constexpr int G = group;
-// So many of them ahead records are fetched into the cache.
+// Prefetch distance: records are fetched into the cache this many list entries before they are used.
 constexpr int ahead = 24;
 
-// Alpha of N Gaussians at a vector of pixels, zero where it is skipped. What is computed for one after the other would
-// be a chain that waits for itself: side by side, the scheduler sees independent work.
+// Alphas of N Gaussians at a vector of pixels, zero where they are skipped. They are computed side by side: one Gaussian
+// alone is a chain of dependent instructions that leaves the processor waiting.
 template <int N>
 INLINE void alphas(const Record* const r[N], vf px, vf py, vf alpha[N]) {
   vf dx[N], dy[N], u[N], v[N], e[N], p[N];
@@ -60,8 +70,8 @@ INLINE void alphas(const Record* const r[N], vf px, vf py, vf alpha[N]) {
   for (int j = 0; j < N; ++j) alpha[j] = keep_min(ge(e[j], splat(log2_alpha_min)), p[j], splat(alpha_max));
 }
 
-// Lists are walked in turns of so many Gaussians, `offsets` in bytes from the first record: first the alphas of all
-// pixels of the block, then compositing. Both at once would not fit the registers.
+// A list is walked in turns of this many Gaussians: first the alphas of all pixels of the block, then compositing. Both
+// at once would not fit the registers. `offsets` are bytes from the first record.
 constexpr uint32_t turn = 16;
 static_assert(2 * turn <= look_ahead * group, "a turn and the next are read beyond the end of a list");
 constexpr int block_size = block_px * block_px;
@@ -69,7 +79,7 @@ INLINE const Record* at_offset(const Record* records, uint32_t offset) {
   return (const Record*)((const char*)records + offset);
 }
 
-// The alphas of n Gaussians, at most a turn, at the pixels of the block at (x, y).
+// Alphas of n Gaussians, at most a turn, at the pixels of the block at (x, y).
 #if KINEMA_WIDTH == 16
 INLINE void alphas_of_turn(const Record* records, const uint32_t* offsets, uint32_t n, int x, int y,
                            float (*alpha)[block_size]) {
@@ -83,18 +93,18 @@ INLINE void alphas_of_turn(const Record* records, const uint32_t* offsets, uint3
   }
 }
 #else
-// Downwards, log2 alpha is a parabola: the ratio of an alpha to the one above it falls from row to row by the same
-// factor, `fall`. So two powers of two, of a column's first alpha and first ratio, give four alphas. (With 16 lanes,
-// turning them to rows of pixels takes longer than the powers that it saves.) No power leaves the range of exp2_of:
-// because of the blur, the root of what is taken from log2_opacity grows by at most 1.56 per pixel. Where a block is
-// touched at all it is below sqrt(8) + 1.56 * sqrt(18) < 9.5 in all of it, and the exponent of the ratio below
-// 2 * 1.56 * 9.5 + 2.5 < 33.
-// Three loops instead of one: the scheduler does not look far enough ahead to overlap what is as long as all three.
+// Down a column of pixels log2 alpha is a parabola, so the ratio of an alpha to the one above it falls by the same
+// factor `fall` in every row: two powers of two, of the column's first alpha and first ratio, give four alphas. (With 16
+// lanes, transposing them to rows of pixels takes longer than the powers that it saves.)
+// No power leaves the range of exp2_of: because of the blur, sqrt(log2_opacity - log2 alpha) grows by at most 1.56 per
+// pixel. In a block that is touched it is below sqrt(8) + 1.56 * sqrt(18) < 9.5 everywhere, and the exponent of the
+// ratio below 2 * 1.56 * 9.5 + 2.5 < 33.
+// Three loops instead of one: the processor does not look far enough ahead to overlap iterations as long as all three.
 INLINE void alphas_of_turn(const Record* records, const uint32_t* offsets, uint32_t n, int x, int y,
                            float (*alpha)[block_size]) {
   alignas(64) float power[turn / W][2 * block_px][W], fall[turn / W][W];
   const uint32_t vectors = (n + W - 1) / W;
-  // A lane is a Gaussian here; power[.][2 k] and power[.][2 k + 1] belong to column k.
+  // Here a lane is a Gaussian; power[.][2 k] and power[.][2 k + 1] belong to column k of pixels.
   for (uint32_t j = 0; j < vectors; ++j) {
     const float* from[W];
     for (int k = 0; k < W; ++k) from[k] = (const float*)at_offset(records, offsets[W * j + k]);
@@ -117,7 +127,7 @@ INLINE void alphas_of_turn(const Record* records, const uint32_t* offsets, uint3
       exp2_of<4>(e, e);
       for (int l = 0; l < 4; ++l) store(power[j][k + l], e[l]);
     }
-  // And here a group of four lanes is a row of Gaussian k, or 4 + k.
+  // Here a group of four lanes is a row of pixels of Gaussian k, or 4 + k.
   for (uint32_t j = 0; j < vectors; ++j) {
     vf first[4], ratio[4];
     for (int k = 0; k < 4; ++k) first[k] = load(power[j][2 * k]), ratio[k] = load(power[j][2 * k + 1]);
@@ -136,10 +146,10 @@ INLINE void alphas_of_turn(const Record* records, const uint32_t* offsets, uint3
 }
 #endif
 
-// P vectors of pixels while a list is composited over them.
+// The state of P vectors of pixels while a list is composited over them.
 template <int P, int C>
 struct Pixels {
-  // T runs on when a pixel is finished; as it never grows, comparing it tells that. `left` does not.
+  // Transmittances. T goes on falling when a pixel is finished, so comparing it tells that; `left` stops there.
   vf T[P], left[P], color[C][P] = {};
   bool all_going = true, going = true;
   __attribute__((always_inline)) Pixels() {
@@ -147,7 +157,7 @@ struct Pixels {
   }
 };
 
-// Composites n Gaussians, at most a turn, and tells how many of them were walked until all pixels were finished.
+// Composites n Gaussians, at most a turn, and returns how many were walked until all pixels were finished.
 template <int P, int C>
 INLINE uint32_t composite(const Record* records, const uint32_t* offsets, uint32_t n, const float* alpha,
                           Pixels<P, C>& to) {
@@ -193,7 +203,7 @@ INLINE uint32_t composite(const Record* records, const uint32_t* offsets, uint32
   return i;
 }
 
-// Composites C channels of a list over the block at (x, y) and tells how much of it mattered.
+// Composites C channels of a list over the block at (x, y) and returns how many of its entries mattered.
 template <int shift, int C>
 INLINE uint32_t paint(const Record* records, int x, int y, const uint32_t* at, uint32_t n, float* to, size_t plane) {
   constexpr int P = V < 2 ? V : 2, parts = V / P;  // more vectors at once would not fit the registers
@@ -250,7 +260,7 @@ INLINE void draw_channels(const Region& region, const Planes& out, DrawScratch* 
         write_row_of_blocks(region, bx0, by, out, nothing);
         continue;
       }
-      // All lists of the row before the first block is painted: so it is known early which records come next.
+      // All lists of the row come before the first block is painted, so that records can be prefetched.
       const size_t list_room = in_row + W + look_ahead * group;
       uint32_t* lists = reserve(&scratch->row_lists, strip * list_room);
       size_t count[strip];
@@ -292,7 +302,7 @@ void draw(const Region& region, const Planes& out, DrawScratch* scratch, Scratch
     draw_channels<3>(region, out, scratch, kept);
 }
 
-// Where block k of a region lies.
+// Pixel of the upper left corner of block k.
 INLINE int block_x(const Region& region, uint32_t k) {
   return region.x0 + (k / (strip * region.blocks_y) * strip + k % strip) * block_px;
 }
@@ -311,132 +321,4 @@ void redraw(const Region& region, const Planes& out) {
       write_row_of_blocks(region, (x - region.x0) / block_px - (strip - 1), (y - region.y0) / block_px, out, painted);
   }
   finish_stores();
-}
-
-// First front to back: alpha and weight of every Gaussian. Then back to front with one number per pixel, `behind`: what
-// light that has passed Gaussian i adds to the loss per unit of it, the sum over what lies behind of weight (feature .
-// grad) over the transmittance, and -dL/dalpha_image for what passes all. So dL/dalpha_i = T_i (feature_i . grad -
-// behind_i), without a division by 1 - alpha_i, which would magnify errors.
-template <int C>
-INLINE void raster_backward_channels(const Region& region, const ConstPlanes& grad, Moments* out, Scratch* scratch) {
-  const FlushDenormals flush;
-  const Record* const records = region.records;
-  for (uint32_t k = 0; k < region.blocks(); ++k) {
-    const uint32_t n = region.start[k + 1] - region.start[k];
-    if (!n) continue;
-    const int x = block_x(region, k), y = block_y(region, k), nx = region.x1 - x;
-    vf g[V][C], behind[V], T[V];
-    alignas(64) float spread[V][C][4][W];  // the gradient of column p, at all lanes of its row
-    for (int h = 0; h < V; ++h) {
-      const int y_here = y + h * VH, ny = region.y1 - y_here;
-      const auto read = [&](const float* plane) __attribute__((always_inline)) {
-        return plane ? read_pixels(plane, grad.width, x, y_here, nx, ny) : vf{};
-      };
-      for (int c = 0; c < C; ++c) {
-        g[h][c] = read(grad.channel[c]);
-        vf all[4] = {g[h][c], g[h][c], g[h][c], g[h][c]};
-        transpose4(all);
-        for (int p = 0; p < 4; ++p) store(spread[h][c][p], all[p]);
-      }
-      T[h] = splat(1.0f), behind[h] = -read(grad.alpha);
-    }
-    const uint32_t* at = region.list + region.start[k];
-    // Per Gaussian the alphas and weights of the block, aligned to 64 bytes, for which there must be 64 more.
-    constexpr size_t pair = 2 * block_size;
-    float* kept = (float*)((uintptr_t(reserve(scratch, pair * n + 16)) + 63) / 64 * 64);
-    alignas(64) float alphas_now[turn][block_size];
-    for (uint32_t i = 0; i < n; i += G) {
-      const Record* r[G];
-      for (int j = 0; j < G; ++j) {
-        r[j] = records + at[i + j];
-        __builtin_prefetch(records + at[i + ahead + j]);
-        __builtin_prefetch(out + at[i + ahead + j], 1);
-      }
-      vf alpha[G][V];
-      if (V == 1) {
-        alphas<G>(r, lane_x() + (x + 0.5f), lane_y() + (y + 0.5f), alpha[0]);
-      } else {
-        if (i % turn == 0) {
-          alignas(64) uint32_t offsets[turn];
-          for (uint32_t j = 0; j < turn; j += W) store_i(offsets + j, load_i(at + i + j) * int(sizeof(Record)));
-          alphas_of_turn(records, offsets, n - i < turn ? n - i : turn, x, y, alphas_now);
-        }
-        for (int j = 0; j < G; ++j)
-          for (int h = 0; h < V; ++h) alpha[j][h] = load(alphas_now[i % turn + j] + h * W);
-      }
-      for (int j = 0; j < G; ++j)
-        for (int h = 0; h < V; ++h) {
-          float* to = kept + pair * (i + j) + h * W;
-          const vf weight = T[h] * alpha[j][h], after = T[h] - weight;
-          const mask on = gt(after, splat(transmittance_min));  // as it never grows, what is finished stays so
-          store(to, keep(on, alpha[j][h])), store(to + block_size, keep(on, weight));
-          T[h] = after;
-        }
-    }
-    for (uint32_t i = n; i;) {
-      i -= G;
-      const Record* r[G];
-      for (int j = 0; j < G; ++j) r[j] = records + at[i + j];
-      // Not through an array: what is written in parts and read at once would wait for all before it.
-      const v4 near_x = {r[0]->near_x, r[1]->near_x, r[2]->near_x, r[3]->near_x};
-      const v4 near_y = {r[0]->near_y, r[1]->near_y, r[2]->near_y, r[3]->near_y};
-      // Sums over pixels, by groups of four lanes, which are pixels of a row: of u, x u and x^2 u with x from the left of
-      // the block, the first two times the top of the vector, the first times its square, and of the features.
-      vf u0 = {}, u1 = {}, u2 = {}, u0_y = {}, u1_y = {}, u0_yy = {}, q[12] = {};
-#pragma GCC unroll 4
-      for (int h = 0; h < V; ++h) {
-        vf alpha[G], dot[G], u[G], w[G];
-        for (int j = 0; j < G; ++j) {
-          const float* from = kept + pair * (i + j) + h * W;
-          alpha[j] = load(from), w[j] = load(from + block_size);
-        }
-        for (int j = 0; j < G; ++j) dot[j] = g[h][0] * r[j]->feature[0];
-        for (int c = 1; c < C; ++c)
-          for (int j = 0; j < G; ++j) dot[j] += g[h][c] * r[j]->feature[c];
-        for (int j = G - 1; j >= 0; --j) {
-          const vf more = dot[j] - behind[h];
-          u[j] = keep(gt(splat(alpha_max), alpha[j]), w[j] * more);
-          behind[h] += alpha[j] * more;
-        }
-        // After this, u[p] is pixel p of the group for the four Gaussians.
-        transpose4(u);
-        transpose4(w);
-        const vf s0 = (u[0] + u[1]) + (u[2] + u[3]), s1 = u[1] + 2.0f * u[2] + 3.0f * u[3],
-                 s2 = u[1] + 4.0f * u[2] + 9.0f * u[3];
-        const auto add = [&](vf& sum, vf x) __attribute__((always_inline)) { sum = h ? sum + x : x; };
-        add(u0, s0), add(u1, s1), add(u2, s2);
-        if (h) {
-          const float top = h * VH;
-          u0_y += top * s0, u1_y += top * s1, u0_yy += top * top * s0;
-        }
-        for (int c = 0; c < C; ++c)
-          add(q[6 + c], (w[0] * load(spread[h][c][0]) + w[1] * load(spread[h][c][1])) +
-                            (w[2] * load(spread[h][c][2]) + w[3] * load(spread[h][c][3])));
-      }
-      // To d = pixel - near: (ax + x, ay + y), where ay is that of the row in the first vector.
-      const vf ax = repeat4((x + 0.5f) - near_x), ay = repeat4((y + 0.5f) - near_y) + lane_y();
-      q[0] = u0;
-      q[1] = u1 + ax * u0;
-      q[2] = ay * u0;
-      q[3] = u2 + ax * (u1 + q[1]);
-      q[4] = ay * q[1];
-      if (V > 1) {
-        q[2] += u0_y;
-        q[4] += u1_y + ax * u0_y;
-        q[5] = u0_yy + ay * (q[2] + u0_y);
-      } else {
-        q[5] = ay * q[2];
-      }
-      float* to[G];
-      for (int j = 0; j < G; ++j) to[j] = (float*)(out + at[i + j]);
-      scatter4<6 + C>(q, to);
-    }
-  }
-}
-
-void raster_backward(const Region& region, const ConstPlanes& grad, Moments* out, Scratch* scratch) {
-  if (grad.channel[3])
-    raster_backward_channels<4>(region, grad, out, scratch);
-  else
-    raster_backward_channels<3>(region, grad, out, scratch);
 }

@@ -1,6 +1,6 @@
-// Gaussians to the image plane and back: part of kernel.inl.
+// Projection of Gaussians to the image: part of kernel.inl.
 
-// log2 of positive floats to 1e-7 of the larger of 1 and itself: exponent plus atanh series of the mantissa around 1.
+// log2 of positive floats, to 1e-7 max(1, |log2 x|): the exponent plus the atanh series of the mantissa around 1.
 INLINE vf log2(vf x) {
   const vi shifted = (vi)x - 0x3f3504f3;  // bits of sqrt(1/2)
   const vi exponent = shifted >> 23;
@@ -12,15 +12,20 @@ INLINE vf log2(vf x) {
 
 // The 16 numbers of a point - covariance (9), centre (3), opacity, three features - from rows to columns and back.
 // Lane l is the point ids[l].
+
+// Address for a masked access that leaves out the first `lanes` lanes: p itself is at the lane after them. It is computed
+// as an integer: it may lie before the array, where no pointer may be formed. The lanes left out are not accessed.
+INLINE float* lanes_before(const float* p, uintptr_t lanes) { return (float*)(uintptr_t(p) - sizeof(float) * lanes); }
+
 #if KINEMA_WIDTH == 16 && defined(__AVX512F__)
 INLINE void read_points(const Points& p, const uint32_t* ids, vf* columns) {
   const unsigned features = (0xe000u >> (3 - (p.channels < 3 ? p.channels : 3))) & 0xe000u;
   for (int l = 0; l < W; ++l) {
     const size_t i = ids[l];
     __m512 row = _mm512_maskz_loadu_ps(0x01ff, p.covariances + 9 * i);
-    row = _mm512_mask_loadu_ps(row, 0x0e00, p.centers + 3 * i - 9);
-    row = _mm512_mask_loadu_ps(row, 0x1000, p.opacities + i - 12);
-    columns[l] = (vf)_mm512_mask_loadu_ps(row, features, p.features + p.channels * i - 13);
+    row = _mm512_mask_loadu_ps(row, 0x0e00, lanes_before(p.centers + 3 * i, 9));
+    row = _mm512_mask_loadu_ps(row, 0x1000, lanes_before(p.opacities + i, 12));
+    columns[l] = (vf)_mm512_mask_loadu_ps(row, features, lanes_before(p.features + p.channels * i, 13));
   }
   transpose(columns);
 }
@@ -31,15 +36,14 @@ INLINE void write_points(const PointsGradient& p, int channels, const uint32_t* 
     const size_t i = ids[l];
     const __m512 row = (__m512)columns[l];
     _mm512_mask_storeu_ps(p.covariances + 9 * i, 0x01ff, row);
-    _mm512_mask_storeu_ps(p.centers + 3 * i - 9, 0x0e00, row);
-    _mm512_mask_storeu_ps(p.opacities + i - 12, 0x1000, row);
-    _mm512_mask_storeu_ps(p.features + channels * i - 13, features, row);
+    _mm512_mask_storeu_ps(lanes_before(p.centers + 3 * i, 9), 0x0e00, row);
+    _mm512_mask_storeu_ps(lanes_before(p.opacities + i, 12), 0x1000, row);
+    _mm512_mask_storeu_ps(lanes_before(p.features + channels * i, 13), features, row);
   }
 }
 #else
 #if KINEMA_WIDTH == 8 && defined(__AVX2__)
 INLINE void read_points(const Points& p, const uint32_t* ids, vf* columns) {
-  // What is masked is not read: the number before an array may lie outside of it.
   const int more = p.channels < 3 ? p.channels : 3;
   const __m128i three = _mm_setr_epi32(0, -1, -1, -1);
   const __m128i features = _mm_setr_epi32(0, more > 0 ? -1 : 0, more > 1 ? -1 : 0, more > 2 ? -1 : 0);
@@ -50,9 +54,10 @@ INLINE void read_points(const Points& p, const uint32_t* ids, vf* columns) {
       const float* covariance = p.covariances + 9 * i;
       part[half][0] = _mm_loadu_ps(covariance);
       part[half][1] = _mm_loadu_ps(covariance + 4);
-      part[half][2] = _mm_move_ss(_mm_maskload_ps(p.centers + 3 * i - 1, three), _mm_load_ss(covariance + 8));
-      part[half][3] =
-          _mm_move_ss(_mm_maskload_ps(p.features + p.channels * i - 1, features), _mm_load_ss(p.opacities + i));
+      const __m128 center = _mm_maskload_ps(lanes_before(p.centers + 3 * i, 1), three);
+      const __m128 feature = _mm_maskload_ps(lanes_before(p.features + p.channels * i, 1), features);
+      part[half][2] = _mm_move_ss(center, _mm_load_ss(covariance + 8));
+      part[half][3] = _mm_move_ss(feature, _mm_load_ss(p.opacities + i));
     }
     for (int j = 0; j < 4; ++j)
       columns[4 * j + l] = (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(part[0][j]), part[1][j], 1);
@@ -85,10 +90,10 @@ INLINE void write_points(const PointsGradient& p, int channels, const uint32_t* 
 }
 #endif
 
-// Camera coordinates and the linear map M = J R of a batch; shared by both directions.
+// Camera coordinates and the linear map M = J R of W points, for both directions.
 struct Projected {
   vd x, y, z, iz, slope_x, slope_y, gx, gy, M0[3], M1[3], p, q, r;
-  vl free_x, free_y;  // where the slope was not clamped
+  vl free_x, free_y;  // masks: the slope was not clamped
 };
 
 INLINE Projected project_batch(const Camera& k, const vd c[3], const vd S[6]) {
@@ -144,23 +149,23 @@ struct Cut {
 constexpr float per_block = 1.0f / block_px;
 // rough_root times this is not below the root.
 constexpr float root_above = 1.0005f;
-// So much beyond the ellipse counts as touched: `more` [px]. Columns are counted from the one that x = 0 lies in.
+// A block counts as touched up to `more` [px] beyond the ellipse. Columns are counted from that of x = 0.
 INLINE Cut cut_at(vf inverse_a, vf b, vf c, vf limit, vf right_y, vf mean_x, vf more) {
   const vf columns = inverse_a * per_block;
   // Pixel centres lie half a pixel inside; the block of a pixel is rounded down.
   const vf first_at = (mean_x - more + 0.5f) * per_block, past_at = (mean_x + more + (block_px - 0.5f)) * per_block;
   return {c, limit, right_y, first_at, past_at, columns * root_above, b * columns};
 }
-// The rows of pixels dy0..dy1 cut a convex piece out of the ellipse. Its leftmost and its rightmost point are the
-// ellipse's own, or lie on the edge of the rows that is nearest to them: the first column that it touches, and one past
-// the last, both to be rounded down.
+// First column that the rows of pixels dy0..dy1 touch, and one past the last, both to be rounded down. The rows cut a
+// convex piece out of the ellipse: its leftmost and rightmost points are the ellipse's own, or lie on the edge of the
+// rows that is nearest to them.
 INLINE void cut_row(const Cut& k, vf dy0, vf dy1, vf* first, vf* past) {
   const vf tiny = splat(1e-12f);
   const vf l = min(max(-k.right_y, dy0), dy1), r = min(max(k.right_y, dy0), dy1), cl = k.c * l, cr = k.c * r;
   *first = k.first_at - rough_root(max(k.limit - cl * cl, tiny)) * k.by_root - k.by_dy * l;
   *past = k.past_at + rough_root(max(k.limit - cr * cr, tiny)) * k.by_root - k.by_dy * r;
 }
-// Columns first..past of eight as bits.
+// Bits of the columns first..past, of eight.
 INLINE vi columns_between(vf first, vf past) {
   const vf zero = {}, eight = splat(8.0f);
   const vi begin = __builtin_convertvector(min(max(first, zero), eight), vi);
@@ -179,7 +184,7 @@ INLINE vi columns_of_rows(const vf first[4], const vf past[4]) {
   return r;
 #endif
 }
-// Of such bits the columns up to the last (of eight) and the rows up to the last (of four, or beyond).
+// Masks of such bits: columns up to `last` (of eight), rows up to `last` (of four, or beyond).
 INLINE vi columns_until(vi last) {
   vi r = shift_right(splat_i(255), 7 - last) & 255;
   r |= r << 8;
@@ -189,7 +194,7 @@ INLINE vi rows_until(vi last) {
   const vi missing = 3 - last;
   return shift_right(splat_i(-1), (missing & (missing > 0)) << 3);
 }
-// Beyond the ellipse so much still counts as touched [px], for rounding.
+// Margin around the ellipse that counts as touched [px], for rounding: absolute, and relative to its width.
 constexpr float slack = 0.01f, slack_of_width = 1e-6f;
 
 uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t end, const Visible& out, int* bad) {
@@ -206,7 +211,7 @@ uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t
       not_finite[j % 4] += columns[j] * 0.0f;  // NaN unless finite
       store(in[j], columns[j]);
     }
-    // Early: nothing below waits for it, and it waits for nothing.
+    // As early as possible: it depends on nothing else here.
     const vf o = columns[12];
     const mask bright = ge(o, splat(alpha_min));
     const vf log2_o = log2(blend(bright, o, splat(1.0f)));
@@ -287,119 +292,4 @@ uint32_t project(const Camera& k, const Points& points, uint32_t begin, uint32_t
   const vf all = (not_finite[0] + not_finite[1]) + (not_finite[2] + not_finite[3]);
   for (int l = 0; l < W; ++l) *bad |= all[l] != 0.0f;
   return count;
-}
-
-struct Gradients {
-  vd center[3], covariance[6], opacity, R[9], t[3], fx, fy, cx, cy;
-};
-
-INLINE Gradients project_backward_lanes(const Camera& k, const vd c[3], const vd S[6], vd o, const vd sums[6],
-                                        vd grad_z) {
-  const Projected g = project_batch(k, c, S);
-  // From the point near the mean to the mean: pixel - mean = (pixel - near) + (near - mean).
-  const vd mx = g.gx * g.x + k.cx, my = g.gy * g.y + k.cy;
-  const vd ex = widen(nearest(narrow(mx), k.width)) - mx, ey = widen(nearest(narrow(my), k.height)) - my;
-  const vd m[6] = {sums[0],
-                   sums[1] + ex * sums[0],
-                   sums[2] + ey * sums[0],
-                   sums[3] + ex * (2.0 * sums[1] + ex * sums[0]),
-                   sums[4] + ex * sums[2] + ey * (sums[1] + ex * sums[0]),
-                   sums[5] + ey * (2.0 * sums[2] + ey * sums[0])};
-  // Q = inverse of the image covariance; dL/dmean = Q m1, dL/dcov = Q m2 Q / 2.
-  const vd idet = 1.0 / (g.p * g.r - g.q * g.q);
-  const vd A = g.r * idet, B = -g.q * idet, C = g.p * idet;
-  const vd vx = A * m[1] + B * m[2], vy = B * m[1] + C * m[2];
-  const vd h0 = A * m[3] + B * m[4], h1 = A * m[4] + B * m[5], h2 = B * m[3] + C * m[4], h3 = B * m[4] + C * m[5];
-  const vd G0 = 0.5 * (h0 * A + h1 * B), G1 = 0.5 * (h0 * B + h1 * C), G2 = 0.5 * (h2 * B + h3 * C);
-  Gradients r;
-  r.opacity = m[0] / o;
-  vd n0[3], n1[3];  // G M
-  for (int j = 0; j < 3; ++j) {
-    n0[j] = G0 * g.M0[j] + G1 * g.M1[j];
-    n1[j] = G1 * g.M0[j] + G2 * g.M1[j];
-  }
-  const int at[6][2] = {{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}};
-  for (int e = 0; e < 6; ++e)
-    r.covariance[e] = g.M0[at[e][0]] * n0[at[e][1]] + g.M1[at[e][0]] * n1[at[e][1]];
-  // dL/dM = 2 G M Sigma, and M rows are gx (R0 - slope_x R2), gy (R1 - slope_y R2).
-  const int row[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
-  vd w0[3], w1[3];
-  for (int j = 0; j < 3; ++j) {
-    w0[j] = 2.0 * (n0[0] * S[row[j][0]] + n0[1] * S[row[j][1]] + n0[2] * S[row[j][2]]);
-    w1[j] = 2.0 * (n1[0] * S[row[j][0]] + n1[1] * S[row[j][1]] + n1[2] * S[row[j][2]]);
-  }
-  vd to_gx = splat_d(0.0), to_gy = to_gx, to_sx = to_gx, to_sy = to_gx;
-  for (int j = 0; j < 3; ++j) {
-    to_gx += w0[j] * (k.R[j] - g.slope_x * k.R[6 + j]);
-    to_gy += w1[j] * (k.R[3 + j] - g.slope_y * k.R[6 + j]);
-    to_sx -= w0[j] * g.gx * k.R[6 + j];
-    to_sy -= w1[j] * g.gy * k.R[6 + j];
-    r.R[j] = g.gx * w0[j];
-    r.R[3 + j] = g.gy * w1[j];
-    r.R[6 + j] = -(g.slope_x * r.R[j] + g.slope_y * r.R[3 + j]);
-  }
-  const vd sx = g.x * g.iz, sy = g.y * g.iz;
-  const vd free_sx = keep_d(g.free_x, to_sx), free_sy = keep_d(g.free_y, to_sy);
-  // mean = (fx x / z + cx, fy y / z + cy)
-  const vd along_x = k.fx * vx + free_sx, along_y = k.fy * vy + free_sy;
-  const vd px = along_x * g.iz, py = along_y * g.iz;
-  const vd pz = grad_z - g.iz * (along_x * sx + along_y * sy + to_gx * g.gx + to_gy * g.gy);
-  for (int j = 0; j < 3; ++j) {
-    r.center[j] = k.R[j] * px + k.R[3 + j] * py + k.R[6 + j] * pz;
-    r.R[j] += px * c[j];
-    r.R[3 + j] += py * c[j];
-    r.R[6 + j] += pz * c[j];
-  }
-  r.t[0] = px, r.t[1] = py, r.t[2] = pz;
-  // A clamped slope is (edge - cx) / fx.
-  const vd held_x = (to_sx - free_sx) * (-1.0 / k.fx), held_y = (to_sy - free_sy) * (-1.0 / k.fy);
-  r.fx = vx * sx + to_gx * g.iz + held_x * g.slope_x;
-  r.fy = vy * sy + to_gy * g.iz + held_y * g.slope_y;
-  r.cx = vx + held_x;
-  r.cy = vy + held_y;
-  return r;
-}
-
-void project_backward(const Camera& k, const Points& points, const uint32_t* ids, uint32_t count,
-                      const Moments* moments, int with_depth, const PointsGradient& out) {
-  vd sums[16];
-  for (vd& s : sums) s = splat_d(0.0);
-  for (uint32_t first = 0; first < count; first += W) {
-    const int n = count - first < W ? count - first : W;
-    uint32_t here[W];
-    for (int l = 0; l < W; ++l) here[l] = ids[first + (l < n ? l : n - 1)];
-    vf columns[16];
-    alignas(64) float in[16][W], sum[16][W];
-    read_points(points, here, columns);
-    for (int j = 0; j < 16; ++j) store(in[j], columns[j]);
-    for (int j = 0; j < 12; j += W) {
-      vf part[W];
-      for (int l = 0; l < W; ++l) part[l] = l < n ? load((const float*)(moments + first + l) + j) : vf{};
-      transpose(part);
-      for (int l = 0; l < W && j + l < 16; ++l) store(sum[j + l], part[l]);
-    }
-    vd c[3], S[6], m[6];
-    widen_points(in, c, S);
-    for (int j = 0; j < 6; ++j) m[j] = widen(sum[j]);
-    const Gradients r = project_backward_lanes(k, c, S, widen(in[12]), m, with_depth ? widen(sum[9]) : splat_d(0.0));
-    const int unique[9] = {0, 1, 2, 1, 3, 4, 2, 4, 5};
-    vf covariance[6];
-    for (int j = 0; j < 6; ++j) covariance[j] = narrow(r.covariance[j]);
-    for (int j = 0; j < 9; ++j) columns[j] = covariance[unique[j]];
-    for (int j = 0; j < 3; ++j) columns[9 + j] = narrow(r.center[j]);
-    columns[12] = narrow(r.opacity);
-    for (int j = 13; j < 16; ++j) columns[j] = load(sum[j - 7]);
-    if (out.camera) {
-      for (int j = 0; j < 9; ++j) sums[j] += r.R[j];
-      for (int j = 0; j < 3; ++j) sums[9 + j] += r.t[j];
-      sums[12] += r.fx, sums[13] += r.fy, sums[14] += r.cx, sums[15] += r.cy;
-    }
-    write_points(out, points.channels, here, n, columns);
-  }
-  if (out.camera)
-    for (int j = 0; j < 16; ++j) {
-      double s = 0;
-      for (int l = 0; l < D; ++l) s += sums[j].a[l] + sums[j].b[l];
-      out.camera[j] = s;
-    }
 }

@@ -1,5 +1,5 @@
-// Vectors of KINEMA_WIDTH floats (and half as many doubles) on GCC's and clang's vector extensions, with intrinsics
-// where the extensions have no word for it. Included inside an anonymous namespace, once per instruction set.
+// Vectors of KINEMA_WIDTH floats (and pairs of half as many doubles): GCC's and clang's vector extensions, with
+// intrinsics for what they cannot express. Included inside an anonymous namespace, once per instruction set.
 
 constexpr int W = KINEMA_WIDTH, D = W / 2;
 typedef float vf __attribute__((vector_size(4 * W)));
@@ -25,114 +25,7 @@ INLINE void store_i(uint32_t* p, vi x) { *(vi_any*)p = x; }
 INLINE vd_half blend_half(vl_half m, vd_half a, vd_half b) { return (vd_half)(((vl_half)a & m) | ((vl_half)b & ~m)); }
 
 #if KINEMA_WIDTH == 16 && defined(__AVX512F__)
-typedef __mmask16 mask;
-INLINE mask ge(vf a, vf b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GE_OQ); }
-INLINE mask gt(vf a, vf b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ); }
-INLINE mask both(mask a, mask b) { return a & b; }
-INLINE vf keep(mask m, vf a) { return (vf)_mm512_maskz_mov_ps(m, (__m512)a); }
-INLINE vf blend(mask m, vf a, vf b) { return (vf)_mm512_mask_mov_ps((__m512)b, m, (__m512)a); }
-INLINE unsigned bits(mask m) { return m; }
-INLINE vf min(vf a, vf b) { return (vf)_mm512_min_ps((__m512)a, (__m512)b); }
-INLINE vf max(vf a, vf b) { return (vf)_mm512_max_ps((__m512)a, (__m512)b); }
-INLINE vf keep_min(mask m, vf a, vf b) { return (vf)_mm512_maskz_min_ps(m, (__m512)a, (__m512)b); }
-INLINE vf sqrt(vf a) { return (vf)_mm512_sqrt_ps((__m512)a); }
-INLINE vf reciprocal(vf x) {
-  vf r = (vf)_mm512_rcp14_ps((__m512)x);
-  return r * (2.0f - x * r);
-}
-INLINE vd_half min_half(vd_half a, vd_half b) { return (vd_half)_mm512_min_pd((__m512d)a, (__m512d)b); }
-INLINE vd_half max_half(vd_half a, vd_half b) { return (vd_half)_mm512_max_pd((__m512d)a, (__m512d)b); }
-INLINE mask from_bits(unsigned set) { return mask(set); }
-INLINE vi gather_i(const uint32_t* p, vi at) { return (vi)_mm512_i32gather_epi32((__m512i)at, p, 4); }
-// 1 / sqrt(x) for positive x.
-INLINE vf reciprocal_sqrt(vf x) {
-  const vf r = (vf)_mm512_rsqrt14_ps((__m512)x);
-  return r * (1.5f - 0.5f * x * r * r);
-}
-// sqrt(x) of positive x to 4e-4 of it.
-INLINE vf rough_root(vf x) { return x * (vf)_mm512_rsqrt14_ps((__m512)x); }
-// Shifts by more than 31, or by less than 0, give 0.
-INLINE vi shift_right(vi x, vi by) { return (vi)_mm512_srlv_epi32((__m512i)x, (__m512i)by); }
-INLINE vi shift_left(vi x, vi by) { return (vi)_mm512_sllv_epi32((__m512i)x, (__m512i)by); }
-INLINE mask any_bit(vi x, vi y) { return _mm512_test_epi32_mask((__m512i)x, (__m512i)y); }
-INLINE vi set_bit(vi x, mask m, int bit) {
-  return (vi)_mm512_mask_or_epi32((__m512i)x, m, (__m512i)x, _mm512_set1_epi32(bit));
-}
-INLINE void store_past_cache(float* p, vf x) { _mm512_stream_ps(p, (__m512)x); }
-INLINE void append(uint32_t* p, mask m, vi x) { _mm512_storeu_si512(p, _mm512_maskz_compress_epi32(m, (__m512i)x)); }
-INLINE vf repeat4(v4 x) { return (vf)_mm512_broadcast_f32x4((__m128)x); }
-INLINE vf read_rows(const float* p, size_t stride) {
-  __m512 r = _mm512_castps128_ps512(_mm_loadu_ps(p));
-  r = _mm512_insertf32x4(r, _mm_loadu_ps(p + stride), 1);
-  r = _mm512_insertf32x4(r, _mm_loadu_ps(p + 2 * stride), 2);
-  return (vf)_mm512_insertf32x4(r, _mm_loadu_ps(p + 3 * stride), 3);
-}
-INLINE void write_rows(float* p, size_t stride, vf v) {
-  _mm_storeu_ps(p, _mm512_castps512_ps128((__m512)v));
-  _mm_storeu_ps(p + stride, _mm512_extractf32x4_ps((__m512)v, 1));
-  _mm_storeu_ps(p + 2 * stride, _mm512_extractf32x4_ps((__m512)v, 2));
-  _mm_storeu_ps(p + 3 * stride, _mm512_extractf32x4_ps((__m512)v, 3));
-}
-// Within every group of four lanes: element j of r[i] becomes element i of r[j].
-INLINE void transpose4(vf* r) {
-  const __m512d a = (__m512d)_mm512_unpacklo_ps((__m512)r[0], (__m512)r[1]);
-  const __m512d b = (__m512d)_mm512_unpackhi_ps((__m512)r[0], (__m512)r[1]);
-  const __m512d c = (__m512d)_mm512_unpacklo_ps((__m512)r[2], (__m512)r[3]);
-  const __m512d d = (__m512d)_mm512_unpackhi_ps((__m512)r[2], (__m512)r[3]);
-  r[0] = (vf)_mm512_unpacklo_pd(a, c);
-  r[1] = (vf)_mm512_unpackhi_pd(a, c);
-  r[2] = (vf)_mm512_unpacklo_pd(b, d);
-  r[3] = (vf)_mm512_unpackhi_pd(b, d);
-}
-// For four vectors: group i of the result is r[i] summed over its groups.
-INLINE __m512 sum_groups(const vf* r) {
-  const __m512 a = (__m512)r[0], b = (__m512)r[1], c = (__m512)r[2], d = (__m512)r[3];
-  const __m512 ab = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
-  const __m512 cd = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));
-  return _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
-}
-// The same for one vector only, in every group.
-INLINE __m512 sum_groups_1(vf r) {
-  const __m512 s = _mm512_add_ps((__m512)r, _mm512_shuffle_f32x4((__m512)r, (__m512)r, 0x4e));
-  return _mm512_add_ps(s, _mm512_shuffle_f32x4(s, s, 0xb1));
-}
-// Adds q[k], summed over the groups of four lanes, element e, to number k of to[e], for k < N, 8 < N <= 12; what is
-// added to the numbers from N to 15 is undefined.
-template <int N>
-INLINE void scatter4(const vf* q, float* const to[4]) {
-  const __m512i turn = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  const __m512 a = _mm512_permutexvar_ps(turn, sum_groups(q)), b = _mm512_permutexvar_ps(turn, sum_groups(q + 4)),
-               c = _mm512_permutexvar_ps(turn, N == 9 ? sum_groups_1(q[8]) : sum_groups(q + 8));
-  const __m512 even = _mm512_shuffle_f32x4(a, b, 0x88), odd = _mm512_shuffle_f32x4(a, b, 0xdd);
-  const __m512 rows[4] = {_mm512_shuffle_f32x4(even, c, 0x08), _mm512_shuffle_f32x4(odd, c, 0x18),
-                          _mm512_shuffle_f32x4(even, c, 0x2d), _mm512_shuffle_f32x4(odd, c, 0x3d)};
-  for (int e = 0; e < 4; ++e) store(to[e], load(to[e]) + (vf)rows[e]);
-}
-INLINE void transpose(vf* r) {
-  __m512 a[16], b[16];
-  for (int i = 0; i < 16; ++i) a[i] = (__m512)r[i];
-  for (int i = 0; i < 8; ++i) {
-    b[2 * i] = _mm512_unpacklo_ps(a[2 * i], a[2 * i + 1]);
-    b[2 * i + 1] = _mm512_unpackhi_ps(a[2 * i], a[2 * i + 1]);
-  }
-  for (int i = 0; i < 4; ++i) {
-    const __m512d l0 = (__m512d)b[4 * i], h0 = (__m512d)b[4 * i + 1], l1 = (__m512d)b[4 * i + 2],
-                  h1 = (__m512d)b[4 * i + 3];
-    a[4 * i] = (__m512)_mm512_unpacklo_pd(l0, l1);
-    a[4 * i + 1] = (__m512)_mm512_unpackhi_pd(l0, l1);
-    a[4 * i + 2] = (__m512)_mm512_unpacklo_pd(h0, h1);
-    a[4 * i + 3] = (__m512)_mm512_unpackhi_pd(h0, h1);
-  }
-  for (int i = 0; i < 4; ++i) {
-    const __m512 p = _mm512_shuffle_f32x4(a[i], a[4 + i], 0x88), q = _mm512_shuffle_f32x4(a[i], a[4 + i], 0xdd);
-    const __m512 s = _mm512_shuffle_f32x4(a[8 + i], a[12 + i], 0x88);
-    const __m512 t = _mm512_shuffle_f32x4(a[8 + i], a[12 + i], 0xdd);
-    r[i] = (vf)_mm512_shuffle_f32x4(p, s, 0x88);
-    r[8 + i] = (vf)_mm512_shuffle_f32x4(p, s, 0xdd);
-    r[4 + i] = (vf)_mm512_shuffle_f32x4(q, t, 0x88);
-    r[12 + i] = (vf)_mm512_shuffle_f32x4(q, t, 0xdd);
-  }
-}
+#include "simd_avx512.inl"
 #else
 typedef vi mask;
 INLINE mask ge(vf a, vf b) { return a >= b; }
@@ -188,7 +81,7 @@ INLINE void transpose4(vf* r) {
   r[2] = (vf)_mm256_unpacklo_pd(b, d);
   r[3] = (vf)_mm256_unpackhi_pd(b, d);
 }
-// The first eight numbers of W places (aligned to 16 bytes), as columns.
+// Reads eight numbers at each of W addresses (aligned to 16 bytes): vector k holds the k-th number of all.
 INLINE void read_eight(const float* const from[W], vf r[8]) {
   for (int k = 0; k < 4; ++k)
     for (int half = 0; half < 2; ++half) {
@@ -197,12 +90,12 @@ INLINE void read_eight(const float* const from[W], vf r[8]) {
     }
   transpose4(r), transpose4(r + 4);
 }
-// Element k of each group of four lanes, in all of the group.
+// Element k of each group of four lanes, repeated in the whole group.
 template <int k>
 INLINE vf repeat_in_group(vf x) {
   return (vf)_mm256_permute_ps((__m256)x, k * 0x55);
 }
-// Group g of the four vectors, one after the other, at to[4 g].
+// Stores group g of the four vectors, one after the other, at to[4 g].
 INLINE void store_groups(const vf r[4], float (*to)[16]) {
   for (int h = 0; h < 2; ++h) {
     const __m256 a = (__m256)r[2 * h], b = (__m256)r[2 * h + 1];
@@ -210,7 +103,7 @@ INLINE void store_groups(const vf r[4], float (*to)[16]) {
     store(to[4] + W * h, (vf)_mm256_permute2f128_ps(a, b, 0x31));
   }
 }
-// Four vectors of numbers, rounded down and clipped to 0..8, as bytes. Turned, vector j's are byte j of every lane.
+// Four vectors, rounded down and clipped to 0..8, as bytes. After turn_bytes, vector j is byte j of every lane.
 INLINE __m256i bytes_to_8(const vf x[4]) {
   __m256i r[4];
   for (int j = 0; j < 4; ++j) r[j] = _mm256_cvttps_epi32((__m256)x[j]);  // negative ones are clipped below
@@ -331,7 +224,7 @@ INLINE void scatter4(const vf* q, float* const to[4]) {
 INLINE vf keep_min(mask m, vf a, vf b) { return keep(m, min(a, b)); }
 INLINE vi set_bit(vi x, mask m, int bit) { return x | (m & bit); }
 #if KINEMA_WIDTH == 8 && defined(__AVX2__)
-// For every mask of eight lanes the places of the set ones, four bits each.
+// For every mask of eight lanes: the indices of the set lanes, four bits each.
 struct Compress {
   uint32_t places[256];
   constexpr Compress() : places() {
@@ -383,7 +276,6 @@ INLINE void append(uint32_t* p, mask m, vi x) {
 #endif
 #endif
 
-
 // 2^x for -126 <= x <= 127.
 template <int N>
 INLINE void exp2_of(const vf x[N], vf out[N]) {
@@ -392,9 +284,9 @@ INLINE void exp2_of(const vf x[N], vf out[N]) {
   vf f[N], p[N];
   for (int j = 0; j < N; ++j) f[j] = (vf)_mm512_reduce_ps((__m512)x[j], 1);  // x - floor(x)
 #else
-  // To 3e-7: a polynomial between -1/2 and 1/2, and the rest of x to the exponent.
+  // To 3e-7: a polynomial on [-1/2, 1/2]; the integer part of x goes to the exponent.
   constexpr float c[] = {0.00132764715f, 0.00967554133f, 0.0555071327f, 0.240221197f, 0.693146967f, 1.00000007f};
-  constexpr float rounding = 12582912.0f;  // where floats are whole numbers, with room for the sign
+  constexpr float rounding = 12582912.0f;  // 1.5 · 2^23: floats of this size are integers
   vf whole[N], f[N], p[N];
   for (int j = 0; j < N; ++j) whole[j] = x[j] + rounding;
   for (int j = 0; j < N; ++j) f[j] = x[j] - (whole[j] - rounding);
@@ -415,20 +307,7 @@ INLINE void finish_stores() {
 #endif
 }
 
-// Transmittances shrink without bound; as denormal numbers they would slow everything down.
-#if defined(__SSE__)
-struct FlushDenormals {
-  unsigned before = _mm_getcsr();
-  FlushDenormals() { _mm_setcsr(before | 0x8040); }
-  ~FlushDenormals() { _mm_setcsr(before); }
-};
-#else
-struct FlushDenormals {
-  ~FlushDenormals() {}
-};
-#endif
-
-// As many doubles as a vector has floats: two registers, whose instructions interleave.
+// As many doubles as a vector has floats, in two registers: their instructions interleave.
 struct vd {
   vd_half a, b;
 };
@@ -462,7 +341,7 @@ INLINE vd widen(vf x) { return widen((const float*)&x); }
 INLINE vf narrow(vd x) {
   typedef float vh __attribute__((vector_size(4 * D)));
   const vh a = __builtin_convertvector(x.a, vh), b = __builtin_convertvector(x.b, vh);
-  // Joined in memory, the halves would be stored apart and read at once, which waits for both to reach the cache.
+  // Joined in registers: two stores and one wider load would wait until both have reached the cache.
 #if KINEMA_WIDTH == 16 && defined(__AVX512F__)
   return (vf)_mm512_insertf32x8(_mm512_castps256_ps512((__m256)a), (__m256)b, 1);
 #elif KINEMA_WIDTH == 8 && defined(__AVX2__)

@@ -1,18 +1,18 @@
-// What the kernels read and write; all arrays are dense float32.
+// Arguments of the kernels. All arrays are dense float32 unless they say otherwise.
 #pragma once
 
 #include <cstdint>
 
 namespace kinema {
 
-constexpr int64_t kWidest = 4096;  // pixels in a row
+constexpr int64_t kWidest = 4096;  // pixels in a row of the image
 
 struct PoseArguments {
     const float *transforms;  // frames x joints x 3 x 4, from rest to pose
     const float *rest;        // count x 3 x 4: rows [half of the covariance | centre]
     const int32_t *joints;    // count x influences
     const float *weights;
-    const float *offsets;          // count x influences x 4: where each joint sees the point, from the point; or null
+    const float *offsets;          // count x influences x 4: the point as each joint sees it, minus the point; or null
     float *centers, *covariances;  // frames x count x 3, x 3 x 3
     const float *grad_centers, *grad_covariances;
     float *grad_transforms;
@@ -28,7 +28,7 @@ struct PaintArguments {
     const float *grad_image;
     float *grad_alpha, *grad_shadow;
     uint32_t *kept;    // frames x rows x width: pattern | shade << 16, for the backward pass; or null
-    int32_t *spans;    // frames x rows x 2: which pixels lie inside the shadow's grid; or null
+    int32_t *spans;    // frames x rows x 2: first and past the last pixel inside the shadow's grid; or null
     bool past_cache;  // the image is too large to stay in the cache until it is read
     float cell, tile, height, farthest;
     int64_t rows, width, cells;
@@ -39,8 +39,8 @@ struct ShadowArguments {
     const float *origin;                             // frames x 2
     float *mass, *factor;                            // frames x 2 x cells x cells, frames x cells x cells
     const float *grad_factor;
-    float *grad_centers;  // is added to
-    float *boxes;  // frames x 6
+    float *grad_centers;  // the gradient is added to it
+    float *boxes;  // frames x 6: least x, y, z, then greatest
     float per_cell, gain, kappa, height, strength, tiny;
     int64_t count, step, cells;
     bool opacity_per_frame;

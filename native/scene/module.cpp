@@ -1,4 +1,4 @@
-// Python module kinema._scene: checks nothing but what would crash; its callers in Python know the shapes.
+// kinema._scene: posed Gaussians, their shadow, and ground and sky behind them. The callers in Python check the shapes.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -7,35 +7,21 @@
 #include <sys/mman.h>
 #endif
 
-#include <atomic>
 #include <optional>
-#include <thread>
-#include <vector>
 
 #include "arguments.h"
+#include "common/cpu.h"
+#include "common/parallel.h"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 using namespace kinema;
 
 namespace {
 
 template <typename T> using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 
-enum class Isa { base, avx2, avx512 };
-
-Isa best() {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw"))
-        return Isa::avx512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::avx2;
-#endif
-    return Isa::base;
-}
-
-// A fresh array of tens of megabytes costs more in page faults than what we compute into it; 2 MB pages make that cheap
-// where the kernel grants them. Asking changes nothing else.
+// Asks for pages of 2 MB: page faults of a fresh array of tens of megabytes cost more than computing into it.
 void fresh(const Array<float> &array) {
 #if defined(__linux__)
     const size_t bytes = array.size() * sizeof(float), page = 4096;
@@ -52,21 +38,16 @@ template <typename Arguments> using Kernel = void (*)(const Arguments &, int64_t
 
 template <typename Arguments>
 Kernel<Arguments> pick(Kernel<Arguments> base, Kernel<Arguments> avx2, Kernel<Arguments> avx512) {
-    static const Isa isa = best();
+    static const Isa isa = best_isa();
     return isa == Isa::avx512 ? avx512 : isa == Isa::avx2 ? avx2 : base;
 }
 
-// Frames write to disjoint memory, so the result does not depend on the number of threads.
 template <typename Arguments>
-void run(Kernel<Arguments> kernel, const Arguments &arguments, int64_t frames, int threads) {
-    std::atomic<int64_t> next{0};
-    auto work = [&] {
-        for (int64_t frame; (frame = next.fetch_add(1)) < frames;) kernel(arguments, frame);
-    };
-    std::vector<std::thread> pool;
-    for (int k = 1; k < threads && k < frames; ++k) pool.emplace_back(work);
-    work();
-    for (auto &thread : pool) thread.join();
+void run(Kernel<Arguments> kernel, const Arguments &arguments, size_t frames, int threads) {
+    nb::gil_scoped_release release;
+    parallel(int64_t(frames), threads, [&](std::atomic<int64_t> &next) {
+        for (int64_t frame; (frame = next++) < int64_t(frames);) kernel(arguments, frame);
+    });
 }
 
 PoseArguments pose_arguments(const Array<const float> &transforms, const Array<const float> &rest,
@@ -92,8 +73,7 @@ void pose_forward(Array<const float> transforms, Array<const float> rest, Array<
     fresh(covariances);
     p.centers = centers.data();
     p.covariances = covariances.data();
-    nb::gil_scoped_release release;
-    run(pick(base::pose_forward, avx2::pose_forward, avx512::pose_forward), p, int64_t(transforms.shape(0)), threads);
+    run(pick(base::pose_forward, avx2::pose_forward, avx512::pose_forward), p, transforms.shape(0), threads);
 }
 
 void pose_backward(Array<const float> transforms, Array<const float> rest, Array<const int32_t> joints,
@@ -104,9 +84,7 @@ void pose_backward(Array<const float> transforms, Array<const float> rest, Array
     p.grad_centers = grad_centers.data();
     p.grad_covariances = grad_covariances.data();
     p.grad_transforms = grad_transforms.data();
-    nb::gil_scoped_release release;
-    run(pick(base::pose_backward, avx2::pose_backward, avx512::pose_backward), p, int64_t(transforms.shape(0)),
-        threads);
+    run(pick(base::pose_backward, avx2::pose_backward, avx512::pose_backward), p, transforms.shape(0), threads);
 }
 
 PaintArguments paint_arguments(const Array<const float> &alpha, const Array<const float> &cameras,
@@ -144,8 +122,7 @@ void paint_forward(Array<const float> features, Array<const float> alpha, Array<
     p.kept = kept ? reinterpret_cast<uint32_t *>(kept->data()) : nullptr;
     p.spans = spans ? spans->data() : nullptr;
     p.past_cache = image.size() * sizeof(float) > size_t(4) << 20;
-    nb::gil_scoped_release release;
-    run(pick(base::paint_forward, avx2::paint_forward, avx512::paint_forward), p, int64_t(alpha.shape(0)), threads);
+    run(pick(base::paint_forward, avx2::paint_forward, avx512::paint_forward), p, alpha.shape(0), threads);
 }
 
 void paint_backward(Array<const float> alpha, Array<const float> cameras, std::optional<Array<const float>> shadow,
@@ -160,8 +137,7 @@ void paint_backward(Array<const float> alpha, Array<const float> cameras, std::o
     fresh(grad_alpha);
     p.grad_alpha = grad_alpha.data();
     p.grad_shadow = grad_shadow ? grad_shadow->data() : nullptr;
-    nb::gil_scoped_release release;
-    run(pick(base::paint_backward, avx2::paint_backward, avx512::paint_backward), p, int64_t(alpha.shape(0)), threads);
+    run(pick(base::paint_backward, avx2::paint_backward, avx512::paint_backward), p, alpha.shape(0), threads);
 }
 
 ShadowArguments shadow_arguments(const Array<const float> &centers, const Array<const float> &covariances,
@@ -193,9 +169,7 @@ void shadow_forward(Array<const float> centers, Array<const float> covariances, 
     ShadowArguments p = shadow_arguments(centers, covariances, opacities, origin, mass, step, cell, gain, kappa,
                                          height, strength, tiny);
     p.factor = factor.data();
-    nb::gil_scoped_release release;
-    run(pick(base::shadow_forward, avx2::shadow_forward, avx512::shadow_forward), p, int64_t(centers.shape(0)),
-        threads);
+    run(pick(base::shadow_forward, avx2::shadow_forward, avx512::shadow_forward), p, centers.shape(0), threads);
 }
 
 // Adds to grad_centers.
@@ -207,9 +181,7 @@ void shadow_backward(Array<const float> centers, Array<const float> covariances,
                                          height, strength, tiny);
     p.grad_factor = grad_factor.data();
     p.grad_centers = grad_centers.data();
-    nb::gil_scoped_release release;
-    run(pick(base::shadow_backward, avx2::shadow_backward, avx512::shadow_backward), p, int64_t(centers.shape(0)),
-        threads);
+    run(pick(base::shadow_backward, avx2::shadow_backward, avx512::shadow_backward), p, centers.shape(0), threads);
 }
 
 void bounds(Array<const float> centers, Array<float> boxes, int threads) {
@@ -217,27 +189,26 @@ void bounds(Array<const float> centers, Array<float> boxes, int threads) {
     p.centers = centers.data();
     p.count = int64_t(centers.shape(1));
     p.boxes = boxes.data();
-    nb::gil_scoped_release release;
-    run(pick(base::bounds, avx2::bounds, avx512::bounds), p, int64_t(centers.shape(0)), threads);
+    run(pick(base::bounds, avx2::bounds, avx512::bounds), p, centers.shape(0), threads);
 }
 
 }  // namespace
 
 NB_MODULE(_scene, m) {
-    m.def("pose_forward", &pose_forward, nb::arg("transforms"), nb::arg("rest"), nb::arg("joints"), nb::arg("weights"),
-          nb::arg("offsets").none(), nb::arg("centers"), nb::arg("covariances"), nb::arg("threads"));
-    m.def("pose_backward", &pose_backward, nb::arg("transforms"), nb::arg("rest"), nb::arg("joints"),
-          nb::arg("weights"), nb::arg("offsets").none(), nb::arg("grad_centers"), nb::arg("grad_covariances"),
-          nb::arg("grad_transforms"), nb::arg("threads"));
-    m.def("bounds", &bounds);
-    m.def("shadow_forward", &shadow_forward);
-    m.def("shadow_backward", &shadow_backward);
-    m.def("paint_forward", &paint_forward, nb::arg("features"), nb::arg("alpha"), nb::arg("cameras"),
-          nb::arg("shadow").none(), nb::arg("origin").none(), nb::arg("colors"), nb::arg("cell"), nb::arg("tile"),
-          nb::arg("height"), nb::arg("farthest"), nb::arg("image"), nb::arg("kept").none(), nb::arg("spans").none(),
-          nb::arg("threads"));
-    m.def("paint_backward", &paint_backward, nb::arg("alpha"), nb::arg("cameras"), nb::arg("shadow").none(),
-          nb::arg("origin").none(), nb::arg("colors"), nb::arg("cell"), nb::arg("tile"), nb::arg("height"),
-          nb::arg("farthest"), nb::arg("kept"), nb::arg("spans"), nb::arg("grad_image"), nb::arg("grad_alpha"),
-          nb::arg("grad_shadow").none(), nb::arg("threads"));
+    m.def("pose_forward", &pose_forward, "transforms"_a, "rest"_a, "joints"_a, "weights"_a, "offsets"_a.none(),
+          "centers"_a, "covariances"_a, "threads"_a);
+    m.def("pose_backward", &pose_backward, "transforms"_a, "rest"_a, "joints"_a, "weights"_a, "offsets"_a.none(),
+          "grad_centers"_a, "grad_covariances"_a, "grad_transforms"_a, "threads"_a);
+    m.def("bounds", &bounds, "centers"_a, "boxes"_a, "threads"_a);
+    m.def("shadow_forward", &shadow_forward, "centers"_a, "covariances"_a, "opacities"_a, "origin"_a, "mass"_a, "step"_a,
+          "cell"_a, "gain"_a, "kappa"_a, "height"_a, "strength"_a, "tiny"_a, "factor"_a, "threads"_a);
+    m.def("shadow_backward", &shadow_backward, "centers"_a, "covariances"_a, "opacities"_a, "origin"_a, "mass"_a,
+          "step"_a, "cell"_a, "gain"_a, "kappa"_a, "height"_a, "strength"_a, "tiny"_a, "grad_factor"_a,
+          "grad_centers"_a, "threads"_a);
+    m.def("paint_forward", &paint_forward, "features"_a, "alpha"_a, "cameras"_a, "shadow"_a.none(), "origin"_a.none(),
+          "colors"_a, "cell"_a, "tile"_a, "height"_a, "farthest"_a, "image"_a, "kept"_a.none(), "spans"_a.none(),
+          "threads"_a);
+    m.def("paint_backward", &paint_backward, "alpha"_a, "cameras"_a, "shadow"_a.none(), "origin"_a.none(), "colors"_a,
+          "cell"_a, "tile"_a, "height"_a, "farthest"_a, "kept"_a, "spans"_a, "grad_image"_a, "grad_alpha"_a,
+          "grad_shadow"_a.none(), "threads"_a);
 }

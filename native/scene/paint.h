@@ -13,7 +13,7 @@
 namespace kinema {
 namespace KINEMA_ISA {
 
-// One row of the backdrop: share of the light colour, share of the ground, and the shadow's factor with its place.
+// One row of the backdrop: share of the light colour, share of the ground, and the shadow's factor with its position.
 struct Row {
     float pattern[kWidest], coverage[kWidest], shade[kWidest + 8];  // eight at a time may run over the end
     float ix[kWidest + 8], iz[kWidest + 8];
@@ -28,8 +28,8 @@ static inline float wave(float x, float width) {
     return std::fabs(low - std::floor(low) - 0.5f) - std::fabs(high - std::floor(high) - 0.5f);
 }
 
-// Whether a row sees ground, and the share of the ground in its pixels. d_y is linear along the row: if neither end
-// sees any ground, no pixel does.
+// Share of the ground in the pixels of a row; false if the row sees none. d_y is linear along the row: if neither end
+// sees ground, no pixel does.
 static bool cover_row(const PaintArguments &p, int64_t frame, int64_t y, float *coverage) {
     const float *R = p.cameras + frame * 16;
     const float fx = R[12], fy = R[13], cx = R[14], cy = R[15];
@@ -50,7 +50,7 @@ static void trace_row(const PaintArguments &p, int64_t frame, int64_t y, Row &ro
     row.first = row.last = 0;
     row.ground = cover_row(p, frame, y, row.coverage);
     if (!row.ground) return;
-    // Copied, or the compiler would have to assume that the stores below change them.
+    // A copy: otherwise the compiler has to assume that the stores below change it.
     float R[16];
     std::memcpy(R, p.cameras + frame * 16, sizeof R);
     const float eye_x = R[9], eye_y = R[10], eye_z = R[11];
@@ -72,7 +72,7 @@ static void trace_row(const PaintArguments &p, int64_t frame, int64_t y, Row &ro
         const float u = (float(i) + 0.5f - cx) * per_fx;
         const float dx = u * right_x + bx, dy = u * right_y + by, dz = u * right_z + bz;
         const float steep = sign * dy < level ? level : sign * dy;
-        // Extents of the pixel on the ground, over reach / steep^2: one division serves for all three quotients.
+        // Extents of the pixel on the ground, divided by reach / steep²: one division gives all three quotients.
         const float kx = sign * dx, kz = sign * dz, steep2 = steep * steep, least = narrowest * steep2;
         const float ax = std::fabs(rx * steep - kx * ry), bx2 = std::fabs(qx * steep - kx * qy);
         const float az = std::fabs(rz * steep - kz * ry), bz2 = std::fabs(qz * steep - kz * qy);
@@ -92,19 +92,18 @@ static void trace_row(const PaintArguments &p, int64_t frame, int64_t y, Row &ro
     if (!grid) return;
     for (int32_t i = 0; i < int32_t(width); ++i)
         row.inside[i] = (row.ix[i] >= 0) & (row.ix[i] < edge) & (row.iz[i] >= 0) & (row.iz[i] < edge);
-    // A row of pixels is a straight line on the ground and the grid is convex, so what lies inside is one interval.
+    // A row of pixels is a straight line on the ground and the grid is convex: the pixels inside are one interval.
     const void *begin = std::memchr(row.inside, 1, size_t(width));
     if (!begin) return;
     row.first = static_cast<const uint8_t *>(begin) - row.inside;
     row.last = width;
     while (!row.inside[row.last - 1]) --row.last;
     const float *factor = p.shadow + frame * p.cells * p.cells;
-    // Rounding may leave a pixel of the interval just outside: clamped to the last cell it reads what is there, and
-    // keeps the factor 1.
+    // Rounding may put a pixel of the interval just outside: it reads the last cell and keeps the factor 1.
     const int32_t cells = int32_t(p.cells), last_cell = cells - 2;
     int32_t i = int32_t(row.first);
 #if defined(__AVX2__)
-    // Two neighbouring cells are one number of 64 bits to gather. Lanes 0 1 4 5 and 2 3 6 7, as the shuffle unites them.
+    // Gathers two neighbouring cells as one number of 64 bits; lanes 0 1 4 5 and 2 3 6 7, as the shuffle joins them.
     const auto gather = [&](__m256i at, __m256 *left, __m256 *right) {
         at = _mm256_permutevar8x32_epi32(at, _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7));
         const double *base = reinterpret_cast<const double *>(factor);
@@ -145,7 +144,7 @@ static void trace_row(const PaintArguments &p, int64_t frame, int64_t y, Row &ro
     }
 }
 
-// The backward pass takes the costly part of a row from the forward pass, rounded to 16 bits.
+// Keeps the costly part of a row for the backward pass, rounded to 16 bits.
 static void keep_row(const PaintArguments &p, int64_t frame, int64_t y, const Row &row) {
     uint32_t *to = p.kept + (frame * p.rows + y) * p.width;
     p.spans[2 * (frame * p.rows + y)] = int32_t(row.first), p.spans[2 * (frame * p.rows + y) + 1] = int32_t(row.last);
@@ -180,7 +179,7 @@ static void recall_row(const PaintArguments &p, int64_t frame, int64_t y, Row &r
     }
 }
 
-// Copies a row past the cache, by whole lines: a store would first fetch the line that it overwrites.
+// Copies a row past the cache, in whole cache lines: a store would first fetch the line that it overwrites.
 static inline void stream(float *to, const float *from, int64_t count) {
 #if defined(__SSE2__)
     for (int64_t i = 0; i < count; i += 4) _mm_stream_ps(to + i, _mm_load_ps(from + i));
@@ -245,7 +244,7 @@ void paint_backward(const PaintArguments &p, int64_t frame) {
             }
         }
         if (!g_shadow) continue;
-        // Neighbours mostly fall into one cell: their sums stay in registers until the cell changes.
+        // Neighbouring pixels mostly fall into one cell: its sums stay in registers until the cell changes.
         int32_t cell = -1;
         float sum = 0, sum_x = 0, sum_z = 0, sum_xz = 0;
         const auto flush = [&] {

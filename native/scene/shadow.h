@@ -1,17 +1,17 @@
+// Shadows: Gaussians dropped onto a grid on the ground (render/shadow.py has the equations), and bounding boxes.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
-#include <vector>
 
 #include "arguments.h"
 
 namespace kinema {
 namespace KINEMA_ISA {
 
-// Shadows: Gaussians dropped onto a grid on the ground (render/shadow.py says what is computed).
-constexpr int64_t kAhead = 12;
+constexpr int64_t kAhead = 12;  // prefetch distance, in steps
 
 struct Drop {
     int64_t cell;
@@ -22,7 +22,7 @@ struct Drop {
 static inline Drop drop_one(const ShadowArguments &p, int64_t frame, int64_t n) {
     const float *c = p.centers + (frame * p.count + n) * 3;
     const float *v = p.covariances + (frame * p.count + n) * 9;
-    // Steps are too long for the hardware to guess; a prefetch beyond the end is harmless.
+    // Steps are too long for the hardware's prefetcher; a prefetch beyond the end is harmless.
     __builtin_prefetch(c + 3 * kAhead * p.step);
     __builtin_prefetch(v + 9 * kAhead * p.step);
     __builtin_prefetch(v + 9 * kAhead * p.step + 8);
@@ -92,8 +92,10 @@ void shadow_forward(const ShadowArguments &p, int64_t frame) {
 void shadow_backward(const ShadowArguments &p, int64_t frame) {
     const int64_t area = p.cells * p.cells;
     const float *m0 = p.mass + frame * 2 * area, *m1 = m0 + area, *g = p.grad_factor + frame * area;
-    std::vector<float> gradients(3 * area);  // of both masses, and room to blur them
-    float *s0 = gradients.data(), *s1 = s0 + area, *scratch = s1 + area;
+    // Gradients of both masses, and room to blur them. No std::vector: the linker may merge it across instruction sets.
+    float *s0 = static_cast<float *>(std::calloc(size_t(3 * area), sizeof(float)));
+    if (!s0) std::abort();
+    float *s1 = s0 + area, *scratch = s1 + area;
     for (int64_t i = 0; i < area; ++i) {
         if (m0[i] == 0 && g[i] == 0) continue;  // most of the grid; both masses are 0 there and so are their gradients
         const float a = m0[i], b = m1[i], cover = 1 - std::exp(-a);
@@ -121,6 +123,7 @@ void shadow_backward(const ShadowArguments &p, int64_t frame) {
         out[1] += d.free ? -p.kappa * d.weight * d.near * lift : 0;
         out[2] += d.weight * p.per_cell * ((1 - d.tx) * (q[2] - q[0]) + d.tx * (q[3] - q[1]));
     }
+    std::free(s0);
 }
 
 // Smallest and largest x, y, z of a frame, sixteen points at a time.

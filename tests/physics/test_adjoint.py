@@ -1,11 +1,13 @@
 """The kernel against its slow twin, and its gradients against finite differences."""
 
+from copy import copy
 from dataclasses import replace
 
 import pytest
 import torch
 from physics_bodies import chain, model_of, quadruped, rest
 
+from kinema import _articulation
 from kinema.errors import KinemaError
 from kinema.physics.model import Control, HeightField, State
 from kinema.physics.rollout import rollout
@@ -29,24 +31,33 @@ def touching(body, *, batch: int, seed: int, knots: int):
     return model, q, v, q[:, None] + 0.2 * noise(batch, knots, model.dofs)
 
 
+def assert_equal_to_the_twin(model, inputs, loss, **options) -> torch.Tensor:
+    """Values and the gradients of `loss`; returns the positions."""
+    inputs = [x.detach().requires_grad_() for x in inputs]
+    results = []
+    for function in (rollout, rollout_twin):
+        out = torch.stack(function(model, State(inputs[0], inputs[1]), Control(inputs[2]), **options))
+        results.append((out, *torch.autograd.grad(loss(out), inputs)))
+    for fast, slow in zip(*results):
+        assert float((fast - slow).detach().norm() / slow.detach().norm()) < 1e-11
+    return results[0][0][0].detach()
+
+
+def weighted_sum(dofs: int):
+    weights = torch.randn(2, 2, 5, dofs, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return lambda out: (out * weights).sum()
+
+
 @pytest.mark.parametrize("implicit", [True, False])
 @pytest.mark.parametrize("knots", [1, 3, 8])
 def test_kernel_equals_twin_in_values_and_gradients(implicit: bool, knots: int) -> None:
     model, *inputs = touching(chain(3, height=0.05), batch=2, seed=knots, knots=knots)
-    inputs = [x.requires_grad_() for x in inputs]
     options = {"dt": 2e-3 if implicit else 1e-4, "steps": 8, "save_every": 2, "implicit": implicit}
-    generator = torch.Generator().manual_seed(0)
-    weights = torch.randn(2, 2, 5, model.dofs, generator=generator, dtype=torch.float64)
-    results = []
-    for function in (rollout, rollout_twin):
-        out = torch.stack(function(model, State(inputs[0], inputs[1]), Control(inputs[2]), **options))
-        results.append((out, *torch.autograd.grad((out * weights).sum(), inputs)))
-    for fast, slow in zip(*results):
-        assert float((fast - slow).detach().norm() / slow.detach().norm()) < 1e-11
+    assert_equal_to_the_twin(model, inputs, weighted_sum(model.dofs), **options)
 
 
 def hills() -> HeightField:
-    """Bumps of 2 cm every 20 cm, steeper than a body of 60 cm is long."""
+    """Random control points of 3 cm standard deviation, 15 cm apart; the body is 60 cm long."""
     generator = torch.Generator().manual_seed(8)
     return HeightField(0.03 * torch.randn(7, 9, generator=generator, dtype=torch.float64), (-0.4, -0.3), 0.15)
 
@@ -56,20 +67,11 @@ def test_kernel_equals_twin_on_a_height_field(implicit: bool) -> None:
     model, *inputs = touching(chain(3, height=0.05), batch=2, seed=5, knots=3)
     # The second body lies past the field's edge, which goes on.
     inputs[0][1, 2] += 0.75
-    model = replace(model, contact=replace(model.contact, field=hills()))
-    inputs = [x.requires_grad_() for x in inputs]
+    rough = replace(model, contact=replace(model.contact, field=hills()))
     options = {"dt": 2e-3 if implicit else 1e-4, "steps": 8, "save_every": 2, "implicit": implicit}
-    weights = torch.randn(2, 2, 5, model.dofs, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    results = []
-    for function in (rollout, rollout_twin):
-        out = torch.stack(function(model, State(inputs[0], inputs[1]), Control(inputs[2]), **options))
-        results.append((out, *torch.autograd.grad((out * weights).sum(), inputs)))
-    flat = rollout(
-        replace(model, contact=replace(model.contact, field=None)), State(*inputs[:2]), Control(inputs[2]), **options
-    )[0]
-    for fast, slow in zip(*results):
-        assert float((fast - slow).detach().norm() / slow.detach().norm()) < 1e-11
-    assert ((results[0][0][0] - flat).detach().abs().amax((1, 2)) > 1e-7).all()
+    path = assert_equal_to_the_twin(rough, inputs, weighted_sum(model.dofs), **options)
+    flat = rollout(model, State(*inputs[:2]), Control(inputs[2]), **options)[0]
+    assert ((path - flat).abs().amax((1, 2)) > 1e-7).all()
 
 
 @pytest.mark.parametrize("implicit", [True, False])
@@ -80,18 +82,17 @@ def test_adjoint_equals_finite_differences_with_contacts(implicit: bool) -> None
         soft = {k: 0.01 * getattr(model, k) for k in ("stiffness", "damping", "stop_stiffness", "stop_damping")}
         model = replace(model, **soft, contact=replace(model.contact, slip_speed=0.5))
     generator = torch.Generator().manual_seed(5)
+    weight_q, weight_v = torch.randn(2, 1, steps // 20 + 1, model.dofs, generator=generator, dtype=torch.float64)
 
-    def loss(q, v, u):
+    def loss(q, v, u, model=model):
         path, speed = rollout(model, State(q, v), Control(u), dt=dt, steps=steps, save_every=20, implicit=implicit)
         return (path * weight_q).sum() + 0.1 * (speed * weight_v).sum()
 
-    saves = steps // 20 + 1
-    weight_q, weight_v = torch.randn(2, 1, saves, model.dofs, generator=generator, dtype=torch.float64)
     leaves = [x.clone().requires_grad_() for x in inputs]
     grads = torch.autograd.grad(loss(*leaves), leaves)
     # The ground is really touched: without it the motion is another one.
-    assert float((loss(*inputs) - _without_ground(model, inputs, loss_dt=(dt, steps, implicit), w=(weight_q, weight_v)))
-                 .abs()) > 1e-4  # fmt: skip
+    free = replace(model, contact=replace(model.contact, stiffness=0.0))
+    assert float((loss(*inputs) - loss(*inputs, model=free)).abs()) > 1e-4
     for which, grad in enumerate(grads):
         for _ in range(3):
             direction = torch.randn(inputs[which].shape, generator=generator, dtype=torch.float64)
@@ -102,25 +103,10 @@ def test_adjoint_equals_finite_differences_with_contacts(implicit: bool) -> None
             assert float((numeric - exact).abs() / exact.abs()) < 1e-5
 
 
-def _without_ground(model, inputs, *, loss_dt, w):
-    dt, steps, implicit = loss_dt
-    free = replace(model, contact=replace(model.contact, stiffness=0.0))
-    path, speed = rollout(
-        free, State(*inputs[:2]), Control(inputs[2]), dt=dt, steps=steps, save_every=20, implicit=implicit
-    )
-    return (path * w[0]).sum() + 0.1 * (speed * w[1]).sum()
-
-
 def test_limited_speeds_equal_the_twin() -> None:
     model, *inputs = touching(chain(3, height=0.05), batch=1, seed=2, knots=1)
     model = replace(model, most_speed=0.7)
-    inputs = [x.requires_grad_() for x in inputs]
-    results = []
-    for function in (rollout, rollout_twin):
-        out = function(model, State(inputs[0], inputs[1]), Control(inputs[2]), dt=2e-3, steps=4)[0]
-        results.append((out, *torch.autograd.grad(out.sin().sum(), inputs)))
-    for fast, slow in zip(*results):
-        assert float((fast - slow).detach().norm() / slow.detach().norm()) < 1e-11
+    assert_equal_to_the_twin(model, inputs, lambda out: out[0].sin().sum(), dt=2e-3, steps=4)
 
 
 def test_float32_follows_float64() -> None:
@@ -173,3 +159,38 @@ def test_divergence_is_an_error_and_never_a_nan() -> None:
     model, q, v, u = touching(quadruped(), batch=1, seed=4, knots=4)
     with pytest.raises(KinemaError, match="diverged at step"):
         rollout(model, State(q, 50 * v), Control(u), dt=0.02, steps=400, implicit=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"mass": torch.ones(5).double()}, r"field 'mass' has the shape \[5\], not \[3\]"),
+        ({"corners": torch.zeros(3, 4, 3).double()}, r"field 'corners' has the shape \[3, 4, 3\], not \[3, 8, 3\]"),
+        ({"parents": (-1, 2, 1)}, "field 'parents' has a joint before its parent"),
+    ],
+)
+def test_a_misshapen_model_is_refused_by_the_name_of_the_field(change: dict, complaint: str) -> None:
+    model, q, v, u = touching(chain(3, height=0.05), batch=1, seed=4, knots=1)
+    model = copy(model)
+    vars(model).update(change)  # past the dataclass's own checks of shapes
+    with pytest.raises(KinemaError, match=complaint):
+        rollout(model, State(q, v), Control(u), dt=1e-3, steps=2)
+
+
+def test_the_kernel_names_missing_unknown_and_wrong_fields() -> None:
+    one = torch.ones(1, dtype=torch.float64)
+    parents = torch.tensor([-1], dtype=torch.int32)
+    with pytest.raises(ValueError, match="model field 'parents' is missing"):
+        _articulation.Model64.make()
+    with pytest.raises(ValueError, match="model field 'offsets' is not a dense array on the CPU of the model's dtype"):
+        _articulation.Model64.make(parents=parents, offsets=torch.zeros(1, 3))
+    arrays = {"offsets": (1, 3), "axes": (1, 3, 3), "com": (1, 3), "inertia": (1, 3, 3), "corners": (1, 8, 3)}
+    arrays |= {"mass": (1,), "gravity": (3,)}
+    gains = ("stiffness", "damping", "armature", "lower", "upper", "stop_stiffness", "stop_damping")
+    arrays |= dict.fromkeys(gains, (6,))
+    numbers = ("stop_ramp", "most_speed", "contact_stiffness", "contact_damping", "contact_ramp", "friction")
+    fields = {name: one.expand(shape).contiguous() for name, shape in arrays.items()} | dict.fromkeys(numbers, 1.0)
+    with pytest.raises(ValueError, match="model field 'slip_speed' is not a number"):
+        _articulation.Model64.make(parents=parents, **fields, slip_speed="fast")
+    with pytest.raises(ValueError, match="model field 'colour' is unknown"):
+        _articulation.Model64.make(parents=parents, **fields, slip_speed=1.0, colour=1.0)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from physics_bodies import boxes, humanoid, model_of, quadruped, rest
+from physics_bodies import boxes, humanoid, model_of, passive, quadruped, rest
 
 from kinema.export.mjcf import coordinate_order, joint_names, write_mjcf
 from kinema.motion.motion import Motion
@@ -67,16 +67,16 @@ def test_motion_without_contact_agrees_within_one_percent(exported, controlled: 
     judge.opt.timestep = dt
     judge.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
     judge.geom_contype[:] = judge.geom_conaffinity[:] = 0
-    passive = model.passive()
+    free = passive(model)
     if controlled:
         # Soft servos, so that the joints really swing; the same gains on both sides.
-        passive = replace(passive, stiffness=0.02 * model.stiffness, damping=0.002 * model.damping)
+        free = replace(free, stiffness=0.02 * model.stiffness, damping=0.002 * model.damping)
         judge.actuator_gainprm[:, 0] *= 0.02
         judge.actuator_biasprm[:, 1] *= 0.02
         judge.actuator_biasprm[:, 2] *= 0.002
     else:
         judge.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
-    passive = replace(passive, armature=model.armature)
+    free = replace(free, armature=model.armature)
     order = coordinate_order(rig)
     data = mujoco.MjData(judge)
     data.qpos[:], data.qvel[:] = q[0].numpy()[order], v[0].numpy()[order]
@@ -86,7 +86,7 @@ def test_motion_without_contact_agrees_within_one_percent(exported, controlled: 
         mujoco.mj_step(judge, data)
         if (step + 1) % 250 == 0:
             expected.append(data.qpos.copy())
-    ours = rollout(passive, State(q, v), Control(control[:, None]), dt=dt / 8, steps=8 * steps, save_every=2000)
+    ours = rollout(free, State(q, v), Control(control[:, None]), dt=dt / 8, steps=8 * steps, save_every=2000)
     ours = ours[0][0].numpy()[:, order]
     expected = np.stack(expected)
     moved = np.abs(expected - expected[0]).max(0)

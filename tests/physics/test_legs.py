@@ -6,15 +6,12 @@ import torch
 from physics_bodies import boxes, quadruped
 
 from kinema.asset.character import Character, Mesh
-from kinema.create.creatures import creature
 from kinema.gait.make import make_motion
 from kinema.motion.motion import Motion
 from kinema.physics.feet import corner_paths, find_feet, find_stance, foot_paths
 from kinema.physics.legs import contact_jacobian, foot_size, lowest_weights, reach
 from kinema.physics.model import contact_corners
 from kinema.physics.stance import plan_stance, travel
-from kinema.physics.stops import rig_stops
-from kinema.rig.hinges import joint_limits
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 
@@ -99,19 +96,3 @@ def test_travel_gives_a_walk_in_place_its_speed(walking) -> None:
     found = travel(rig, boxes(body), limbs, Motion(still, motion.angles, motion.fps)).root_position
     gone, asked = (float((p[-1] - p[0])[2]) for p in (found, motion.root_position))
     assert gone == pytest.approx(asked, rel=0.05)
-
-
-def test_stops_hold_the_motion_and_keep_knees_one_way() -> None:
-    fox = creature("fox")
-    assert fox.skeleton is not None
-    rig = Rig.from_skeleton(fox.skeleton, dtype=torch.float64)
-    limbs = find_limbs(fox)
-    rest = Motion.rest(rig, frames=2, fps=24.0)
-    known = joint_limits(fox, limbs)
-    stops = rig_stops(fox, limbs, rest)
-    knee = known.hinges[0]
-    assert stops.shape == (len(rig.parents), 3, 2)
-    np.testing.assert_allclose(stops[knee, :, 0].numpy(), np.minimum(known.lower[knee], -0.05))
-    angles = rest.angles.clone()
-    angles[1, knee] = 3.0
-    assert bool((rig_stops(fox, limbs, Motion(rest.root_position, angles, 24.0))[knee, :, 1] > 3.0).all())

@@ -69,9 +69,9 @@ class Solid:
         return (points - self.origin) / self.edge
 
     @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
+    def arrays(self) -> dict[str, np.ndarray]:
         """The triangles as the kernel takes them."""
-        return self.corners, self.face_normals, self.edge_normals, self.corner_normals
+        return {name: getattr(self, name) for name in ("corners", "face_normals", "edge_normals", "corner_normals")}
 
 
 def segments_inside(solid: Solid, starts: Points, ends: Points) -> Bool[np.ndarray, "points"]:
@@ -84,7 +84,8 @@ def segments_inside(solid: Solid, starts: Points, ends: Points) -> Bool[np.ndarr
         warnings.warn(f"no native distance field ({error}); in numpy it takes a hundred times as long", stacklevel=4)
         return segments_inside_twin(solid, starts, ends)
     inside = np.zeros(len(starts), dtype=np.uint8)
-    _field.clear(*solid.arrays, solid.in_cube(starts), solid.in_cube(ends), TOLERANCE, SLACK, STEPS, inside)
+    segments = {"from_points": solid.in_cube(starts), "to_points": solid.in_cube(ends)}
+    _field.clear(**solid.arrays, **segments, tolerance=TOLERANCE, slack=SLACK, steps=STEPS, result=inside)
     return inside.astype(bool)
 
 
@@ -93,7 +94,7 @@ def exact_distances(solid: Solid, points: Points) -> Float[np.ndarray, "points"]
     from kinema import _field
 
     result = np.zeros(len(points))
-    _field.distances(*solid.arrays, solid.in_cube(points), result)
+    _field.distances(**solid.arrays, points=solid.in_cube(points), result=result)
     return result * solid.edge
 
 

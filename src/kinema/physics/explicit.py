@@ -1,4 +1,4 @@
-"""Gains for the explicit integrator: as stiff as its step length bears."""
+"""Gains for the explicit integrator: as stiff as its step length allows."""
 
 from dataclasses import replace
 
@@ -14,41 +14,30 @@ from kinema.physics.twin import corners_at, mass_matrix
 def soften(model: Model, q: Float[Tensor, "dofs"], *, dt: float) -> Model:
     """Lower gains, contact and friction until an explicit step of `dt` is stable around the pose `q`.
 
-    Damping k_d is stable below dt λ(H⁻¹ k_d) = 2, stiffness below dt² λ(H⁻¹ k_e) = 4; both are kept well inside, as the
-    pose changes H. Joints that turn heavy parts keep their gains, light ones lose them first.
+    Damping k_d is stable below dt λ(H⁻¹ k_d) = 2, stiffness below dt² λ(H⁻¹ k_e) = 4. Both stay well below, as the pose
+    changes H. Joints that turn light parts lose their gains first.
     """
-    H = mass_matrix(model, q) + torch.diag(model.armature)
-    inverse = torch.linalg.inv(H)
-    own = inverse.diagonal()
-    damping = _stable(torch.minimum(model.damping, 0.3 / (dt * own)), inverse, 0.5 / dt)
-    stiffness = _stable(torch.minimum(model.stiffness, 0.1 / (dt * dt * own)), inverse, 0.2 / dt**2)
-    stop_damping = _stable(torch.minimum(model.stop_damping, 0.3 / (dt * own)), inverse, 0.5 / dt)
-    stop = _stable(torch.minimum(model.stop_stiffness, 0.1 / (dt * dt * own)), inverse, 0.2 / dt**2)
-    # How easily the points that can touch are pushed: the greatest eigenvalue of J H⁻¹ Jᵀ [1/kg]
-    points, J = corners_at(model, q), jacfwd(lambda x: corners_at(model, x))(q)
-    height = points[..., 1]
+    inverse = torch.linalg.inv(mass_matrix(model, q) + torch.diag(model.armature))
+
+    def stable(gain: Float[Tensor, "dofs"], each: float, together: float) -> Float[Tensor, "dofs"]:
+        """At most `each` by every coordinate alone, and `together` as the greatest eigenvalue of H⁻¹ diag(gain)."""
+        gain = torch.minimum(gain, each / inverse.diagonal())
+        root = gain.sqrt()
+        greatest = float(torch.linalg.eigvalsh(root[:, None] * inverse * root).amax())
+        return gain * min(1.0, together / max(greatest, 1e-30))
+
+    # Mobility of the points that can touch: the greatest eigenvalue of J H⁻¹ Jᵀ [1/kg]
+    height, J = corners_at(model, q)[..., 1], jacfwd(lambda x: corners_at(model, x))(q)
     low = height < height.min() + 0.15 * (height.max() - height.min())
-    mobility = torch.linalg.eigvalsh(J[low] @ inverse @ J[low].mT).amax()
+    mobility = float(torch.linalg.eigvalsh(J[low] @ inverse @ J[low].mT).amax())
     ground = model.contact
     weight = float(model.mass.sum()) * float(torch.tensor(model.gravity).norm())
-    slip = 2 * dt * ground.friction * 0.5 * weight * float(mobility)
-    contact = replace(
-        ground,
-        stiffness=min(ground.stiffness, 0.1 / (dt * dt * float(mobility))),
-        slip_speed=max(ground.slip_speed, slip),
-    )
+    slip_speed = max(ground.slip_speed, 2 * dt * ground.friction * 0.5 * weight * mobility)
     return replace(
         model,
-        damping=damping,
-        stiffness=stiffness,
-        stop_damping=stop_damping,
-        stop_stiffness=stop,
-        contact=contact,
+        damping=stable(model.damping, 0.3 / dt, 0.5 / dt),
+        stiffness=stable(model.stiffness, 0.1 / dt**2, 0.2 / dt**2),
+        stop_damping=stable(model.stop_damping, 0.3 / dt, 0.5 / dt),
+        stop_stiffness=stable(model.stop_stiffness, 0.1 / dt**2, 0.2 / dt**2),
+        contact=replace(ground, stiffness=min(ground.stiffness, 0.1 / (dt * dt * mobility)), slip_speed=slip_speed),
     )
-
-
-def _stable(gain: Float[Tensor, "dofs"], inverse: Float[Tensor, "dofs dofs"], most: float) -> Float[Tensor, "dofs"]:
-    """Scaled down so that the greatest eigenvalue of H⁻¹ diag(gain) is at most `most`."""
-    root = gain.sqrt()
-    greatest = float(torch.linalg.eigvalsh(root[:, None] * inverse * root).amax())
-    return gain * min(1.0, most / max(greatest, 1e-30))

@@ -1,4 +1,4 @@
-"""How well a motion stands on the ground: one definition for what goes into the tracker and what comes out."""
+"""Report of how a motion stands on the ground: the same for what goes into the tracker and what comes out."""
 
 from dataclasses import dataclass
 
@@ -17,23 +17,24 @@ from kinema.rig.kinematics import Rig, local_rotations
 
 @dataclass(frozen=True)
 class GroundReport:
-    """Contact and energy of a motion, given when its feet are meant to stand."""
+    """Contact and energy of a motion whose stance phases are known."""
 
     stance_speed: float
-    """Mean horizontal speed of what touches the ground during stance [m/s]."""
+    """Mean horizontal speed of the contact points in stance [m/s]."""
     body_speed: float
     """Mean horizontal speed of the root [m/s]."""
     loaded_slip: float
-    """Mean horizontal speed of box corners while they are less than 5 mm above the ground [m/s]."""
+    """Mean horizontal speed of cuboid corners less than 5 mm above the ground [m/s]."""
     depth: float
-    """Greatest depth of a box corner under the ground [m]."""
+    """Greatest depth of a cuboid corner below the ground [m]."""
     airborne: float
-    """Share of the frames with a foot in stance in which no foot is within 1 cm of the ground."""
+    """Share of stance frames in which no foot is within 1 cm of the ground."""
     missed: int
     """Stance phases in which the foot never comes within 1 cm of the ground."""
     stances: int
+    """Number of stance phases."""
     power: float
-    """Mean of the positive changes of mechanical energy per second and mass [W/kg]."""
+    """Mean increase of mechanical energy per second and mass [W/kg]."""
 
 
 def ground_report(
@@ -46,7 +47,7 @@ def ground_report(
     *,
     touch: float = 0.01,
 ) -> GroundReport:
-    """Measure a motion; `stance` comes from the motion that was asked for, so that both sides are held to it."""
+    """Measure a motion; `stance` is that of the target, the same before and after tracking."""
     rig = rig.to(torch.float64)
     motion = Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
     corners = corner_paths(rig, cuboids, motion)

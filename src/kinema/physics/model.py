@@ -1,4 +1,4 @@
-"""What is simulated: the constants of an articulated body, its state, and the inputs that drive it."""
+"""Constants, state and control inputs of a simulated articulated body."""
 
 from dataclasses import dataclass, replace
 
@@ -17,46 +17,46 @@ GRAVITY = 9.81
 
 @dataclass(frozen=True)
 class HeightField:
-    """Uneven ground: heights over x and z are the control points of a cubic B-spline, whose edge goes on outside.
+    """Uneven ground: a cubic B-spline over x and z with heights as control points; outside, the edge goes on.
 
-    The spline is twice differentiable, reproduces planes, and stays between the heights around it.
+    It is twice differentiable, reproduces planes, and stays between the heights around it.
     """
 
     heights: Float[Tensor, "rows columns"]
-    """Rows along x, columns along z [m]."""
+    """Heights [m]; rows along x, columns along z."""
     origin: tuple[float, float]
     """x and z of the first height [m]."""
     spacing: float
-    """Between neighbouring heights [m]."""
+    """Distance of neighbouring heights [m]."""
 
     def __post_init__(self) -> None:
         if self.heights.ndim != 2 or not self.heights.numel() or not bool(torch.isfinite(self.heights).all()):
-            raise KinemaError(f"physics: a height field of {tuple(self.heights.shape)} needs finite rows and columns")
+            raise KinemaError(f"physics: a height field of shape {tuple(self.heights.shape)} is empty or not finite")
         if not 0 < self.spacing < float("inf"):
-            raise KinemaError(f"physics: a height field cannot step by {self.spacing} m")
+            raise KinemaError(f"physics: a height field cannot have a spacing of {self.spacing} m")
 
 
 @dataclass(frozen=True)
 class Contact:
-    """Ground at y = 0, or a height field, that pushes the corners of the cuboids."""
+    """Contact of the cuboids' corners with the ground, y = 0 or a height field."""
 
     stiffness: float
-    """Of one corner [N/m]; 0 leaves the ground out."""
+    """Stiffness of one corner [N/m]; 0 for no ground."""
     damping: float = 5.0
-    """Hunt–Crossley: the push is multiplied by 1 - damping · (normal velocity) [s/m]. With 1 mm of sink under the
-    weight this is a quarter of critical."""
+    """Hunt–Crossley: the normal force is multiplied by 1 - damping · (normal velocity) [s/m]. The default is a quarter
+    of critical for a body that sinks 1 mm under its weight."""
     ramp: float = 5e-4
-    """Depth over which the stiffness comes on [m]."""
+    """Depth over which the contact reaches its stiffness [m]."""
     friction: float = 0.9
     slip_speed: float = 0.02
-    """Speed below which friction turns into viscous drag [m/s]."""
+    """Speed below which friction becomes viscous [m/s]."""
     field: HeightField | None = None
-    """None: flat."""
+    """None: flat ground."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """Constants of a simulation. Coordinates are those of a motion: root position, then three angles per joint."""
+    """Constants of a simulation. Coordinates are root position, then three angles per joint, as in a `Motion`."""
 
     parents: tuple[int, ...]
     offsets: Float[Tensor, "joints 3"]
@@ -70,13 +70,13 @@ class Model:
     corners: Float[Tensor, "joints 8 3"]
     """Points that can touch the ground, in the joint frame [m]."""
     stiffness: Float[Tensor, "dofs"]
-    """PD gain k_e of every coordinate [N m/rad]; the root's roll and pitch carry the virtual upright force."""
+    """PD gain k_e of every coordinate [N m/rad]; that of the root's roll and pitch is the virtual upright force."""
     damping: Float[Tensor, "dofs"]
     """PD gain k_d [N m s/rad]."""
     armature: Float[Tensor, "dofs"]
-    """Added to the diagonal of the mass matrix; keeps weightless bones and gimbals regular [kg m²]."""
+    """Added to the diagonal of the mass matrix, so that weightless bones and gimbals stay regular [kg m²]."""
     lower: Float[Tensor, "dofs"]
-    """Soft stops [rad]; -inf for none."""
+    """Soft joint limits [rad]; ±inf for none."""
     upper: Float[Tensor, "dofs"]
     stop_stiffness: Float[Tensor, "dofs"]
     """[N m/rad]"""
@@ -86,33 +86,21 @@ class Model:
     gravity: tuple[float, float, float] = (0.0, -GRAVITY, 0.0)
     """[m/s²]"""
     stop_ramp: float = 0.05
-    """Angle over which a stop comes on [rad]."""
+    """Angle over which a stop reaches its stiffness [rad]."""
     most_speed: float = 100.0
-    """Limit of every coordinate's speed in the implicit mode, so that nothing ever diverges [rad/s, m/s]."""
-
-    @property
-    def joints(self) -> int:
-        return len(self.parents)
+    """Limit of every coordinate's speed in the implicit mode, so that it never diverges [rad/s, m/s]."""
 
     @property
     def dofs(self) -> int:
         return 3 + 3 * len(self.parents)
 
     def to(self, dtype: torch.dtype) -> "Model":
-        changed = {k: v.to(dtype) for k, v in vars(self).items() if isinstance(v, Tensor)}
-        return replace(self, **changed)
-
-    def passive(self) -> "Model":
-        """The same bodies without control, stops, armature or ground: rigid bodies under gravity alone."""
-        zero = torch.zeros_like(self.stiffness)
-        inf = torch.full_like(zero, float("inf"))
-        contact = replace(self.contact, stiffness=0.0)
-        return replace(self, stiffness=zero, damping=zero, armature=zero, lower=-inf, upper=inf, contact=contact)
+        return replace(self, **{k: v.to(dtype) for k, v in vars(self).items() if isinstance(v, Tensor)})
 
 
 @dataclass(frozen=True)
 class State:
-    """Where the body is and how fast it changes."""
+    """Positions and velocities of all coordinates."""
 
     q: Float[Tensor, "batch dofs"]
     """Root position [m], then the angles of all joints [rad]."""
@@ -122,10 +110,10 @@ class State:
 
 @dataclass(frozen=True)
 class Control:
-    """Target angles of the PD control; its three root-position entries have no gain and do nothing by default."""
+    """Target angles of the PD control; those of the root position have no gain by default."""
 
     targets: Float[Tensor, "batch knots dofs"]
-    """Evenly spaced in time and linear in between; as many as steps: one per step."""
+    """Knots evenly spaced in time, linear in between; with as many knots as steps, one per step."""
 
 
 @dataclass(frozen=True)
@@ -133,15 +121,17 @@ class Gains:
     """Gains relative to mgh = mass · g · root height, so that one setting fits a mouse and a horse."""
 
     stiffness: float = 10.0
+    """k_e of the joints."""
     damping: float = 0.04
-    """Of the joints, in seconds: k_d = damping · k_e."""
+    """k_d / k_e of the joints [s]."""
     upright: float = 5.0
-    """Of the virtual force that holds the root's roll and pitch."""
+    """Virtual force that holds the root's roll and pitch."""
     upright_damping: float = 0.1
     """[s]"""
     heading: float = 0.0
-    """Of a like force on the root's yaw; the paper has none."""
+    """Virtual force that holds the root's yaw; the paper has none."""
     stop: float = 20.0
+    """Stiffness of the joint limits."""
     sink: float = 1e-3
     """Depth to which four corners sink under the whole weight [m]."""
 
@@ -157,26 +147,24 @@ def make_model(
     limits: Float[Tensor, "joints 3 2"] | None = None,
     dtype: torch.dtype = torch.float64,
 ) -> Model:
-    """Rigid bodies from the bones' boxes and the volume of mesh that each carries.
+    """Make rigid bodies from the bones' cuboids and the volume of mesh that each bone carries.
 
     Args:
-        density: Of the flesh [kg/m³].
+        density: Mass per volume of mesh [kg/m³].
         field: Uneven ground; None for y = 0.
         limits: Least and greatest angle of each joint [rad]; the root's are ignored.
     """
     gains = gains or Gains()
     centers, half = torch.from_numpy(cuboids.centers).double(), torch.from_numpy(cuboids.half_sizes).double()
     volumes = torch.from_numpy(np.asarray(cuboids.volumes)).double()
-    everything = (centers, half, volumes, rig.heads, rig.axes)
-    if not all(bool(torch.isfinite(x).all()) for x in everything):
+    if not all(bool(torch.isfinite(x).all()) for x in (centers, half, volumes, rig.heads, rig.axes)):
         raise KinemaError("physics: the rig or its cuboids hold values that are not finite")
     if float(volumes.max()) <= 0:
         raise KinemaError("physics: no bone carries any volume; the mesh encloses nothing")
     size = float((torch.from_numpy(cuboids.corners).double() + rig.heads.double()[:, None]).flatten(0, 1).std(0).norm())
-    # Bones that carry nothing still need some inertia; a ten-thousandth of the whole does not change the motion.
+    # Bones without volume still need some inertia; a ten-thousandth of the whole does not change the motion.
     mass = density * volumes.clamp(min=1e-4 * float(volumes.sum()))
-    half = half.clamp(min=5e-3 * size)
-    squares = half.square()
+    squares = half.clamp(min=5e-3 * size).square()
     turn = torch.from_numpy(cuboids.axes).double()
     # A uniform box: I_xx = m (y² + z²) / 3 in half sizes.
     principal = mass[:, None] / 3 * (squares.sum(-1, keepdim=True) - squares)
@@ -185,9 +173,8 @@ def make_model(
 
     joints = len(rig.parents)
     total = float(mass.sum())
-    height = _root_height(rig, corners)
-    mgh = total * GRAVITY * height
-    stiffness, damping = torch.zeros(3 + 3 * joints).double(), torch.zeros(3 + 3 * joints).double()
+    mgh = total * GRAVITY * _root_height(rig, corners)
+    stiffness, damping = torch.zeros(2, 3 + 3 * joints, dtype=torch.float64)
     stiffness[6:], damping[6:] = gains.stiffness * mgh, gains.damping * gains.stiffness * mgh
     root = torch.tensor([gains.heading, gains.upright, gains.upright], dtype=torch.float64)
     stiffness[3:6], damping[3:6] = root * mgh, gains.upright_damping * root * mgh
@@ -198,21 +185,21 @@ def make_model(
         lower[6:], upper[6:] = limits[1:, :, 0].flatten().double(), limits[1:, :, 1].flatten().double()
     stop = torch.full_like(stiffness, gains.stop * mgh)
     model = Model(
-        rig.parents,
-        rig.offsets.double(),
-        rig.axes.double(),
-        mass,
-        centers,
-        inertia,
-        corners,
-        stiffness,
-        damping,
-        armature,
-        lower,
-        upper,
-        stop,
-        0.03 * stop,
-        Contact(total * GRAVITY / (4 * gains.sink), friction=friction, field=field),
+        parents=rig.parents,
+        offsets=rig.offsets.double(),
+        axes=rig.axes.double(),
+        mass=mass,
+        com=centers,
+        inertia=inertia,
+        corners=corners,
+        stiffness=stiffness,
+        damping=damping,
+        armature=armature,
+        lower=lower,
+        upper=upper,
+        stop_stiffness=stop,
+        stop_damping=0.03 * stop,
+        contact=Contact(total * GRAVITY / (4 * gains.sink), friction=friction, field=field),
     )
     return model.to(dtype)
 
@@ -237,7 +224,7 @@ def contact_corners(rig: Rig, cuboids: Cuboids) -> Float[Tensor, "joints 8 3"]:
 
 
 def _root_height(rig: Rig, corners: Float[Tensor, "joints 8 3"]) -> float:
-    """Of the root's head above the lowest corner at rest, and at least a tenth of the body's extent [m]."""
+    """Height of the root above the lowest corner at rest, at least a tenth of the body's extent [m]."""
     points = rig.heads.double()[:, None] + corners
     extent = float((points.amax((0, 1)) - points.amin((0, 1))).max())
     return max(float(rig.heads[0, 1]) - float(points[..., 1].min()), 0.1 * extent)

@@ -1,6 +1,7 @@
 """A rollout of the simulation as one differentiable function, computed by the native kernel."""
 
 import os
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -24,22 +25,23 @@ def rollout(
     clip_every: int = 25,
     threads: int | None = None,
 ) -> tuple[Float[Tensor, "batch saves dofs"], Float[Tensor, "batch saves dofs"]]:
-    """Simulate from `state` under `control`; positions and velocities at the start and after every `save_every` steps.
+    """Simulate from `state` under `control`: positions and velocities at the start and after every `save_every` steps.
 
     Gradients flow to the initial state and to the control's targets. `rollout_twin` is the specification.
 
     Args:
         dt: Length of a step [s].
-        implicit: Take PD control, stops and contact at the end of the step (stable at any dt); False: all at its start,
-            which is the paper's integrator and wants hundreds of steps per frame.
+        implicit: Take PD control, stops and contact at the end of the step, which is stable at any dt. False: at its
+            start, which is the paper's integrator and needs hundreds of steps per frame.
         clip: Greatest norm of the adjoints of position, of velocity and of the controls, enforced every `clip_every`
             steps on the way back; None leaves the gradient exact.
         threads: For rollouts of a batch; None takes the number of cores.
     """
     check(model, state, control, dt=dt, steps=steps, save_every=save_every)
-    options = (dt, implicit, save_every, clip or 0.0, clip_every, threads or os.cpu_count() or 1, steps)
-    q, v = _Rollout.apply(model, options, state.q, state.v, control.targets)  # type: ignore[misc]
-    return q, v
+    step = {"dt": dt, "implicit": implicit, "threads": threads or os.cpu_count() or 1}
+    adjoint = {"save_every": save_every, "clip": clip or 0.0, "clip_every": clip_every}
+    native = _native(model, state.q.dtype)
+    return _Rollout.apply(native, steps, step, adjoint, state.q, state.v, control.targets)  # type: ignore[misc]
 
 
 def check(model: Model, state: State, control: Control, *, dt: float, steps: int, save_every: int) -> None:
@@ -59,57 +61,63 @@ def check(model: Model, state: State, control: Control, *, dt: float, steps: int
 
 class _Rollout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, model, options, q0, v0, targets):  # pyright: ignore[reportIncompatibleMethodOverride]
+    def forward(ctx, native, steps, step, adjoint, q0, v0, targets):  # pyright: ignore[reportIncompatibleMethodOverride]
         from kinema import _articulation
 
-        dt, implicit, save_every, _, _, threads, steps = options
-        native = _native(model, q0.dtype)
         batch, dofs = q0.shape
         q, v = q0.new_empty(batch, steps + 1, dofs), q0.new_empty(batch, steps + 1, dofs)
         a, failed = q0.new_empty(batch, steps, dofs), torch.empty(batch, dtype=torch.int64)
         q0, v0, targets = (x.detach().contiguous() for x in (q0, v0, targets))
-        _articulation.forward(native, dt, implicit, q0, v0, targets, q, v, a, failed, threads)
+        _articulation.forward(native, q0=q0, v0=v0, targets=targets, q=q, v=v, a=a, failed=failed, **step)
         if bool((failed >= 0).any()):
-            step = int(failed[failed >= 0].min())
-            raise KinemaError(f"physics: the simulation diverged at step {step} of {steps} (dt {dt:g} s); use less dt")
-        ctx.native, ctx.options = native, options
+            first = int(failed[failed >= 0].min())
+            raise KinemaError(
+                f"physics: the simulation diverged at step {first} of {steps}; steps of {step['dt']:g} s are too long"
+            )
+        ctx.native, ctx.options = native, step | adjoint
         ctx.save_for_backward(targets, q, v, a)
-        return q[:, ::save_every].clone(), v[:, ::save_every].clone()
+        return q[:, :: adjoint["save_every"]].clone(), v[:, :: adjoint["save_every"]].clone()
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad_q, grad_v):  # pyright: ignore[reportIncompatibleMethodOverride]
         from kinema import _articulation
 
-        targets, q, v, a = ctx.saved_tensors
-        dt, implicit, save_every, clip, clip_every, threads, _ = ctx.options
-        grad_q0, grad_v0, grad_targets = torch.empty_like(q[:, 0]), torch.empty_like(q[:, 0]), torch.zeros_like(targets)
-        grads = (grad_q.contiguous(), grad_v.contiguous(), grad_q0, grad_v0, grad_targets)
-        _articulation.backward(
-            ctx.native, dt, implicit, targets, q, v, a, *grads, save_every, clip_every, clip, threads
-        )
-        return None, None, grad_q0, grad_v0, grad_targets
+        states = dict(zip(("targets", "q", "v", "a"), ctx.saved_tensors))
+        start, targets = torch.empty_like(states["q"][:, 0]), torch.zeros_like(states["targets"])
+        grads = {"grad_q0": start, "grad_v0": torch.empty_like(start), "grad_targets": targets}
+        seen = {"grad_q": grad_q.contiguous(), "grad_v": grad_v.contiguous()}
+        _articulation.backward(ctx.native, **states, **seen, **grads, **ctx.options)
+        return None, None, None, None, *grads.values()
 
 
 def _native(model: Model, dtype: torch.dtype):
-    """The constants, copied into the kernel's own memory."""
+    """Copy the constants into the kernel's own memory, each field by its name."""
     from kinema import _articulation
 
     kinds = {torch.float64: _articulation.Model64, torch.float32: _articulation.Model32}
     if dtype not in kinds:
         raise KinemaError(f"physics: rollouts are float32 or float64, not {dtype}")
-    inertia = model.inertia.flatten(1)[:, [0, 4, 8, 1, 2, 5]]
-    tensors = (
-        model.offsets, model.axes, model.mass, model.com, inertia, model.corners, model.stiffness, model.damping,
-        model.armature, model.lower, model.upper, model.stop_stiffness, model.stop_damping,
-    )  # fmt: skip
+    fields: dict[str, Any] = {name: x for name, x in vars(model).items() if isinstance(x, Tensor)}
+    fields["gravity"] = torch.tensor(model.gravity, dtype=torch.float64)
     ground = model.contact
-    scalars = (
-        model.stop_ramp, *model.gravity, ground.stiffness, ground.damping, ground.ramp, ground.friction,
-        ground.slip_speed, model.most_speed,
-    )  # fmt: skip
     if ground.field is not None:
-        tensors += (ground.field.heights,)
-        scalars += (*ground.field.origin, ground.field.spacing)
-    parents = torch.tensor(model.parents, dtype=torch.int32)
-    return kinds[dtype].make(parents, [x.detach().to(dtype).contiguous() for x in tensors], list(scalars))
+        fields["terrain"] = ground.field.heights
+    fields = {name: x.detach().to(dtype).contiguous() for name, x in fields.items()}
+    if ground.field is not None:
+        (x, z), step = ground.field.origin, ground.field.spacing
+        fields |= {"terrain_x": x, "terrain_z": z, "terrain_step": step}
+    try:
+        return kinds[dtype].make(
+            parents=torch.tensor(model.parents, dtype=torch.int32),
+            stop_ramp=model.stop_ramp,
+            most_speed=model.most_speed,
+            contact_stiffness=ground.stiffness,
+            contact_damping=ground.damping,
+            contact_ramp=ground.ramp,
+            friction=ground.friction,
+            slip_speed=ground.slip_speed,
+            **fields,
+        )
+    except ValueError as error:
+        raise KinemaError(f"physics: {error}") from None

@@ -1,4 +1,4 @@
-"""Search the controls whose simulation stays closest to a motion (AKD section 4.5)."""
+"""Tracking: search for the controls whose simulation stays closest to a motion (AKD section 4.5)."""
 
 import math
 import warnings
@@ -43,20 +43,20 @@ class Tracking:
     targets: int = 4
     """Loss targets per frame, interpolated between frames; must divide `substeps`. 1 is the paper's."""
     smooth: float = 0.2
-    """λ₃ of Eq. 13, on the second time difference of the control."""
+    """λ₃ of Eq. 13: weight of the second time difference of the control."""
     hold: float = 0.1
-    """Weight of the places of stance feet [leg lengths] beside the coordinates."""
+    """Weight of the positions of stance feet [leg lengths] in the loss."""
     still: float = 0.002
-    """Weight of their velocities [leg lengths per second]."""
+    """Weight of the velocities of stance feet [leg lengths per second]."""
     learning_rate: float = 0.01
     velocity_rate: float = 0.05
     """Learning rate of the initial velocity."""
     clip: float = 1.0
-    """Greatest norm of the adjoints at each chunk of 25 substeps."""
+    """Greatest norm of the adjoints after each chunk of 25 substeps."""
     lock_feet: bool = True
-    """Make the target contact-consistent first; the paper tracks the motion as it is."""
+    """Plant the target's feet first; the paper tracks the motion as it is."""
     implicit: bool = True
-    """False: the paper's semi-implicit integrator, with gains as soft as its step length needs."""
+    """False: the paper's semi-implicit integrator, with gains that are stable at its step length."""
     friction: float = 0.9
     density: float = 1000.0
     """[kg/m³]"""
@@ -64,28 +64,28 @@ class Tracking:
 
     @staticmethod
     def paper() -> "Tracking":
-        """What the paper states: per-substep controls, loss at frames, the motion itself as target."""
+        """The paper's options: controls per substep, loss at frames, the motion itself as target."""
         return Tracking(knots=0, targets=1, lock_feet=False, hold=0.0, still=0.0)
 
     @staticmethod
     def gentle() -> "Tracking":
-        """For feet that stand already: smaller steps, and more weight on their staying so."""
+        """For feet that stand already: smaller steps of the search, more weight on feet that stand still."""
         return Tracking(still=0.006, learning_rate=0.006)
 
 
 @dataclass(frozen=True)
 class TrackResult:
-    """A motion that the simulated body really does."""
+    """The tracked motion, which a simulated body does, and how it was found."""
 
     motion: Motion
     target: Motion
-    """What was tracked: the given motion, contact-consistent."""
+    """The given motion with planted feet, which was tracked."""
     controls: Float[Tensor, "knots dofs"]
     initial_velocity: Float[Tensor, "dofs"]
     losses: tuple[float, ...]
     model: Model
     joint_error_deg: float
-    """Mean over joints and frames, against the given motion."""
+    """Mean angle to the given motion, over joints and frames."""
     before: GroundReport
     after: GroundReport
     seconds: float
@@ -104,19 +104,17 @@ def track(
     checkpoint: Path | None = None,
     checkpoint_seconds: float = 10.0,
 ) -> TrackResult:
-    """Project a motion to one that can happen under gravity, contact and friction.
+    """Find the motion nearest to a given one that can happen under gravity, contact and friction.
 
     Args:
-        character: Its mesh gives cuboids and limbs; None where both are given.
+        character: Gives cuboids and limbs; None if both are given.
         limits: Least and greatest angle per joint [rad].
-        checkpoint: .npz file that the search is saved to every few seconds and resumed from if it is there.
+        checkpoint: .npz file that the search is saved to every few seconds, and resumed from if it exists.
     """
     options = options or Tracking()
     _check(motion, options)
     if motion.translation is not None:
-        warnings.warn(
-            "physics: joints only turn: how the motion slides them out of their places is left out", stacklevel=2
-        )
+        warnings.warn("physics: the motion moves joints in their parents; only rotations are tracked", stacklevel=2)
     begun = monotonic()
     dtype = motion.angles.dtype
     rig = rig.to(torch.float64)
@@ -151,13 +149,14 @@ def track(
             saved = monotonic()
     if checkpoint is not None:
         search.save(checkpoint)
-    path, controls, velocity = search.best()
+    with torch.no_grad():
+        path = search.simulate(**search.best, save_every=options.substeps)
     found = Motion(path[:, :3], path[:, 3:].unflatten(1, (-1, 3)), motion.fps)
     return TrackResult(
         Motion(found.root_position.to(dtype), found.angles.to(dtype), motion.fps),
         target,
-        controls,
-        velocity,
+        search.best["controls"],
+        search.best["velocity"][0],
         tuple(search.losses),
         model,
         joint_error_deg(rig, motion, found),
@@ -168,9 +167,9 @@ def track(
 
 
 def project_start(rig: Rig, cuboids: Cuboids, model: Model, motion: Motion) -> Motion:
-    """Move the whole motion up or down so that at the start the lowest bone touches the ground.
+    """Move the whole motion up or down so that at the start its lowest point is as deep as a body at rest sinks.
 
-    It touches as deep as a body at rest sinks, or the simulation would begin with a fall.
+    Otherwise the simulation would begin with a fall.
     """
     lowest = float(corner_paths(rig, cuboids, motion[:1])[..., 1].min())
     weight = float(model.mass.sum()) * -model.gravity[1]
@@ -192,12 +191,12 @@ def _check(motion: Motion, options: Tracking) -> None:
 
 @dataclass(frozen=True)
 class Holds:
-    """What keeps stance feet where they are: their places, linear in the coordinates about the target."""
+    """Loss of the feet's deviation from the target, with positions linearised in the coordinates about the target."""
 
     jacobian: Float[Tensor, "times rows dofs"]
     """[leg lengths per m or rad]"""
     placed: Float[Tensor, "times rows"]
-    """1 for what has to be kept: the place in stance, the height always, so that no foot drags."""
+    """1 for what is held: the position in stance, the height always, so that no foot drags."""
     standing: Float[Tensor, "times rows"]
     """1 in stance."""
     rate: float
@@ -234,7 +233,7 @@ def _holds(
 
 
 class _Search:
-    """Adam on controls and initial velocity; the best iterate is kept."""
+    """Search of controls and initial velocity by Adam; it keeps the best iterate."""
 
     def __init__(self, model: Model, start: Motion, target: Motion, options: Tracking, holds: Holds | None):
         self.model, self.options, self.holds = model, options, holds
@@ -244,65 +243,67 @@ class _Search:
         self.target = _resample(q, (len(target) - 1) * options.targets + 1)
         knots = self.steps if options.knots == 0 else min(self.steps, (len(target) - 1) * options.knots + 1)
         rate = torch.gradient(q, spacing=1 / target.fps, dim=0)[0]
-        # The damping pulls towards rest: a target that leads by k_d/k_e q̇ is followed without lag.
+        # Damping pulls towards rest: a target that leads by k_d/k_e q̇ is followed without lag.
         lead = torch.where(model.stiffness > 0, model.damping / model.stiffness.clamp(min=1e-12), 0.0)
-        self.controls = _resample(q + lead * rate, knots).requires_grad_()
         self.start = torch.cat((start.root_position[:1], q[:1, 3:]), -1)
-        self.velocity = rate[:1].clone().requires_grad_()
-        rates = (options.learning_rate, options.velocity_rate)
-        self.optimizer = Adam((self.controls, self.velocity), rates)
-        self.iteration = 0
+        self.found = {"controls": _resample(q + lead * rate, knots), "velocity": rate[:1].clone()}
+        self.rates = {"controls": options.learning_rate, "velocity": options.velocity_rate}
+        self.best = {name: x.clone() for name, x in self.found.items()}
+        self.moments = {f"{name}_{k}": torch.zeros_like(x) for name, x in self.found.items() for k in (1, 2)}
         self.losses: list[float] = []
-        self.least = float("inf")
-        self.kept = (self.controls.detach().clone(), self.velocity.detach().clone())
+
+    @property
+    def iteration(self) -> int:
+        return len(self.losses)
 
     def simulate(self, controls: Tensor, velocity: Tensor, save_every: int) -> Float[Tensor, "saves dofs"]:
-        state = State(self.start, velocity)
-        options = {"implicit": self.options.implicit, "clip": self.options.clip}
-        return rollout(
-            self.model, state, Control(controls[None]), dt=self.dt, steps=self.steps, save_every=save_every, **options
-        )[0][0]
+        state, control = State(self.start, velocity), Control(controls[None])
+        options = {"implicit": self.options.implicit, "clip": self.options.clip, "save_every": save_every}
+        return rollout(self.model, state, control, dt=self.dt, steps=self.steps, **options)[0][0]
 
     def step(self) -> float:
-        path = self.simulate(self.controls, self.velocity, self.options.substeps // self.options.targets)
+        found = {name: x.requires_grad_() for name, x in self.found.items()}
+        path = self.simulate(**found, save_every=self.options.substeps // self.options.targets)
         # Eq. 13: ‖q - q̂‖₁ + λ₃ MAE(Δₜ² control)
         loss = (path - self.target).abs().mean()
         if self.holds is not None:
             loss = loss + self.holds.loss(path - self.target, self.options)
-        if len(self.controls) > 2:
-            loss = loss + self.options.smooth * self.controls[:, 3:].diff(n=2, dim=0).abs().mean()
+        if len(found["controls"]) > 2:
+            loss = loss + self.options.smooth * found["controls"][:, 3:].diff(n=2, dim=0).abs().mean()
         value = float(loss.detach())
-        if value < self.least:
-            self.least = value
-            self.kept = (self.controls.detach().clone(), self.velocity.detach().clone())
-        # Adam does not see the factor, the clipping of the adjoints does. Of a sum over coordinates they would always
-        # be at their limit, and the search would end 3 times worse.
-        gradients = torch.autograd.grad(loss * len(self.target), self.optimizer.parameters)
-        decay = 0.5 * (1 + math.cos(math.pi * self.iteration / self.options.iterations))
-        self.optimizer.step(gradients, decay)
-        self.iteration += 1
+        if value < min(self.losses, default=float("inf")):
+            self.best = {name: x.detach().clone() for name, x in found.items()}
+        # The factor has no effect on Adam, but on the clipping of the adjoints: with a sum over coordinates they would
+        # always be at their limit, and the search would end 3 times worse.
+        self.descend(torch.autograd.grad(loss * len(self.target), list(found.values())))
         self.losses.append(value)
         return value
 
-    def best(self) -> tuple[Float[Tensor, "frames dofs"], Float[Tensor, "knots dofs"], Float[Tensor, "dofs"]]:
-        with torch.no_grad():
-            return self.simulate(*self.kept, self.options.substeps), self.kept[0], self.kept[1][0]
+    @torch.no_grad()
+    def descend(self, gradients: tuple[Tensor, ...]) -> None:
+        """One step of Adam with cosine decay. Not torch's: the import takes seconds and its bits differ."""
+        decay = 0.5 * (1 + math.cos(math.pi * self.iteration / self.options.iterations))
+        count = self.iteration + 1
+        for (name, x), gradient in zip(self.found.items(), gradients):
+            first, second = (self.moments[f"{name}_{k}"] for k in (1, 2))
+            first.lerp_(gradient, 0.1)
+            second.lerp_(gradient * gradient, 0.001)
+            scale = (second / (1 - 0.999**count)).sqrt() + 1e-8
+            x -= decay * self.rates[name] * first / (1 - 0.9**count) / scale
+
+    @property
+    def _tensors(self) -> dict[str, Tensor]:
+        return self.found | {f"best_{name}": x for name, x in self.best.items()} | self.moments
 
     def save(self, path: Path) -> None:
+        arrays = {name: x.detach().numpy() for name, x in self._tensors.items()}
+        options = np.array(repr(asdict(self.options)))
         with replacing(path) as partial, partial.open("wb") as file:
             np.savez(
-                file,
-                allow_pickle=False,
-                options=np.array(repr(asdict(self.options))),
-                target=self.target.numpy(),
-                controls=self.controls.detach().numpy(),
-                velocity=self.velocity.detach().numpy(),
-                kept_controls=self.kept[0].numpy(),
-                kept_velocity=self.kept[1].numpy(),
-                losses=np.array(self.losses),
-                **{f"adam_{k}": moment.numpy() for k, moment in enumerate(self.optimizer.moments)},
+                file, allow_pickle=False, options=options, target=self.target.numpy(), losses=self.losses, **arrays
             )
 
+    @torch.no_grad()
     def load(self, path: Path) -> None:
         try:
             with np.load(path, allow_pickle=False) as file:
@@ -310,36 +311,12 @@ class _Search:
             same = str(data["options"]) == repr(asdict(self.options))
             same = same and data["target"].shape == self.target.shape and np.allclose(data["target"], self.target)
             if not same:
-                raise KinemaError(f"{path}: is of another motion or other options")
-            with torch.no_grad():
-                self.controls.copy_(torch.from_numpy(data["controls"]))
-                self.velocity.copy_(torch.from_numpy(data["velocity"]))
-            self.kept = (torch.from_numpy(data["kept_controls"]), torch.from_numpy(data["kept_velocity"]))
+                raise KinemaError(f"{path}: belongs to another motion or other options")
+            for name, x in self._tensors.items():
+                x.copy_(torch.from_numpy(data[name]))
             self.losses = [float(x) for x in data["losses"]]
-            self.optimizer.moments = [torch.from_numpy(data[f"adam_{k}"]) for k in range(4)]
         except (OSError, ValueError, KeyError) as error:
             raise KinemaError(f"{path}: not a checkpoint of the tracker ({error})") from None
-        self.least = min(self.losses, default=float("inf"))
-        self.iteration = self.optimizer.count = len(self.losses)
-
-
-class Adam:
-    """The usual optimizer; torch's own costs a second of imports and cannot be saved without pickle."""
-
-    def __init__(self, parameters: tuple[Tensor, ...], rates: tuple[float, ...]):
-        self.parameters, self.rates = parameters, rates
-        self.moments = [torch.zeros_like(p) for p in parameters for _ in range(2)]
-        self.count = 0
-
-    def step(self, gradients: tuple[Tensor, ...], decay: float) -> None:
-        self.count += 1
-        with torch.no_grad():
-            for k, (p, g) in enumerate(zip(self.parameters, gradients)):
-                first, second = self.moments[2 * k : 2 * k + 2]
-                first.lerp_(g, 0.1)
-                second.lerp_(g * g, 0.001)
-                scale = (second / (1 - 0.999**self.count)).sqrt() + 1e-8
-                p -= decay * self.rates[k] * first / (1 - 0.9**self.count) / scale
 
 
 def _resample(values: Float[Tensor, "n dofs"], count: int) -> Float[Tensor, "m dofs"]:

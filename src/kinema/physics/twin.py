@@ -1,4 +1,4 @@
-"""The slow twin of the kernel: the equations of motion as one writes them down, in torch, differentiated by autograd.
+"""Slow twin of the native kernel: the equations of motion in torch, differentiated by autograd.
 
 With T_j(q) the 3 x 4 transform of joint j and S_j = ∫ (x, 1)(x, 1)ᵀ dm over its body, the kinetic energy is
 ½ Σ tr(Ṫ_j S_j Ṫ_jᵀ), so d'Alembert's principle reads, with J = ∂T/∂q,
@@ -17,16 +17,9 @@ from kinema.rig.kinematics import Rig, forward_kinematics
 
 
 def rollout_twin(
-    model: Model,
-    state: State,
-    control: Control,
-    *,
-    dt: float,
-    steps: int,
-    save_every: int = 1,
-    implicit: bool = True,
+    model: Model, state: State, control: Control, *, dt: float, steps: int, save_every: int = 1, implicit: bool = True
 ) -> tuple[Float[Tensor, "batch saves dofs"], Float[Tensor, "batch saves dofs"]]:
-    """Same arguments and result as `rollout`, without clipping; every step costs milliseconds."""
+    """Simulate as `rollout` does, with the same arguments but clipping; a step takes milliseconds."""
     check(model, state, control, dt=dt, steps=steps, save_every=save_every)
     q, v = state.q, state.v
     saved_q, saved_v = [q], [v]
@@ -56,19 +49,14 @@ def acceleration(
 ) -> Float[Tensor, "dofs"]:
     """q̈ with control, stops and contact taken at the end of the step (dt > 0) or at its start (dt = 0)."""
 
-    def transforms(x: Tensor) -> Tensor:
-        return transforms_at(model, x)
-
-    def points(x: Tensor) -> Tensor:
-        return corners_at(model, x)
-
-    def rate(f):
-        """J q̇ as a function of q, with q̇ held."""
-        return lambda x: jvp(f, (x,), (v,))[1]
+    def derivatives(f):
+        """Value, Jacobian J, J q̇ and J̇ q̇ of f(q)."""
+        x, xd = jvp(lambda y: f(model, y), (q,), (v,))[:2]
+        bias = jvp(lambda y: jvp(lambda z: f(model, z), (y,), (v,))[1], (q,), (v,))[1]
+        return x, jacfwd(lambda y: f(model, y))(q), xd, bias
 
     S = pseudo_inertia(model).to(q)
-    J = jacfwd(transforms)(q)
-    T_bias = jvp(rate(transforms), (q,), (v,))[1]
+    _, J, _, T_bias = derivatives(transforms_at)
     gravity = q.new_zeros(3, 4)
     gravity[:, 3] = q.new_tensor(model.gravity)
     H = torch.einsum("jrcm,jcd,jrdn->mn", J, S, J)
@@ -77,7 +65,7 @@ def acceleration(
     # PD control, k_e (u - q) - k_d q̇ at the end of the step
     M = H + torch.diag(model.armature + dt * model.damping + dt**2 * model.stiffness)
     tau = tau + model.stiffness * (u - q - dt * v) - model.damping * v
-    # Soft stops
+    # Soft joint limits
     for sign, limit in ((1.0, model.upper), (-1.0, model.lower)):
         over = torch.where(torch.isfinite(limit), sign * (q + dt * v - limit), torch.full_like(q, -1.0))
         value, slope = _ramp(over, model.stop_ramp)
@@ -86,8 +74,7 @@ def acceleration(
     # Ground: force f - dt D (acceleration of the corner), D = slide (I - n nᵀ) + stiff n nᵀ
     if model.contact.stiffness > 0:
         ground = model.contact
-        x, Jx = points(q).flatten(0, 1), jacfwd(points)(q).flatten(0, 1)
-        xd, x_bias = rate(points)(q).flatten(0, 1), jvp(rate(points), (q,), (v,))[1].flatten(0, 1)
+        x, Jx, xd, x_bias = (y.flatten(0, 1) for y in derivatives(corners_at))
         distance, n = distance_and_normal(ground.field, x)
         nn = n[:, :, None] * n[:, None, :]
         away = (xd * n).sum(-1)
@@ -109,7 +96,7 @@ def acceleration(
 def distance_and_normal(
     field: HeightField | None, x: Float[Tensor, "points 3"]
 ) -> tuple[Float[Tensor, "points"], Float[Tensor, "points 3"]]:
-    """How far points are above the ground, along its normal to first order, and the normal."""
+    """Distance of points from the ground, along its normal to first order, and the normal."""
     if field is None:
         return x[:, 1], torch.eye(3).to(x)[1].expand_as(x)
     grid = field.heights.to(x)
@@ -133,12 +120,12 @@ def distance_and_normal(
 
 def transforms_at(model: Model, q: Float[Tensor, "dofs"]) -> Float[Tensor, "joints 3 4"]:
     """T_world_joint as a function of the coordinates."""
-    rig = Rig(tuple(map(str, range(model.joints))), model.parents, _heads(model).to(q), model.axes.to(q))
+    rig = Rig(tuple(map(str, range(len(model.parents)))), model.parents, _heads(model).to(q), model.axes.to(q))
     return forward_kinematics(rig, q[:3], q[3:].unflatten(0, (-1, 3)))
 
 
 def corners_at(model: Model, q: Float[Tensor, "dofs"]) -> Float[Tensor, "joints 8 3"]:
-    """The points that can touch the ground, in the world."""
+    """Points that can touch the ground, in the world [m]."""
     T = transforms_at(model, q)
     return (T[:, None, :, :3] @ model.corners.to(q)[..., None]).squeeze(-1) + T[:, None, :, 3]
 
@@ -159,12 +146,12 @@ def pseudo_inertia(model: Model) -> Float[Tensor, "joints 4 4"]:
 
 def _heads(model: Model) -> Float[Tensor, "joints 3"]:
     heads = [torch.zeros_like(model.offsets[0])]
-    for j in range(1, model.joints):
+    for j in range(1, len(model.parents)):
         heads.append(heads[model.parents[j]] + model.offsets[j])
     return torch.stack(heads)
 
 
 def _ramp(s: Tensor, width: float) -> tuple[Tensor, Tensor]:
-    """0 below 0, quadratic up to `width`, then of slope 1; with its slope."""
+    """Smooth ramp and its slope: 0 below 0, quadratic up to `width`, then of slope 1."""
     inside = s.clamp(0, width)
     return inside.square() / (2 * width) + (s - width).clamp(min=0), inside / width

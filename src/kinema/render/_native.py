@@ -13,6 +13,8 @@ from torch.autograd.function import once_differentiable
 from kinema.errors import KinemaError
 from kinema.geometry.camera import Cameras
 
+OPERANDS = ("centers", "covariances", "opacities", "features", "T_camera_world", "focal_center")
+"""Names of the rasterizer's inputs in the kernel."""
 SMALL = 1 << 18
 """Numbers, below which the allocator itself keeps memory for the next call."""
 
@@ -75,7 +77,17 @@ class _Rasterize(torch.autograd.Function):
             new_output(frames, height, width) if depth else None,
         )
         try:
-            saved = _rasterizer.forward(*operands, width, height, *image, torch.get_num_threads(), keep, simd)
+            saved = _rasterizer.forward(
+                **dict(zip(OPERANDS, operands)),
+                width=width,
+                height=height,
+                out_features=image[0],
+                out_alpha=image[1],
+                out_depth=image[2],
+                threads=torch.get_num_threads(),
+                keep=keep,
+                simd=simd,
+            )
         except ValueError as error:
             raise KinemaError(f"rasterize: {error}") from error
         if keep:
@@ -96,12 +108,13 @@ class _Rasterize(torch.autograd.Function):
         camera = torch.empty(operands[0].shape[0], 16, dtype=torch.float64) if wants_camera else None
         _rasterizer.backward(
             ctx.saved,
-            *operands,
-            *ctx.size,
-            *incoming,
-            *outgoing,
-            camera,
-            torch.get_num_threads(),
+            **dict(zip(OPERANDS, operands)),
+            width=ctx.size[0],
+            height=ctx.size[1],
+            **dict(zip(("grad_features", "grad_alpha", "grad_depth"), incoming)),
+            **{f"out_{name}": out for name, out in zip(OPERANDS, outgoing)},
+            out_cameras=camera,
+            threads=torch.get_num_threads(),
         )
         if camera is None:
             return *outgoing, None, None, *[None] * 5
