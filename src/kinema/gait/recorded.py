@@ -11,8 +11,7 @@ from kinema.asset.character import Character, Mesh
 from kinema.asset.clips_npz import load_clips_npz
 from kinema.errors import KinemaError
 from kinema.gait.make import Label
-from kinema.gait.pattern import PERIODIC, TABLE
-from kinema.gait.plan import Body
+from kinema.gait.plan import GaitBody
 from kinema.gait.retarget import Recording, retarget
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
@@ -67,15 +66,16 @@ def load_recordings(shared: Path, *, leave_out: tuple[str, ...] = HELD_OUT) -> t
                 result.append(_captured(path, name))
     if not result:
         raise KinemaError(f"{shared}: holds no clips/*.npz and no motion/cmu/*.bvh")
-    return tuple(r for r in result if r.name not in PERIODIC or (r.cycle.explained > 0.75 and _is_true(r)))
+    return tuple(r for r in result if not r.kind.repeats or (r.cycle.explained > 0.75 and _is_true(r)))
 
 
 def _is_true(recording: Recording) -> bool:
     """Some artists let diagonal legs walk together, which is a trot to us: leave them out."""
-    if recording.name != "walk" or len(recording.body.limbs.legs) != 4:
+    gait = recording.kind.gait
+    if gait is None or len(recording.body.limbs.legs) != 4 or not gait.footfalls.symmetrical:
         return True
     lag = (recording.cycle.phase[2] - recording.cycle.phase[0]) % 1.0
-    return bool(abs(lag - 0.5) > 0.1)
+    return gait.footfalls.four[2] == 0.5 or bool(abs(lag - 0.5) > 0.1)
 
 
 def _captured(path: Path, name: str) -> Recording:
@@ -86,13 +86,19 @@ def _captured(path: Path, name: str) -> Recording:
     return Recording.of(name, body, Motion.from_clip(body.rig, clip)[T_POSE:].resample(30.0))
 
 
-def _body(character: Character) -> Body:
+def _body(character: Character) -> GaitBody:
     assert character.skeleton is not None
-    return Body.of(Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character))
+    return GaitBody.of(Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character))
 
 
 def recorded_motion(
-    recording: Recording, target: Body, *, frames: int, fps: float, rng: np.random.Generator, cycle_frames: float = 9.0
+    recording: Recording,
+    target: GaitBody,
+    *,
+    frames: int,
+    fps: float,
+    rng: np.random.Generator,
+    cycle_frames: float = 9.0,
 ) -> tuple[Motion, Label]:
     """The recording on another body with as many legs, entered at a random phase, with the labels of what was made.
 
@@ -104,34 +110,35 @@ def recorded_motion(
         raise KinemaError(f"a recording on {count} legs does not fit a body with {len(target.limbs.legs)}")
     own = recording.motion.fps
     length = (len(recording.motion) - 1) / own
-    if recording.name not in PERIODIC:
+    kind, gait = recording.kind, recording.kind.gait
+    if gait is None:
         tempo = float(rng.uniform(0.8, 1.3))
         event = float(rng.uniform(0.35, 0.65)) * (frames - 1) / fps
-        start = float(rng.uniform(0, length)) if recording.name == "stand" else _climax(recording) - event * tempo
+        start = float(rng.uniform(0, length)) if kind.still else _climax(recording) - event * tempo
         mirror = bool(rng.random() < 0.5)
         made = retarget(recording, target, frames=frames, fps=fps, start=start, tempo=tempo, mirror=mirror)
         side = -_side(recording) if mirror else _side(recording)
-        return made, Label(recording.name, 0.0, 0.0, 0.0, event, target.limbs.body, side)
+        return made, Label(kind.name, 0.0, 0.0, 0.0, event, target.limbs.body, side)
     period = recording.cycle.period / own
     wanted = cycle_frames / fps
     tempo = period / wanted
     start = float(rng.uniform(0, length))
-    # A gallop leads with one side: always with the one that our own gallop leads with.
-    lead = (recording.cycle.phase[1] - recording.cycle.phase[0] + 0.5) % 1.0 - 0.5
-    mirror = (
-        bool(lead < 0) if recording.name in ("gallop", "run", "canter") and len(recording.cycle.phase) == 4 else False
-    )
-    mirror = mirror or (recording.name in ("walk", "trot", "pace") and bool(rng.random() < 0.5))
+    if gait.footfalls.symmetrical:
+        mirror = not gait.lame and gait.turn == 0.0 and bool(rng.random() < 0.5)
+    else:
+        # A gallop leads with one side: always with the one that our own gallop leads with.
+        lead, ours = ((p[1] - p[0] + 0.5) % 1.0 - 0.5 for p in (recording.cycle.phase, gait.footfalls.four))
+        mirror = len(recording.cycle.phase) == 4 and bool(lead * ours < 0)
     made = retarget(recording, target, frames=frames, fps=fps, start=start, tempo=tempo, mirror=mirror)
     # The first harmonic of a foot is farthest ahead half of (duty - 0.5) cycles after touchdown (stance at constant
     # speed, duty of the gait).
-    ahead = 0.5 * (TABLE[recording.name].duty - 0.5)
+    ahead = 0.5 * (gait.duty - 0.5)
     phase = (ahead - _farthest_ahead(made, target, wanted * fps)) % 1.0
     speed = recording.speed / recording.body.leg * tempo
-    return made, Label(recording.name, phase, wanted, speed, 0.0, target.limbs.body, _side(recording))
+    return made, Label(kind.name, phase, wanted, speed, 0.0, target.limbs.body, _side(recording))
 
 
-def _farthest_ahead(motion: Motion, body: Body, period: float) -> float:
+def _farthest_ahead(motion: Motion, body: GaitBody, period: float) -> float:
     """When the reference foot is farthest ahead of the body, by its first harmonic [cycles]."""
     leg = body.limbs.legs[0]
     pose = motion.pose(body.rig).double().numpy()
@@ -146,7 +153,7 @@ def _farthest_ahead(motion: Motion, body: Body, period: float) -> float:
 def _climax(recording: Recording) -> float:
     """When the body is farthest from how it starts and ends [s]; a jump's is its highest point."""
     motion = recording.motion
-    if recording.name == "jump":
+    if recording.kind.airborne:
         return float(motion.root_position[:, 1].argmax()) / motion.fps
     place = motion.pose(recording.body.rig)[..., 3]
     away = (place - (place[:1] + place[-1:]) / 2).norm(dim=-1).mean(-1)

@@ -26,7 +26,7 @@ from kinema.errors import KinemaError, check_number
 from kinema.evaluate.metrics import lowest_points, measure
 from kinema.export.write import write
 from kinema.files import make_folder, replacing
-from kinema.gait.plan import Body as GaitBody
+from kinema.gait.plan import GaitBody
 from kinema.job.report import write_report
 from kinema.motion.motion import Motion, load_motion, save_motion
 from kinema.motion.source import CONFIG, find_character, find_path, load_result, read_config, rigged
