@@ -20,16 +20,16 @@ from kinema.rig.limbs import find_limbs
 SKIP = MotionKind(
     "skip",
     {"biped": 7, "snake": 1},
-    verbs("skipping / skips, skipping down the lane / skips down the lane"),
+    verbs("skip[ping|s], skip[ping|s] down the lane"),
     Gait(Footfalls((0.0, 0.3, 0.6, 0.9), lag=0.3), duty=0.4, froude=0.5, pendulum=2.5, lift=0.2, bob=-0.05),
 )
 
 
 def bow(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
-    bend(plan, body.limbs.spine, np.exp(-4 * since[:, None] ** 2) * [1.0, 0.0, 0.0])
+    bend(plan, body.limbs.spine, pitch=np.exp(-4 * since**2))
 
 
-BOW = MotionKind("bow", {"biped": 1}, verbs("bowing / bows"), action=bow)
+BOW = MotionKind("bow", {"biped": 1}, verbs("bow[ing|s]"), action=bow)
 
 
 def prepared(kind: str) -> GaitBody:

@@ -1,7 +1,6 @@
 """Actions: motions that happen once, around an event time, and standing. Feet stay where they are unless it says so."""
 
 import numpy as np
-from jaxtyping import Float
 
 from kinema.gait.arms import hang_arm, point_arm
 from kinema.gait.cycle import keyed
@@ -33,12 +32,12 @@ def _breathe(body: GaitBody, plan: FootPlan, time: np.ndarray, phase: float, sty
     slow = np.sin(TAU * (time / 4.1 + 0.3 + phase))
     plan.shift[:, 1] = 0.006 * style.bob * body.leg * breath
     plan.shift[:, 0] = 0.010 * style.sway * body.leg * slow
-    bend(plan, body.limbs.spine, np.stack((0.012 * breath, 0 * breath, 0.01 * slow), -1))
-    bend(plan, body.neck, np.stack((0.03 * style.nod * breath + style.head, 0.05 * style.nod * slow, 0 * slow), -1))
+    bend(plan, body.limbs.spine, pitch=0.012 * breath, roll=0.01 * slow)
+    bend(plan, body.neck, pitch=0.03 * style.nod * breath + style.head, yaw=0.05 * style.nod * slow)
     for k, j in enumerate(body.limbs.tail):
         sweep = 0.12 * style.tail / len(body.limbs.tail)
         angle = sweep * np.sin(TAU * (time / 1.9 + phase) - 1.5 * k / len(body.limbs.tail))
-        bend(plan, (j,), np.stack((0 * angle, angle, 0 * angle), -1))
+        bend(plan, (j,), yaw=angle)
     for arm in body.limbs.arms:
         hang_arm(body, plan, arm, swing=0.02 * breath, spread=0.02 * breath, elbow=0.15)
 
@@ -55,11 +54,9 @@ def jump(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> Non
     ready = keyed(since, (-half - 0.55, -half - 0.2, -half, half, half + 0.16, half + 0.55), (0, deep, 0, 0, deep, 0))
     plan.shift[:, 1] += np.where(air, rise, ready)
     forward = 0.6 * (style.lift - 0.6) * body.leg
-    go = keyed(since, (-half - 0.1, half + 0.1), (0.0, forward))
-    plan.path[:, 2] = go
-    swing = keyed(since, (-half, half), (0.0, forward))
+    plan.path[:, 2] = keyed(since, (-half - 0.1, half + 0.1), (0.0, forward))
     tuck = 0.25 * body.leg * (1 - w * w) ** 2
-    plan.contacts[..., 2] += swing
+    plan.contacts[..., 2] += keyed(since, (-half, half), (0.0, forward))
     plan.contacts[..., 1] += np.where(air, rise * 0.9 + tuck, 0.0)
     plan.stance[:, air] = False
     plan.foot_pitch += keyed(since, (-half - 0.12, -half, half * 0.5, half), (0, 0.5, 0.2, 0)) * (since < half)
@@ -68,7 +65,7 @@ def jump(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> Non
     plan.tilt[:, 0] += keyed(
         since, (-half - 0.3, -half, half, half + 0.3), (0, -0.22 * body.rock if four else 0.12, 0.16 * body.rock, 0)
     )
-    bend(plan, body.limbs.spine, _pitch(keyed(since, (-half - 0.5, -half - 0.2, 0, half + 0.2), (0, 0.25, -0.05, 0.2))))
+    bend(plan, body.limbs.spine, pitch=keyed(since, (-half - 0.5, -half - 0.2, 0, half + 0.2), (0, 0.25, -0.05, 0.2)))
     for arm in body.limbs.arms:
         raise_ = keyed(since, (-half - 0.5, -half - 0.2, -half * 0.3, half + 0.2, half + 0.6), (0, 0.7, -1.6, 0.2, 0))
         spread = 0.3 * np.maximum(1 - w * w, 0) + (1.2 * np.maximum(1 - w * w, 0) if arm.wing else 0.0)
@@ -78,29 +75,29 @@ def jump(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> Non
 def sit(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
     """Go down and stay: four legs sit on the haunches, two squat, many lie low."""
     down = keyed(since, (-0.5, 0.5), (0.0, 1.0))
-    heads = np.stack([body.heads[leg.joints[0]] for leg in body.limbs.legs])
     if len(body.limbs.legs) == 4:
-        fore = float(np.mean([h[2] for h, g in zip(heads, body.limbs.legs) if g.rank == 0]))
-        hind = float(np.mean([h[2] for h, g in zip(heads, body.limbs.legs) if g.rank > 0]))
-        # Nose up by the angle that brings the croup down as far as its flesh allows; the shoulders keep their height.
-        angle = float(
-            np.arcsin(np.clip(0.8 * min(0.5 * body.leg, body.limbs.clearance) / max(fore - hind, 1e-6), 0.05, 0.75))
+        fore, hind = (
+            float(np.mean([body.heads[leg.joints[0], 2] for leg in body.limbs.legs if (leg.rank > 0) == behind]))
+            for behind in (False, True)
         )
+        # Nose up by the angle that brings the croup down as far as its flesh allows; the shoulders keep their height.
+        sine = 0.8 * min(0.5 * body.leg, body.limbs.clearance) / max(fore - hind, 1e-6)
+        angle = float(np.arcsin(np.clip(sine, 0.05, 0.75)))
         plan.tilt[:, 0] -= angle * down
         plan.shift[:, 1] -= (fore - body.pivot[2]) * np.sin(angle * down)
         plan.shift[:, 2] += 0.35 * (fore - hind) * (1 - np.cos(angle * down))
-        bend(plan, body.neck, _pitch(0.7 * angle * down))
+        bend(plan, body.neck, pitch=0.7 * angle * down)
         for i, leg in enumerate(body.limbs.legs):
             if leg.rank > 0:
                 plan.contacts[i, :, 2] += 0.12 * body.leg * down
                 plan.contacts[i, :, 1] += 0.05 * body.leg * np.sin(np.pi * down) ** 2
                 plan.stance[i, (down > 0) & (down < 1)] = False
-        bend(plan, body.limbs.tail[:1], _pitch(1.1 * angle * down))
+        bend(plan, body.limbs.tail[:1], pitch=1.1 * angle * down)
     elif len(body.limbs.legs) == 2:
         plan.shift[:, 1] -= 0.5 * body.leg * down
         plan.shift[:, 2] -= 0.3 * body.leg * down
-        bend(plan, body.limbs.spine, _pitch(0.35 * down))
-        bend(plan, body.neck, _pitch(-0.3 * down))
+        bend(plan, body.limbs.spine, pitch=0.35 * down)
+        bend(plan, body.neck, pitch=-0.3 * down)
     else:
         plan.shift[:, 1] -= 0.8 * body.limbs.clearance * down
 
@@ -110,8 +107,8 @@ def look(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> Non
     far = 0.9 * style.side * min(style.nod, 1.4)
     yaw = keyed(since, (-1.2, -0.7, -0.4, 0.4, 0.7, 1.2), (0, far, far, -far, -far, 0))
     pitch = keyed(since, (-1.2, -0.6, 0, 0.6, 1.2), (0, -0.15, 0.05, -0.15, 0))
-    bend(plan, body.neck, np.stack((pitch, yaw, 0 * yaw), -1))
-    bend(plan, body.limbs.spine, np.stack((0 * yaw, 0.2 * yaw, 0 * yaw), -1))
+    bend(plan, body.neck, pitch=pitch, yaw=yaw)
+    bend(plan, body.limbs.spine, yaw=0.2 * yaw)
 
 
 def wave(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
@@ -132,44 +129,37 @@ def wave(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> Non
         fore = fore + up[:, None] * np.stack((s * (0.05 + 0.55 * beat), 0 * up + 1.0, 0 * up + 0.2), -1)
         point_arm(body, plan, arm, upper, fore)
         return
-    for i, leg in enumerate(body.limbs.legs):
-        if leg.rank == 0 and leg.side == style.side:
-            plan.contacts[i, :, 2] += body.leg * up * (0.45 + 0.10 * beat)
-            plan.contacts[i, :, 1] += body.leg * up * (0.55 + 0.15 * beat)
-            plan.foot_pitch[i] += 0.4 * up
-            plan.toe_pitch[i] += 0.4 * up
-            plan.stance[i, up > 0] = False
+    feet = [i for i, leg in enumerate(body.limbs.legs) if leg.rank == 0 and leg.side == style.side]
+    forward, height = body.leg * up * (0.45 + 0.10 * beat), body.leg * up * (0.55 + 0.15 * beat)
+    _swing(plan, feet, up > 0, forward, height, foot=0.4 * up, toe=0.4 * up)
     _lean_away(body, plan, up, style)
 
 
 def kick(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
     """Two legs kick forward with one foot; four strike back with both hind feet."""
-    key = (-0.55, -0.2, 0.0, 0.12, 0.5)
+    times = (-0.55, -0.2, 0.0, 0.12, 0.5)
+    swinging = (since > times[0]) & (since < times[-1])
+
+    def key(*values: float | int) -> np.ndarray:
+        return keyed(since, times, values)
+
     if len(body.limbs.legs) == 4:
-        plan.tilt[:, 0] += body.rock * keyed(since, key, (0, 0.1, 0.38, 0.36, 0))
-        bend(plan, body.neck, _pitch(keyed(since, key, (0, 0.2, 0.45, 0.45, 0))))
-        for i, leg in enumerate(body.limbs.legs):
-            if leg.rank > 0:
-                plan.contacts[i, :, 2] += body.leg * keyed(since, key, (0, 0.15, -0.85, -0.8, 0))
-                plan.contacts[i, :, 1] += body.leg * keyed(since, key, (0, 0.3, 0.85, 0.8, 0))
-                plan.foot_pitch[i] += keyed(since, key, (0, 0.5, 1.5, 1.4, 0))
-                plan.toe_pitch[i] += keyed(since, key, (0, 0.5, 1.5, 1.4, 0))
-                plan.stance[i, (since > key[0]) & (since < key[-1])] = False
+        plan.tilt[:, 0] += body.rock * key(0, 0.1, 0.38, 0.36, 0)
+        bend(plan, body.neck, pitch=key(0, 0.2, 0.45, 0.45, 0))
+        feet = [i for i, leg in enumerate(body.limbs.legs) if leg.rank > 0]
+        forward, height = body.leg * key(0, 0.15, -0.85, -0.8, 0), body.leg * key(0, 0.3, 0.85, 0.8, 0)
+        pitch = key(0, 0.5, 1.5, 1.4, 0)
+        _swing(plan, feet, swinging, forward, height, foot=pitch, toe=pitch)
         return
-    for i, leg in enumerate(body.limbs.legs):
-        if leg.rank == 0 and leg.side == style.side:
-            plan.contacts[i, :, 2] += body.leg * keyed(since, key, (0, -0.35, 0.85, 0.8, 0))
-            plan.contacts[i, :, 1] += body.leg * keyed(since, key, (0, 0.25, 0.6, 0.55, 0))
-            plan.foot_pitch[i] += keyed(since, key, (0, 0.6, -0.4, -0.4, 0))
-            plan.toe_pitch[i] += keyed(since, key, (0, 0.5, -0.4, -0.4, 0))
-            plan.stance[i, (since > key[0]) & (since < key[-1])] = False
-    plan.tilt[:, 0] += keyed(since, key, (0, 0.08, -0.22, -0.2, 0))
-    _lean_away(body, plan, keyed(since, key, (0, 1, 1, 1, 0)), style)
+    feet = [i for i, leg in enumerate(body.limbs.legs) if leg.rank == 0 and leg.side == style.side]
+    forward, height = body.leg * key(0, -0.35, 0.85, 0.8, 0), body.leg * key(0, 0.25, 0.6, 0.55, 0)
+    _swing(plan, feet, swinging, forward, height, foot=key(0, 0.6, -0.4, -0.4, 0), toe=key(0, 0.5, -0.4, -0.4, 0))
+    plan.tilt[:, 0] += key(0, 0.08, -0.22, -0.2, 0)
+    _lean_away(body, plan, key(0, 1, 1, 1, 0), style)
     for arm in body.limbs.arms:
         if not arm.wing:
-            lift = keyed(since, key, (0, 0.3, 0.5, 0.5, 0))
-            swing = -float(np.sign(arm.side * style.side)) * keyed(since, key, (0, 0.5, -0.6, -0.6, 0))
-            hang_arm(body, plan, arm, swing=swing, spread=lift, elbow=0.6)
+            swing = -float(np.sign(arm.side * style.side)) * key(0, 0.5, -0.6, -0.6, 0)
+            hang_arm(body, plan, arm, swing=swing, spread=key(0, 0.3, 0.5, 0.5, 0), elbow=0.6)
 
 
 def eat(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
@@ -188,7 +178,7 @@ def eat(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None
         upper = (1 - hold) * np.array([0.16 * s, -1.0, 0.05]) + hold * np.array([0.2 * s, -0.75, 0.65])
         fore = (1 - hold) * np.array([0.1 * s, -1.0, 0.25]) + hold * np.array([-0.45 * s, 0.75, 0.55])
         point_arm(body, plan, arm, upper, fore)
-        bend(plan, body.neck, _pitch(0.2 * down + 0.08 * chew))
+        bend(plan, body.neck, pitch=0.2 * down + 0.08 * chew)
         return
     neck = body.neck
     base = body.heads[neck[0]]
@@ -204,16 +194,24 @@ def eat(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None
     missing = 0.0 if there.any() else float(low.min())
     bow = float(np.clip(np.arctan2(missing, max(base[2] - body.pivot[2], 0.2 * body.leg)), 0.0, 0.32))
     plan.tilt[:, 0] += bow * down
-    bend(plan, neck, _pitch(pitch * down + 0.10 * style.nod * chew))
+    bend(plan, neck, pitch=pitch * down + 0.10 * style.nod * chew)
     plan.shift[:, 1] -= (0.25 if len(body.limbs.legs) == 2 else 0.05) * body.leg * down
+
+
+def _swing(
+    plan: FootPlan, feet: list[int], swinging: np.ndarray, forward: np.ndarray, height: np.ndarray, *,
+    foot: np.ndarray, toe: np.ndarray,
+) -> None:  # fmt: skip
+    """Move feet forward and up [m], pitch foot and toes [rad], and end their stance while `swinging`."""
+    for i in feet:
+        plan.contacts[i, :, 2] += forward
+        plan.contacts[i, :, 1] += height
+        plan.foot_pitch[i] += foot
+        plan.toe_pitch[i] += toe
+        plan.stance[i, swinging] = False
 
 
 def _lean_away(body: GaitBody, plan: FootPlan, amount: np.ndarray, style: Style) -> None:
     """Shift the weight over the legs that stay."""
     width = float(np.abs(body.home[:, 0]).mean())
     plan.shift[:, 0] -= 0.45 * style.side * width * amount
-
-
-def _pitch(angle: Float[np.ndarray, "frames"]) -> Float[np.ndarray, "frames 3"]:
-    """A rotation that lowers the nose, as angles about left, up and forward."""
-    return np.stack((angle, np.zeros_like(angle), np.zeros_like(angle)), -1)

@@ -7,10 +7,11 @@ from jaxtyping import Float
 
 from kinema.gait.kinds import Gait
 from kinema.gait.legs import about, between
-from kinema.gait.plan import LEFT, FootPlan, GaitBody
+from kinema.gait.plan import FORWARD, LEFT, FootPlan, GaitBody, PerFrame
 from kinema.rig.limbs import Arm
 
 TAU = 2 * np.pi
+Directions = Float[np.ndarray, "frames 3"]
 
 
 def swing_arms(
@@ -30,13 +31,7 @@ def swing_arms(
 
 
 def hang_arm(
-    body: GaitBody,
-    plan: FootPlan,
-    arm: Arm,
-    *,
-    swing: Float[np.ndarray, "frames"],
-    spread: Float[np.ndarray, "frames"],
-    elbow: Float[np.ndarray, "frames"] | float,
+    body: GaitBody, plan: FootPlan, arm: Arm, *, swing: np.ndarray, spread: np.ndarray, elbow: PerFrame
 ) -> None:
     """Pose an arm: hanging, swung backward (+), spread out sideways (+) and bent at the elbow (+) [rad]."""
     upper, fore = _bones(body, arm)
@@ -52,23 +47,14 @@ def hang_arm(
         down = np.eye(3)
         elbow = np.asarray(elbow) * 0.25
         swing = swing * 0.5
-    forward = np.array([0.0, 0.0, 1.0])
-    world = about(LEFT, swing) @ about(forward, spread * arm.side) @ down
-    plan.turns[upper] = world
+    plan.turns[upper] = world = about(LEFT, swing) @ about(FORWARD, spread * arm.side) @ down
     if not arm.wing:
         # The forearm folds forward about the lateral axis, wherever the rest pose had it.
         bent = about(-LEFT, np.broadcast_to(elbow, swing.shape))
-        local = world.swapaxes(-1, -2) @ about(LEFT, swing) @ bent @ about(LEFT, -swing) @ world
-        plan.turns[fore] = local
+        plan.turns[fore] = world.swapaxes(-1, -2) @ about(LEFT, swing) @ bent @ about(LEFT, -swing) @ world
 
 
-def point_arm(
-    body: GaitBody,
-    plan: FootPlan,
-    arm: Arm,
-    direction: Float[np.ndarray, "frames 3"],
-    fore: Float[np.ndarray, "frames 3"],
-) -> None:
+def point_arm(body: GaitBody, plan: FootPlan, arm: Arm, direction: Directions, fore: Directions) -> None:
     """Aim the upper arm and the forearm along directions given in the chest's frame."""
     upper, elbow = _bones(body, arm)
     first = between(np.broadcast_to(body.heads[elbow] - body.heads[upper], direction.shape), direction)

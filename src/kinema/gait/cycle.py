@@ -126,7 +126,7 @@ def _trunk(
     sway = by_legs(gait.sway, count)
     bob = gait.bob * style.bob * leg * (gait.bob_two_legs if two else 1.0)
     bob = float(np.clip(bob, -0.35 * body.limbs.clearance, 0.35 * body.limbs.clearance))
-    angles = np.zeros((len(cycles), 3))
+    pitch, yaw = np.zeros_like(cycles), np.zeros_like(cycles)
     if rocks:
         fore = _middle(phases, body.limbs.legs, 0) + duty / 2
         hind = _middle(phases, body.limbs.legs, 1) + duty / 2
@@ -134,7 +134,7 @@ def _trunk(
         gather = fore + 0.5 * ((hind - fore) % 1.0)
         plan.shift[:, 1] = bob * np.cos(TAU * (cycles - gather - 0.5)) * 0.8
         plan.tilt[:, 0] = -0.10 * body.rock * style.bob * np.cos(TAU * (cycles - hind))
-        angles[:, 0] = 0.22 * body.rock * style.bob * np.cos(TAU * (cycles - gather))
+        pitch = 0.22 * body.rock * style.bob * np.cos(TAU * (cycles - gather))
     elif gait.footfalls.together:
         plan.shift[:, 1] = bob * np.cos(TAU * (cycles - duty / 2))
         plan.tilt[:, 0] = 0.08 * np.cos(TAU * (cycles - duty / 2))
@@ -145,16 +145,15 @@ def _trunk(
         beat = np.cos(TAU * (cycles - duty / 2))
         plan.shift[:, 0] = sway * leg * style.sway * beat
         plan.tilt[:, 2] = (0.035 if two else 0.02) * style.sway * beat
-        yaw = (0.10 if two else 0.03) * style.sway * np.sin(TAU * (cycles - duty / 2))
+        turn = (0.10 if two else 0.03) * style.sway * np.sin(TAU * (cycles - duty / 2))
         # The pelvis turns the swinging leg forward; the back turns the shoulders the other way.
-        plan.tilt[:, 1] = yaw if two else 0.5 * yaw
-        angles[:, 1] = -1.8 * yaw if two else 2.0 * yaw
+        plan.tilt[:, 1] = turn if two else 0.5 * turn
+        yaw = -1.8 * turn if two else 2.0 * turn
     if gait.lame:
         plan.shift[:, 1] += 0.05 * leg * style.side * -np.cos(TAU * (cycles - duty / 2))
     lean = gait.lean if two else 0.0
     plan.tilt[:, 0] += style.lean + 0.3 * lean
-    angles[:, 0] += 0.7 * lean
-    bend(plan, body.limbs.spine, angles)
+    bend(plan, body.limbs.spine, pitch=pitch + 0.7 * lean, yaw=yaw)
 
 
 def _middle(phases: tuple[float, ...], legs: tuple[Leg, ...], rank: int) -> float:
@@ -167,19 +166,13 @@ def _follow(body: GaitBody, plan: FootPlan, gait: Gait, cycles: np.ndarray, duty
     """Neck, head and tail: the head stays level and nods, the tail swings after the hips."""
     limbs = body.limbs
     beats, side = by_legs(gait.nods, len(limbs.legs)), -style.side if gait.lame else 1
-    neck = np.zeros((len(cycles), 3))
-    neck[:, 0] = -plan.tilt[:, 0] * 0.7 + side * gait.nod * style.nod * np.cos(beats * TAU * (cycles - duty / 2 - 0.1))
-    neck[:, 0] += by_legs(gait.head_down, len(limbs.legs))
-    neck[:, 1] = 0.3 * np.sign(gait.turn)
-    head = np.zeros_like(neck)
-    head[:, 0] = style.head - 0.5 * neck[:, 0]
-    bend(plan, limbs.neck or ((limbs.head,) if limbs.head is not None else ()), neck)
+    pitch = -plan.tilt[:, 0] * 0.7 + side * gait.nod * style.nod * np.cos(beats * TAU * (cycles - duty / 2 - 0.1))
+    pitch += by_legs(gait.head_down, len(limbs.legs))
+    bend(plan, limbs.neck or body.neck, pitch=pitch, yaw=0.3 * np.sign(gait.turn))
     if limbs.head is not None:
-        bend(plan, (limbs.head,), head)
+        bend(plan, (limbs.head,), pitch=style.head - 0.5 * pitch)
     sweep = gait.tail * style.tail
     for k, j in enumerate(limbs.tail):
-        lag = 0.5 * (k + 1) / len(limbs.tail)
-        angles = np.zeros((len(cycles), 3))
-        angles[:, 1] = sweep / len(limbs.tail) * np.sin(TAU * (cycles - lag))
-        angles[:, 0] = 0.3 * sweep / len(limbs.tail) * np.cos(2 * TAU * (cycles - lag))
-        bend(plan, (j,), angles)
+        wave = TAU * (cycles - 0.5 * (k + 1) / len(limbs.tail))
+        pitch, yaw = 0.3 * sweep / len(limbs.tail) * np.cos(2 * wave), sweep / len(limbs.tail) * np.sin(wave)
+        bend(plan, (j,), pitch=pitch, yaw=yaw)

@@ -6,7 +6,6 @@ frequencies from the pendulum √(g / L).
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
@@ -15,16 +14,13 @@ from kinema.rig.limbs import Leg
 
 GRAVITY = 9.81
 
-ByLegs = tuple[float, float, float]
-"""Values for two legs, for four, and for any other number."""
+ByLegs = float | tuple[float, float, float]
+"""One value for all bodies, or values for two legs, for four and for any other number."""
 
 
-T = TypeVar("T")
-
-
-def by_legs(values: tuple[T, T, T], legs: int) -> T:
+def by_legs(values: ByLegs, legs: int) -> float:
     """The value for that number of legs."""
-    return values[{2: 0, 4: 1}.get(legs, 2)]
+    return values[{2: 0, 4: 1}.get(legs, 2)] if isinstance(values, tuple) else values
 
 
 @dataclass(frozen=True)
@@ -82,9 +78,9 @@ class Gait:
     """Heel pitch at the end of stance."""
     nod: float = 0.03
     """Amplitude of the head's pitch."""
-    nods: tuple[int, int, int] = (2, 2, 2)
+    nods: ByLegs = 2.0
     """Nods per cycle."""
-    head_down: ByLegs = (0.0, 0.0, 0.0)
+    head_down: ByLegs = 0.0
     """Mean pitch of the neck."""
     tail: float = 0.2
     """Amplitude of the tail's yaw."""

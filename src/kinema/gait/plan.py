@@ -15,6 +15,7 @@ from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
 
 LEFT, UP, FORWARD = np.eye(3)
+PerFrame = Float[np.ndarray, "frames"] | float
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class GaitBody:
 
     @property
     def rock(self) -> float:
-        """How much of a square-built body's pitching suits this one: long, low bodies pitch little."""
+        """Factor on the trunk's pitch: 1 for square-built bodies, less for long and low ones."""
         length = float(np.ptp(self.home[:, 2])) if len(self.home) else 0.0
         return min(1.0, 1.2 * self.leg / max(length, 1e-9)) ** 1.5
 
@@ -76,7 +77,7 @@ class FootPlan:
     """Footholds, trunk and joint rotations of a clip per frame; gaits and actions fill it in."""
 
     path: Float[np.ndarray, "frames 3"]
-    """Where the body is over the ground (y = 0) [m]."""
+    """Position of the body over the ground (y = 0) [m]."""
     heading: Float[np.ndarray, "frames"]
     """Yaw of the path [rad]."""
     contacts: Float[np.ndarray, "legs frames 3"]
@@ -95,26 +96,22 @@ class FootPlan:
 
     @staticmethod
     def still(body: GaitBody, frames: int) -> "FootPlan":
-        """Standing at rest."""
-        count = len(body.home)
-        zero = np.zeros((count, frames))
+        """A body that stands at rest."""
+        zero = np.zeros((len(body.home), frames))
         return FootPlan(
-            path=np.zeros((frames, 3)),
-            heading=np.zeros(frames),
-            contacts=np.repeat(body.home[:, None], frames, 1),
-            stance=np.ones((count, frames), dtype=bool),
-            foot_yaw=zero.copy(),
-            foot_pitch=zero.copy(),
-            toe_pitch=zero.copy(),
-            shift=np.zeros((frames, 3)),
-            tilt=np.zeros((frames, 3)),
-        )
+            path=np.zeros((frames, 3)), heading=np.zeros(frames), contacts=np.repeat(body.home[:, None], frames, 1),
+            stance=np.ones(zero.shape, dtype=bool), foot_yaw=zero.copy(), foot_pitch=zero.copy(),
+            toe_pitch=zero.copy(), shift=np.zeros((frames, 3)), tilt=np.zeros((frames, 3)),
+        )  # fmt: skip
 
 
-def bend(plan: FootPlan, joints: tuple[int, ...], angles: Float[np.ndarray, "frames 3"]) -> None:
-    """Share a bend about left, up and forward [rad] equally among joints; adds to what they do already."""
+def bend(
+    plan: FootPlan, joints: tuple[int, ...], *, pitch: PerFrame = 0.0, yaw: PerFrame = 0.0, roll: PerFrame = 0.0
+) -> None:
+    """Share a bend about left (nose down +), up and forward [rad] equally among joints, added to what they do."""
     if not joints:
         return
+    angles = np.stack([np.broadcast_to(angle, plan.heading.shape) for angle in (pitch, yaw, roll)], -1)
     part = tilt_matrix(angles / len(joints))
     for j in joints:
         plan.turns[j] = part @ plan.turns[j] if j in plan.turns else part
@@ -126,13 +123,12 @@ def tilt_matrix(angles: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 3 3"
 
 
 def solve(body: GaitBody, plan: FootPlan, *, fps: float, crouch: float = 0.0) -> Motion:
-    """Joint angles of a plan. The trunk is lowered, all clip long, as far as the stance legs need to reach.
+    """Joint angles of a plan. The trunk is lowered in all frames as far as the stance legs need to reach.
 
     Args:
         crouch: lowers the trunk further, in leg lengths, but not to the ground.
     """
-    frames = len(plan.path)
-    rotations = np.broadcast_to(np.eye(3), (len(body.rig.parents), frames, 3, 3)).copy()
+    rotations = np.tile(np.eye(3), (len(body.rig.parents), len(plan.path), 1, 1))
     for j, turn in plan.turns.items():
         rotations[j] = turn
     heading = about(UP, plan.heading)
@@ -146,13 +142,9 @@ def solve(body: GaitBody, plan: FootPlan, *, fps: float, crouch: float = 0.0) ->
 
 
 def stand(
-    body: GaitBody,
-    plan: FootPlan,
-    rotations: Float[np.ndarray, "joints frames 3 3"],
-    root: Float[np.ndarray, "frames 3"],
-    *,
-    fps: float,
-) -> Motion:
+    body: GaitBody, plan: FootPlan, rotations: Float[np.ndarray, "joints frames 3 3"],
+    root: Float[np.ndarray, "frames 3"], *, fps: float,
+) -> Motion:  # fmt: skip
     """Put the legs of a posed trunk on the plan's contacts; `rotations` and `root` are changed."""
     if body.chains is not None:
         hips, R_world_parent = _hips(body, rotations, root)
@@ -264,7 +256,7 @@ def _drop(chains: LegChains, legs: Float[np.ndarray, "legs frames 3"], stance: n
 
 
 def _angles(rig: Rig, rotations: Float[np.ndarray, "joints frames 3 3"]) -> torch.Tensor:
-    """Euler angles about the rig's axes, unwrapped in time. Middle angles stay within ±90 degrees."""
+    """Angles about the rig's axes, unwrapped in time. Middle angles stay within ±90 degrees."""
     axes = rig.axes.detach().double().cpu().numpy()[:, None]
     m = axes.swapaxes(-1, -2) @ rotations @ axes
     b = np.arcsin(np.clip(m[..., 0, 2], -1, 1))

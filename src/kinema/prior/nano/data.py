@@ -87,18 +87,9 @@ class Actor:
                                phase=float(rng.random()))  # fmt: skip
         period = float(rng.uniform(*CYCLE_FRAMES)) / FPS
         stride = kind.gait.speed(leg) * kind.gait.period(leg) * self.body.stride
-        return make_motion(
-            rig,
-            self.limbs,
-            kind,
-            frames=FRAMES,
-            fps=FPS,
-            phase=float(rng.random()),
-            period=period,
-            speed=stride * float(rng.uniform(0.7, 1.3)) / period,
-            rng=rng,
-            body=self.body,
-        )
+        phase, speed = float(rng.random()), stride * float(rng.uniform(0.7, 1.3)) / period
+        return make_motion(rig, self.limbs, kind, frames=FRAMES, fps=FPS, phase=phase, period=period, speed=speed,
+                           rng=rng, body=self.body)  # fmt: skip
 
     def act_out(self, recordings: tuple[Recording, ...], rng: np.random.Generator) -> tuple[Motion, Label] | None:
         """A recorded motion on this body, each kind equally often; None: nobody with as many legs was recorded."""
