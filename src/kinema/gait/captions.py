@@ -1,4 +1,4 @@
-"""Sentences for motions: many wordings, with and without a creature, words for speed and manner where they are true."""
+"""Captions of motions: many wordings, with and without a creature, words for speed and side where they are true."""
 
 from collections.abc import Mapping
 
@@ -53,12 +53,7 @@ def _sided(kind: MotionKind, side: int, rng: np.random.Generator, phrase: str) -
 def _noun(body: str, rng: np.random.Generator) -> str:
     """A noun that fits the body, any other (it must not matter), or a word for anything."""
     draw = rng.random()
-    if draw < 0.25:
-        choices = ANYTHING
-    elif draw < 0.75 and body in NOUNS:
-        choices = NOUNS[body]
-    else:
-        choices = ALL_NOUNS
+    choices = ANYTHING if draw < 0.25 else NOUNS.get(body, ALL_NOUNS) if draw < 0.75 else ALL_NOUNS
     noun = choices[int(rng.integers(len(choices)))]
     if noun == "one":
         return "it"
@@ -70,7 +65,6 @@ def _manner(kind: MotionKind, label: Label, rng: np.random.Generator) -> str:
     """A word for slow or fast, told by the stride compared with the usual one of the gait."""
     if label.period <= 0 or kind.gait is None or not kind.tells_haste or rng.random() < 0.4:
         return ""
-    usual = float(np.sqrt(kind.gait.froude)) * kind.gait.pendulum
-    stride = label.speed * label.period / usual
+    stride = label.speed * label.period / kind.gait.stride
     words = SLOW if stride < 0.87 else FAST if stride > 1.13 else None
     return " " + words[int(rng.integers(len(words)))] if words else ""

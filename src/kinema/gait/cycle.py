@@ -1,6 +1,7 @@
 """Gaits: plans whose feet follow a footfall pattern along a path."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -11,26 +12,18 @@ from kinema.gait.plan import FootPlan, GaitBody, bend
 from kinema.rig.limbs import Leg
 
 TAU = 2 * np.pi
+Path = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 LONGEST_STANCE = 1.15
 """Longest path of a stance foot under the body [leg lengths]; beyond it the stance gets shorter."""
 
 
-@dataclass(frozen=True)
-class Path:
-    """Constant speed along a line or a circle through the origin."""
-
-    speed: float
-    """[m/s]"""
-    turn: float = 0.0
-    """Yaw rate, + to the left [rad/s]."""
-
-    def at(self, time: Float[np.ndarray, "*n"]) -> tuple[Float[np.ndarray, "*n 3"], Float[np.ndarray, "*n"]]:
-        """Position and heading."""
-        heading = self.turn * time
-        # sin(h)/h and (1 - cos h)/h, which are 1 and 0 on a straight line.
-        along = time * np.sinc(heading / np.pi)
-        across = time * np.sin(heading / 2) * np.sinc(heading / TAU)
-        return self.speed * np.stack((across, np.zeros_like(time), along), -1), heading
+def travel(time: np.ndarray, *, speed: float, turn: float) -> tuple[np.ndarray, np.ndarray]:
+    """Position [m] and heading [rad] on a line or, with a yaw rate [rad/s], on a circle through the origin."""
+    heading = turn * time
+    # sin(h)/h and (1 - cos h)/h, which are 1 and 0 on a straight line.
+    along = time * np.sinc(heading / np.pi)
+    across = time * np.sin(heading / 2) * np.sinc(heading / TAU)
+    return speed * np.stack((across, np.zeros_like(time), along), -1), heading
 
 
 def cycle_plan(
@@ -46,8 +39,8 @@ def cycle_plan(
     time = np.arange(frames) / fps
     plan = FootPlan.still(body, frames)
     legs = body.limbs.legs
-    path = Path(speed * body.leg, gait.turn / period)
-    plan.path, plan.heading = path.at(time)
+    path = partial(travel, speed=speed * body.leg, turn=gait.turn / period)
+    plan.path, plan.heading = path(time)
     duty = min(gait.duty * style.duty, LONGEST_STANCE * body.stride / max(speed * period, 1e-9))
     phases = gait.footfalls.touchdowns(legs)
     for i, leg in enumerate(legs):
@@ -98,7 +91,7 @@ def _foothold(
     body: GaitBody, i: int, time: np.ndarray, path: Path, style: Style
 ) -> tuple[Float[np.ndarray, "frames 3"], Float[np.ndarray, "frames"]]:
     """Position and yaw of the foot in a stance that is centred at that time."""
-    position, heading = path.at(time)
+    position, heading = path(time)
     ground = body.pivot * [1, 0, 1]
     arm = (body.home[i] - ground) * [style.width, 1, 1]
     cosine, sine = np.cos(heading), np.sin(heading)

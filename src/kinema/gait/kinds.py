@@ -41,8 +41,8 @@ class Footfalls:
 
     @property
     def together(self) -> bool:
-        """Both feet of a pair touch down at once."""
-        return self.four[1] == 0.0
+        """Neighbouring legs touch down at once: hops."""
+        return self.lag == 0.0
 
     def touchdowns(self, legs: tuple[Leg, ...]) -> tuple[float, ...]:
         """Time of touchdown of each leg."""
@@ -100,6 +100,11 @@ class Gait:
         """Typical speed [leg lengths per second]."""
         return float(np.sqrt(self.froude * GRAVITY / leg_length))
 
+    @property
+    def stride(self) -> float:
+        """Typical travel per cycle [leg lengths]."""
+        return float(np.sqrt(self.froude)) * self.pendulum
+
 
 @dataclass(frozen=True)
 class Style:
@@ -149,11 +154,11 @@ class MotionKind:
 
     name: str
     shares: Mapping[str, float | int]
-    """Weight in the training data by kind of body (`Limbs.body`); kinds that are not listed never do it."""
+    """Weight in the training data by kind of body (`Limbs.body`); kinds that are not listed are never drawn."""
     verbs: tuple[tuple[str, str], ...]
     """Captions: participle and third person."""
     gait: Gait | None = None
-    """Steps that repeat."""
+    """Steps that repeat; a body without legs only breathes."""
     action: Action | None = None
     """What happens once."""
     airborne: bool = False

@@ -27,7 +27,7 @@ class Label:
     speed: float
     """[leg lengths per second]"""
     event: float
-    """When an action is in its middle (apex of the jump, strike of the kick) [s]; 0 for gaits."""
+    """Time of the middle of an action (apex of the jump, strike of the kick) [s]; 0 for gaits."""
     body: str
     """`Limbs.body`"""
     side: int
@@ -56,7 +56,7 @@ def make_motion(
         phase: cycles since the reference leg touched down, at frame 0.
         period: duration of a cycle [s]; by default as leg length and gait suggest.
         speed: [leg lengths per second]; by default the usual stride in that period.
-        event: when an action is in its middle [s]; by default in the middle of the clip.
+        event: time of the middle of an action [s]; by default in the middle of the clip.
         style: variation of the motion; with `rng` drawn at random.
         body: `GaitBody.of(rig, limbs)`, to prepare it once for many motions.
     """

@@ -36,7 +36,7 @@ FPS = 8.0
 """Arbitrary: only frames per cycle and leg lengths per frame matter to the model."""
 CYCLE_FRAMES = (6.5, 11.5)
 RIG_SHARE, RECORDED_SHARE = 0.25, 0.35
-"""Where third-party data is at hand: how many bodies are rigs, how many motions were recorded."""
+"""Share of bodies that are third-party rigs and of motions that were recorded, where such data is at hand."""
 
 BODIES = {body for kind in MOTIONS.values() for body in kind.shares}
 """Kinds of body that have motions."""
