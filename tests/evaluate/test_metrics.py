@@ -8,7 +8,7 @@ from kinema.asset.character import Character, Mesh
 from kinema.asset.clips_npz import load_clips_npz
 from kinema.evaluate.metrics import bone_change, measure, shape_change
 from kinema.gait.make import make_motion
-from kinema.gait.pattern import touchdowns
+from kinema.gait.motions import MOTIONS
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
@@ -64,7 +64,7 @@ def test_procedural_gaits_are_recognised(kind, name):
         assert found.bone_change < 1e-9
         if not name.startswith(("turn", "limp")):
             assert found.speed == pytest.approx(label.speed, rel=0.12)
-            truth = np.array(touchdowns(name, limbs.legs))
+            truth = np.array(MOTIONS[name].gait.footfalls.touchdowns(limbs.legs))
             away = (np.array(found.phases) - truth + 0.5) % 1.0 - 0.5
             assert np.abs(away).max() < 0.07
 

@@ -5,11 +5,12 @@ import pytest
 import torch
 from gait_bodies import BODIES
 
-from kinema.gait.actions import ACTIONS
-from kinema.gait.cycle import Style, cycle_plan
+from kinema.errors import KinemaError
+from kinema.gait.cycle import cycle_plan
+from kinema.gait.kinds import Style
 from kinema.gait.make import make_motion
-from kinema.gait.pattern import PERIODIC, default_period, default_speed, gait
-from kinema.gait.plan import Body
+from kinema.gait.motions import MOTIONS
+from kinema.gait.plan import GaitBody
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 
@@ -26,15 +27,15 @@ def contact_points(rig, limbs, motion) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", list(BODIES))
-@pytest.mark.parametrize("name", PERIODIC)
+@pytest.mark.parametrize("name", [name for name, kind in MOTIONS.items() if kind.repeats])
 def test_stance_feet_stand_still_and_the_body_moves_at_its_speed(kind, name):
     _, rig, limbs = prepared(kind)
-    body = Body.of(rig, limbs)
-    period, speed = default_period(name, body.leg), body.stride * default_speed(name, body.leg)
+    body, gait = GaitBody.of(rig, limbs), MOTIONS[name].gait
+    period, speed = gait.period(body.leg), body.stride * gait.speed(body.leg)
     rng = np.random.default_rng(3)
     style, phase, fps = Style.random(rng), 0.37, 30 / period
     motion, label = make_motion(rig, limbs, name, frames=45, fps=fps, phase=phase, style=style)
-    plan = cycle_plan(body, gait(name), frames=45, fps=fps, phase=phase, period=period, speed=speed, style=style)
+    plan = cycle_plan(body, gait, frames=45, fps=fps, phase=phase, period=period, speed=speed, style=style)
     points = contact_points(rig, limbs, motion)
     both = plan.stance[:, 1:] & plan.stance[:, :-1]
     # Within one stance the contact point does not move; between stances a swing lies, so neighbours share a foothold.
@@ -43,7 +44,7 @@ def test_stance_feet_stand_still_and_the_body_moves_at_its_speed(kind, name):
     assert points[..., 1].min() > -1e-9
     assert (label.name, label.period) == (name, period)
     assert label.speed == pytest.approx(speed)
-    if not name.startswith("turn"):
+    if not gait.turn:
         cycle = motion.root_position[30] - motion.root_position[0]
         # One period of travel: v T L.
         np.testing.assert_allclose(cycle.numpy(), [0, 0, speed * period * limbs.leg_length], atol=1e-9)
@@ -52,7 +53,7 @@ def test_stance_feet_stand_still_and_the_body_moves_at_its_speed(kind, name):
 @pytest.mark.parametrize("kind", list(BODIES))
 def test_a_cycle_closes(kind):
     _, rig, limbs = prepared(kind)
-    period = default_period("walk", limbs.leg_length)
+    period = MOTIONS["walk"].gait.period(limbs.leg_length)
     motion, _ = make_motion(rig, limbs, "walk", frames=25, fps=24 / period, rng=np.random.default_rng(0))
     torch.testing.assert_close(motion.angles[0], motion.angles[-1], atol=1e-9, rtol=0)
 
@@ -77,7 +78,7 @@ def test_standing_keeps_all_feet():
 
 
 @pytest.mark.parametrize("kind", list(BODIES))
-@pytest.mark.parametrize("name", ACTIONS)
+@pytest.mark.parametrize("name", [name for name, kind in MOTIONS.items() if not kind.repeats])
 def test_actions_move_without_sinking_in(kind, name):
     _, rig, limbs = prepared(kind)
     for seed in range(3):
@@ -87,12 +88,18 @@ def test_actions_move_without_sinking_in(kind, name):
         assert torch.isfinite(motion.angles).all()
         assert label.event == 1.4
         moved = motion.angles.diff(dim=0).abs().max()
-        assert (moved > 0.05) == (name != "stand")
+        assert (moved > 0.05) == (not MOTIONS[name].still)
+
+
+def test_an_unknown_motion_is_named_with_the_known_ones():
+    _, rig, limbs = prepared("biped")
+    with pytest.raises(KinemaError, match=r"motion 'fly': not one of walk, trot"):
+        make_motion(rig, limbs, "fly", frames=4, fps=4.0)
 
 
 def test_a_clip_is_made_in_milliseconds():
     _, rig, limbs = prepared("quadruped")
-    body, rng = Body.of(rig, limbs), np.random.default_rng(0)
+    body, rng = GaitBody.of(rig, limbs), np.random.default_rng(0)
     times = []
     for _ in range(9):
         start = time.process_time()

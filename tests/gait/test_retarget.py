@@ -6,15 +6,15 @@ from gait_bodies import biped, quadruped
 from kinema.create.creatures import creature
 from kinema.gait.feet import find_cycle, find_stance, track_feet
 from kinema.gait.make import make_motion
-from kinema.gait.plan import Body
+from kinema.gait.plan import GaitBody
 from kinema.gait.recorded import load_recordings, motion_name, recorded_motion
 from kinema.gait.retarget import Recording, nail, one_cycle, retarget
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 
 
-def body_of(character) -> Body:
-    return Body.of(Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character))
+def body_of(character) -> GaitBody:
+    return GaitBody.of(Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character))
 
 
 def test_nailed_feet_stand():

@@ -6,7 +6,7 @@ from gait_bodies import biped, hexapod, quadruped
 from kinema.asset.clips_npz import load_clips_npz
 from kinema.create.creatures import creature, random_creature, species
 from kinema.gait.make import make_motion
-from kinema.gait.plan import Body
+from kinema.gait.plan import GaitBody
 from kinema.rig.hinges import joint_limits
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
@@ -93,7 +93,7 @@ def test_gaits_respect_the_limits_of_hinges(kind):
     assert len(limits.hinges) >= len(limbs.legs)
     knees = [j for leg in limbs.legs for j in leg.joints[1 : leg.foot] if j in limits.hinges]
     for name in ("walk", "run"):
-        motion, _ = make_motion(rig, limbs, name, frames=24, fps=12.0, body=Body.of(rig, limbs))
+        motion, _ = make_motion(rig, limbs, name, frames=24, fps=12.0, body=GaitBody.of(rig, limbs))
         angles = motion.angles.numpy()[:, knees]
         # 0.15 rad (8.6°) of slack: the rig's flexion axis is not exactly the hinge's.
         assert (angles > limits.lower[knees] - 0.15).all()

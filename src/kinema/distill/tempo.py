@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from kinema.errors import KinemaError
-from kinema.gait.pattern import PERIODIC, default_period, default_speed
+from kinema.gait.motions import MOTIONS
 from kinema.rig.limbs import Limbs
 
 CYCLE_FRAMES = 9.0
@@ -30,6 +30,11 @@ class Tempo:
     leg_length: float
 
     @property
+    def still(self) -> bool:
+        """The prompt asks for a body that only breathes."""
+        return self.motion in MOTIONS and MOTIONS[self.motion].still
+
+    @property
     def speed_legs(self) -> float:
         """[leg lengths per frame]."""
         return self.speed / self.leg_length
@@ -47,19 +52,20 @@ def choose_tempo(
     """Natural pace of a motion for these legs, changed by words of haste or by given values [m/s], [s].
 
     Args:
-        stride: Share of an upright leg's stride that these legs can make (`gait.plan.Body.stride`).
+        stride: Share of an upright leg's stride that these legs can make (`gait.plan.GaitBody.stride`).
     """
     for name, value in (("speed", speed), ("period", period)):
         if value is not None and not (math.isfinite(value) and value >= 0):
             raise KinemaError(f"--{name} {value}: must be a number not below zero")
     words = prompt.lower()
     haste = 1.15 if any(w in words for w in FASTER) else 0.8 if any(w in words for w in SLOWER) else 1.0
-    if motion not in PERIODIC:
+    gait = MOTIONS[motion].gait if motion in MOTIONS else None
+    if gait is None:
         fps = ACTION_FPS if period is None else 16 / max(period, 1e-3)
         return Tempo(motion, 0.0, fps, (speed or 0.0) / fps, limbs.leg_length)
     # Speed grows faster than cadence: half of the haste goes into the stride.
-    seconds = period or default_period(motion, limbs.leg_length) / math.sqrt(haste)
-    meters = speed if speed is not None else default_speed(motion, limbs.leg_length) * limbs.leg_length * stride * haste
+    seconds = period or gait.period(limbs.leg_length) / math.sqrt(haste)
+    meters = speed if speed is not None else gait.speed(limbs.leg_length) * limbs.leg_length * stride * haste
     fps = CYCLE_FRAMES / seconds
     return Tempo(motion, CYCLE_FRAMES, fps, meters / fps, limbs.leg_length)
 

@@ -1,52 +1,48 @@
-"""Actions: motions that happen once, around an event time, and idling. All stand on fixed feet unless they say so."""
+"""Actions: motions that happen once, around an event time, and standing. Feet stay where they are unless it says so."""
 
 import numpy as np
-from jaxtyping import Float
 
 from kinema.gait.arms import hang_arm, point_arm
-from kinema.gait.cycle import Style, keyed
-from kinema.gait.pattern import GRAVITY
-from kinema.gait.plan import Body, Plan, bend
+from kinema.gait.cycle import keyed
+from kinema.gait.kinds import GRAVITY, Action, Style
+from kinema.gait.plan import FootPlan, GaitBody, bend, descendants
 
 TAU = 2 * np.pi
-ACTIONS = ("stand", "jump", "sit", "look", "wave", "kick", "eat")
 
 
 def action_plan(
-    body: Body, name: str, *, frames: int, fps: float, event: float, phase: float, style: Style
-) -> tuple[Plan, float]:
-    """Plan and crouch [leg lengths] of an action whose middle is at `event` [s].
+    body: GaitBody, action: Action | None, *, frames: int, fps: float, event: float, phase: float, style: Style
+) -> FootPlan:
+    """Plan of a standing body and of an action whose middle is at `event` [s].
 
     The middle is: the apex of the jump, the head passing the front while looking, the strike of the kick, halfway down
     to the seat, and the middle of the time that the hand waves or the mouth is at the food.
     """
     time = np.arange(frames) / fps
-    plan = Plan.still(body, frames)
+    plan = FootPlan.still(body, frames)
     _breathe(body, plan, time, phase, style)
-    since = time - event
-    make = {"jump": _jump, "sit": _sit, "look": _look, "wave": _wave, "kick": _kick, "eat": _eat}.get(name)
-    if make is not None:
-        make(body, plan, since, style)
-    return plan, 0.3 * style.crouch + 0.01
+    if action is not None:
+        action(body, plan, time - event, style)
+    return plan
 
 
-def _breathe(body: Body, plan: Plan, time: np.ndarray, phase: float, style: Style) -> None:
+def _breathe(body: GaitBody, plan: FootPlan, time: np.ndarray, phase: float, style: Style) -> None:
     """Standing: feet fixed, the chest rises and falls, weight shifts a little, the tail hangs and sways."""
     breath = np.sin(TAU * (time / 2.6 + phase))
     slow = np.sin(TAU * (time / 4.1 + 0.3 + phase))
     plan.shift[:, 1] = 0.006 * style.bob * body.leg * breath
     plan.shift[:, 0] = 0.010 * style.sway * body.leg * slow
-    bend(plan, body.limbs.spine, np.stack((0.012 * breath, 0 * breath, 0.01 * slow), -1))
-    bend(plan, body.neck, np.stack((0.03 * style.nod * breath + style.head, 0.05 * style.nod * slow, 0 * slow), -1))
+    bend(plan, body.limbs.spine, pitch=0.012 * breath, roll=0.01 * slow)
+    bend(plan, body.neck, pitch=0.03 * style.nod * breath + style.head, yaw=0.05 * style.nod * slow)
     for k, j in enumerate(body.limbs.tail):
         sweep = 0.12 * style.tail / len(body.limbs.tail)
         angle = sweep * np.sin(TAU * (time / 1.9 + phase) - 1.5 * k / len(body.limbs.tail))
-        bend(plan, (j,), np.stack((0 * angle, angle, 0 * angle), -1))
+        bend(plan, (j,), yaw=angle)
     for arm in body.limbs.arms:
         hang_arm(body, plan, arm, swing=0.02 * breath, spread=0.02 * breath, elbow=0.15)
 
 
-def _jump(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
+def jump(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
     """Crouch, leave the ground on a parabola, land and rise; a little forward."""
     height = 0.55 * min(style.lift, 1.4) * body.leg
     # Half the time in the air: h = g t² / 2, for tiny and huge bodies kept within what a video shows.
@@ -58,11 +54,9 @@ def _jump(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
     ready = keyed(since, (-half - 0.55, -half - 0.2, -half, half, half + 0.16, half + 0.55), (0, deep, 0, 0, deep, 0))
     plan.shift[:, 1] += np.where(air, rise, ready)
     forward = 0.6 * (style.lift - 0.6) * body.leg
-    go = keyed(since, (-half - 0.1, half + 0.1), (0.0, forward))
-    plan.path[:, 2] = go
-    swing = keyed(since, (-half, half), (0.0, forward))
+    plan.path[:, 2] = keyed(since, (-half - 0.1, half + 0.1), (0.0, forward))
     tuck = 0.25 * body.leg * (1 - w * w) ** 2
-    plan.contacts[..., 2] += swing
+    plan.contacts[..., 2] += keyed(since, (-half, half), (0.0, forward))
     plan.contacts[..., 1] += np.where(air, rise * 0.9 + tuck, 0.0)
     plan.stance[:, air] = False
     plan.foot_pitch += keyed(since, (-half - 0.12, -half, half * 0.5, half), (0, 0.5, 0.2, 0)) * (since < half)
@@ -71,54 +65,54 @@ def _jump(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
     plan.tilt[:, 0] += keyed(
         since, (-half - 0.3, -half, half, half + 0.3), (0, -0.22 * body.rock if four else 0.12, 0.16 * body.rock, 0)
     )
-    bend(plan, body.limbs.spine, _pitch(keyed(since, (-half - 0.5, -half - 0.2, 0, half + 0.2), (0, 0.25, -0.05, 0.2))))
+    bend(plan, body.limbs.spine, pitch=keyed(since, (-half - 0.5, -half - 0.2, 0, half + 0.2), (0, 0.25, -0.05, 0.2)))
     for arm in body.limbs.arms:
         raise_ = keyed(since, (-half - 0.5, -half - 0.2, -half * 0.3, half + 0.2, half + 0.6), (0, 0.7, -1.6, 0.2, 0))
         spread = 0.3 * np.maximum(1 - w * w, 0) + (1.2 * np.maximum(1 - w * w, 0) if arm.wing else 0.0)
         hang_arm(body, plan, arm, swing=raise_ * (0.0 if arm.wing else 1.0), spread=spread, elbow=0.3)
 
 
-def _sit(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
+def sit(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
     """Go down and stay: four legs sit on the haunches, two squat, many lie low."""
     down = keyed(since, (-0.5, 0.5), (0.0, 1.0))
-    heads = np.stack([body.heads[leg.joints[0]] for leg in body.limbs.legs])
     if len(body.limbs.legs) == 4:
-        fore = float(np.mean([h[2] for h, g in zip(heads, body.limbs.legs) if g.rank == 0]))
-        hind = float(np.mean([h[2] for h, g in zip(heads, body.limbs.legs) if g.rank > 0]))
-        # Nose up by the angle that brings the croup down as far as its flesh allows; the shoulders keep their height.
-        angle = float(
-            np.arcsin(np.clip(0.8 * min(0.5 * body.leg, body.limbs.clearance) / max(fore - hind, 1e-6), 0.05, 0.75))
+        fore, hind = (
+            float(np.mean([body.heads[leg.joints[0], 2] for leg in body.limbs.legs if (leg.rank > 0) == behind]))
+            for behind in (False, True)
         )
+        # Nose up by the angle that brings the croup down as far as its flesh allows; the shoulders keep their height.
+        sine = 0.8 * min(0.5 * body.leg, body.limbs.clearance) / max(fore - hind, 1e-6)
+        angle = float(np.arcsin(np.clip(sine, 0.05, 0.75)))
         plan.tilt[:, 0] -= angle * down
         plan.shift[:, 1] -= (fore - body.pivot[2]) * np.sin(angle * down)
         plan.shift[:, 2] += 0.35 * (fore - hind) * (1 - np.cos(angle * down))
-        bend(plan, body.neck, _pitch(0.7 * angle * down))
+        bend(plan, body.neck, pitch=0.7 * angle * down)
         for i, leg in enumerate(body.limbs.legs):
             if leg.rank > 0:
                 plan.contacts[i, :, 2] += 0.12 * body.leg * down
                 plan.contacts[i, :, 1] += 0.05 * body.leg * np.sin(np.pi * down) ** 2
                 plan.stance[i, (down > 0) & (down < 1)] = False
-        bend(plan, body.limbs.tail[:1], _pitch(1.1 * angle * down))
+        bend(plan, body.limbs.tail[:1], pitch=1.1 * angle * down)
     elif len(body.limbs.legs) == 2:
         plan.shift[:, 1] -= 0.5 * body.leg * down
         plan.shift[:, 2] -= 0.3 * body.leg * down
-        bend(plan, body.limbs.spine, _pitch(0.35 * down))
-        bend(plan, body.neck, _pitch(-0.3 * down))
+        bend(plan, body.limbs.spine, pitch=0.35 * down)
+        bend(plan, body.neck, pitch=-0.3 * down)
     else:
         plan.shift[:, 1] -= 0.8 * body.limbs.clearance * down
 
 
-def _look(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
-    """To one side, then to the other, and back."""
+def look(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
+    """Turn the head to one side, then to the other, and back."""
     far = 0.9 * style.side * min(style.nod, 1.4)
     yaw = keyed(since, (-1.2, -0.7, -0.4, 0.4, 0.7, 1.2), (0, far, far, -far, -far, 0))
     pitch = keyed(since, (-1.2, -0.6, 0, 0.6, 1.2), (0, -0.15, 0.05, -0.15, 0))
-    bend(plan, body.neck, np.stack((pitch, yaw, 0 * yaw), -1))
-    bend(plan, body.limbs.spine, np.stack((0 * yaw, 0.2 * yaw, 0 * yaw), -1))
+    bend(plan, body.neck, pitch=pitch, yaw=yaw)
+    bend(plan, body.limbs.spine, yaw=0.2 * yaw)
 
 
-def _wave(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
-    """With an arm, a wing or, standing on the others, a front leg."""
+def wave(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
+    """Wave with an arm, a wing or, standing on the others, a front leg."""
     up = keyed(since, (-1.0, -0.6, 0.6, 1.0), (0, 1, 1, 0))
     beat = np.sin(TAU * 2.2 * since)
     arms = [arm for arm in body.limbs.arms if arm.side == style.side]
@@ -128,47 +122,47 @@ def _wave(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
             hang_arm(body, plan, arm, swing=0 * up, spread=up * (1.4 + 0.4 * beat), elbow=0.0)
             return
         hanging, raised = np.array([0.16 * s, -1.0, 0.05]), np.array([0.85 * s, 0.35, 0.25])
-        # By way of the side, where straight up and straight down have no way in common.
+        # Through the side: from straight down to straight up the shortest rotation is undefined.
         across = np.array([s, 0.0, 0.2]) * np.sin(np.pi * up)[:, None]
         upper = (1 - up)[:, None] * hanging + up[:, None] * raised + 0.6 * across
         fore = (1 - up)[:, None] * np.array([0.1 * s, -1.0, 0.2]) + 0.6 * across
         fore = fore + up[:, None] * np.stack((s * (0.05 + 0.55 * beat), 0 * up + 1.0, 0 * up + 0.2), -1)
         point_arm(body, plan, arm, upper, fore)
         return
-    _raise_leg(body, plan, up, style, forward=0.45 + 0.10 * beat, height=0.55 + 0.15 * beat, rank=0)
+    feet = [i for i, leg in enumerate(body.limbs.legs) if leg.rank == 0 and leg.side == style.side]
+    forward, height = body.leg * up * (0.45 + 0.10 * beat), body.leg * up * (0.55 + 0.15 * beat)
+    _swing(plan, feet, up > 0, forward, height, foot=0.4 * up, toe=0.4 * up)
+    _lean_away(body, plan, up, style)
 
 
-def _kick(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
+def kick(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
     """Two legs kick forward with one foot; four strike back with both hind feet."""
-    key = (-0.55, -0.2, 0.0, 0.12, 0.5)
+    times = (-0.55, -0.2, 0.0, 0.12, 0.5)
+    swinging = (since > times[0]) & (since < times[-1])
+
+    def key(*values: float | int) -> np.ndarray:
+        return keyed(since, times, values)
+
     if len(body.limbs.legs) == 4:
-        plan.tilt[:, 0] += body.rock * keyed(since, key, (0, 0.1, 0.38, 0.36, 0))
-        bend(plan, body.neck, _pitch(keyed(since, key, (0, 0.2, 0.45, 0.45, 0))))
-        for i, leg in enumerate(body.limbs.legs):
-            if leg.rank > 0:
-                plan.contacts[i, :, 2] += body.leg * keyed(since, key, (0, 0.15, -0.85, -0.8, 0))
-                plan.contacts[i, :, 1] += body.leg * keyed(since, key, (0, 0.3, 0.85, 0.8, 0))
-                plan.foot_pitch[i] += keyed(since, key, (0, 0.5, 1.5, 1.4, 0))
-                plan.toe_pitch[i] += keyed(since, key, (0, 0.5, 1.5, 1.4, 0))
-                plan.stance[i, (since > key[0]) & (since < key[-1])] = False
+        plan.tilt[:, 0] += body.rock * key(0, 0.1, 0.38, 0.36, 0)
+        bend(plan, body.neck, pitch=key(0, 0.2, 0.45, 0.45, 0))
+        feet = [i for i, leg in enumerate(body.limbs.legs) if leg.rank > 0]
+        forward, height = body.leg * key(0, 0.15, -0.85, -0.8, 0), body.leg * key(0, 0.3, 0.85, 0.8, 0)
+        pitch = key(0, 0.5, 1.5, 1.4, 0)
+        _swing(plan, feet, swinging, forward, height, foot=pitch, toe=pitch)
         return
-    for i, leg in enumerate(body.limbs.legs):
-        if leg.rank == 0 and leg.side == style.side:
-            plan.contacts[i, :, 2] += body.leg * keyed(since, key, (0, -0.35, 0.85, 0.8, 0))
-            plan.contacts[i, :, 1] += body.leg * keyed(since, key, (0, 0.25, 0.6, 0.55, 0))
-            plan.foot_pitch[i] += keyed(since, key, (0, 0.6, -0.4, -0.4, 0))
-            plan.toe_pitch[i] += keyed(since, key, (0, 0.5, -0.4, -0.4, 0))
-            plan.stance[i, (since > key[0]) & (since < key[-1])] = False
-    plan.tilt[:, 0] += keyed(since, key, (0, 0.08, -0.22, -0.2, 0))
-    _lean_away(body, plan, keyed(since, key, (0, 1, 1, 1, 0)), style)
+    feet = [i for i, leg in enumerate(body.limbs.legs) if leg.rank == 0 and leg.side == style.side]
+    forward, height = body.leg * key(0, -0.35, 0.85, 0.8, 0), body.leg * key(0, 0.25, 0.6, 0.55, 0)
+    _swing(plan, feet, swinging, forward, height, foot=key(0, 0.6, -0.4, -0.4, 0), toe=key(0, 0.5, -0.4, -0.4, 0))
+    plan.tilt[:, 0] += key(0, 0.08, -0.22, -0.2, 0)
+    _lean_away(body, plan, key(0, 1, 1, 1, 0), style)
     for arm in body.limbs.arms:
         if not arm.wing:
-            lift = keyed(since, key, (0, 0.3, 0.5, 0.5, 0))
-            swing = -float(np.sign(arm.side * style.side)) * keyed(since, key, (0, 0.5, -0.6, -0.6, 0))
-            hang_arm(body, plan, arm, swing=swing, spread=lift, elbow=0.6)
+            swing = -float(np.sign(arm.side * style.side)) * key(0, 0.5, -0.6, -0.6, 0)
+            hang_arm(body, plan, arm, swing=swing, spread=key(0, 0.3, 0.5, 0.5, 0), elbow=0.6)
 
 
-def _eat(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
+def eat(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
     """The mouth goes to the ground; a body with arms that stands upright takes the hand to the mouth."""
     down = keyed(since, (-1.3, -0.7, 0.9, 1.5), (0, 1, 1, 0))
     chew = np.sin(TAU * 1.6 * since) * down
@@ -184,13 +178,11 @@ def _eat(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
         upper = (1 - hold) * np.array([0.16 * s, -1.0, 0.05]) + hold * np.array([0.2 * s, -0.75, 0.65])
         fore = (1 - hold) * np.array([0.1 * s, -1.0, 0.25]) + hold * np.array([-0.45 * s, 0.75, 0.55])
         point_arm(body, plan, arm, upper, fore)
-        bend(plan, body.neck, _pitch(0.2 * down + 0.08 * chew))
+        bend(plan, body.neck, pitch=0.2 * down + 0.08 * chew)
         return
     neck = body.neck
     base = body.heads[neck[0]]
-    parents = body.rig.parents
-    flesh = [neck[0]]
-    flesh += [k for k in range(neck[0] + 1, len(parents)) if _descends(parents, k, neck[0])]
+    flesh = descendants(body.rig.parents, neck[0])
     away = (body.heads[flesh][:, None] + body.limbs.probes[flesh] - base).reshape(-1, 3)
     # Turn the neck until the lowest point of head, beak or trunk is at the ground; a short one bows the forehand too.
     angles = np.linspace(0.0, 1.9, 77)
@@ -202,36 +194,24 @@ def _eat(body: Body, plan: Plan, since: np.ndarray, style: Style) -> None:
     missing = 0.0 if there.any() else float(low.min())
     bow = float(np.clip(np.arctan2(missing, max(base[2] - body.pivot[2], 0.2 * body.leg)), 0.0, 0.32))
     plan.tilt[:, 0] += bow * down
-    bend(plan, neck, _pitch(pitch * down + 0.10 * style.nod * chew))
-    two = len(body.limbs.legs) == 2
-    plan.shift[:, 1] -= (0.25 if two else 0.05) * body.leg * down
+    bend(plan, neck, pitch=pitch * down + 0.10 * style.nod * chew)
+    plan.shift[:, 1] -= (0.25 if len(body.limbs.legs) == 2 else 0.05) * body.leg * down
 
 
-def _raise_leg(
-    body: Body, plan: Plan, up: np.ndarray, style: Style, *, forward: np.ndarray, height: np.ndarray, rank: int
-) -> None:
-    for i, leg in enumerate(body.limbs.legs):
-        if leg.rank == rank and leg.side == style.side:
-            plan.contacts[i, :, 2] += body.leg * up * forward
-            plan.contacts[i, :, 1] += body.leg * up * height
-            plan.foot_pitch[i] += 0.4 * up
-            plan.toe_pitch[i] += 0.4 * up
-            plan.stance[i, up > 0] = False
-    _lean_away(body, plan, up, style)
+def _swing(
+    plan: FootPlan, feet: list[int], swinging: np.ndarray, forward: np.ndarray, height: np.ndarray, *,
+    foot: np.ndarray, toe: np.ndarray,
+) -> None:  # fmt: skip
+    """Move feet forward and up [m], pitch foot and toes [rad], and end their stance while `swinging`."""
+    for i in feet:
+        plan.contacts[i, :, 2] += forward
+        plan.contacts[i, :, 1] += height
+        plan.foot_pitch[i] += foot
+        plan.toe_pitch[i] += toe
+        plan.stance[i, swinging] = False
 
 
-def _lean_away(body: Body, plan: Plan, amount: np.ndarray, style: Style) -> None:
-    """The weight goes over the legs that stay."""
+def _lean_away(body: GaitBody, plan: FootPlan, amount: np.ndarray, style: Style) -> None:
+    """Shift the weight over the legs that stay."""
     width = float(np.abs(body.home[:, 0]).mean())
     plan.shift[:, 0] -= 0.45 * style.side * width * amount
-
-
-def _descends(parents: tuple[int, ...], k: int, top: int) -> bool:
-    while k > top:
-        k = parents[k]
-    return k == top
-
-
-def _pitch(angle: Float[np.ndarray, "frames"]) -> Float[np.ndarray, "frames 3"]:
-    """Nose down."""
-    return np.stack((angle, np.zeros_like(angle), np.zeros_like(angle)), -1)

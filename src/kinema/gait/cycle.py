@@ -1,80 +1,35 @@
-"""Periodic gaits: plans whose feet follow a footfall pattern along a path."""
+"""Gaits: plans whose feet follow a footfall pattern along a path."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
 
 from kinema.gait.arms import swing_arms
-from kinema.gait.pattern import Gait, touchdowns
-from kinema.gait.plan import Body, Plan, bend
+from kinema.gait.kinds import Gait, Style, by_legs
+from kinema.gait.plan import FootPlan, GaitBody, bend
 from kinema.rig.limbs import Leg
 
 TAU = 2 * np.pi
+Path = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 LONGEST_STANCE = 1.15
-"""Leg lengths that a foot may stay behind and before its hip together; beyond, the stance gets shorter."""
+"""Longest path of a stance foot under the body [leg lengths]; beyond it the stance gets shorter."""
 
 
-@dataclass(frozen=True)
-class Style:
-    """Factors on what a gait does by default, drawn at random for variety."""
-
-    lift: float = 1.0
-    bob: float = 1.0
-    sway: float = 1.0
-    width: float = 1.0
-    duty: float = 1.0
-    heel: float = 1.0
-    nod: float = 1.0
-    tail: float = 1.0
-    arms: float = 1.0
-    crouch: float = 0.0
-    """In leg lengths."""
-    lean: float = 0.0
-    """Nose down [rad]."""
-    head: float = 0.0
-    """Head down [rad]."""
-    lag: float = 0.0
-    """Shifts touchdowns of the hind legs, in cycles."""
-    side: int = 1
-    """Which side leads, limps, waves or kicks."""
-
-    @staticmethod
-    def random(rng: np.random.Generator) -> "Style":
-        def around(spread: float) -> float:
-            return float(np.exp(rng.normal(0.0, spread)))
-
-        return Style(
-            lift=around(0.22), bob=around(0.35), sway=around(0.35), width=float(rng.uniform(0.85, 1.08)),
-            duty=float(rng.uniform(0.94, 1.06)), heel=around(0.2), nod=around(0.4), tail=around(0.5),
-            arms=around(0.25), crouch=float(rng.uniform(0.0, 0.05)), lean=float(rng.normal(0.0, 0.03)),
-            head=float(rng.normal(0.0, 0.08)), lag=float(rng.normal(0.0, 0.012)),
-            side=1 if rng.random() < 0.5 else -1,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Path:
-    """Constant speed along a line or a circle through the origin."""
-
-    speed: float
-    """[m/s]"""
-    turn: float = 0.0
-    """Yaw rate, + to the left [rad/s]."""
-
-    def at(self, time: Float[np.ndarray, "*n"]) -> tuple[Float[np.ndarray, "*n 3"], Float[np.ndarray, "*n"]]:
-        """Position and heading."""
-        heading = self.turn * time
-        # sin(h)/h and (1 - cos h)/h, which are 1 and 0 on a straight line.
-        along = time * np.sinc(heading / np.pi)
-        across = time * np.sin(heading / 2) * np.sinc(heading / TAU)
-        return self.speed * np.stack((across, np.zeros_like(time), along), -1), heading
+def travel(time: np.ndarray, *, speed: float, turn: float) -> tuple[np.ndarray, np.ndarray]:
+    """Position [m] and heading [rad] on a line or, with a yaw rate [rad/s], on a circle through the origin."""
+    heading = turn * time
+    # sin(h)/h and (1 - cos h)/h, which are 1 and 0 on a straight line.
+    along = time * np.sinc(heading / np.pi)
+    across = time * np.sin(heading / 2) * np.sinc(heading / TAU)
+    return speed * np.stack((across, np.zeros_like(time), along), -1), heading
 
 
 def cycle_plan(
-    body: Body, gait: Gait, *, frames: int, fps: float, phase: float, period: float, speed: float, style: Style
-) -> Plan:
-    """Plan of a periodic gait.
+    body: GaitBody, gait: Gait, *, frames: int, fps: float, phase: float, period: float, speed: float, style: Style
+) -> FootPlan:
+    """Plan of a gait.
 
     Args:
         phase: cycles since the reference leg touched down, at frame 0.
@@ -82,32 +37,30 @@ def cycle_plan(
         speed: [leg lengths per second].
     """
     time = np.arange(frames) / fps
-    plan = Plan.still(body, frames)
+    plan = FootPlan.still(body, frames)
     legs = body.limbs.legs
-    turn = {"turn_left": 1.0, "turn_right": -1.0}.get(gait.name, 0.0) * 0.75 / period
-    path = Path(speed * body.leg, turn)
-    plan.path, plan.heading = path.at(time)
+    path = partial(travel, speed=speed * body.leg, turn=gait.turn / period)
+    plan.path, plan.heading = path(time)
     duty = min(gait.duty * style.duty, LONGEST_STANCE * body.stride / max(speed * period, 1e-9))
-    phases = touchdowns(gait.name, legs)
+    phases = gait.footfalls.touchdowns(legs)
     for i, leg in enumerate(legs):
-        late = style.lag if leg.rank > 0 and gait.name not in ("hop",) else 0.0
-        share = duty
-        if gait.name == "limp" and leg.rank == 0 and leg.side == style.side:
-            share = 0.62 * duty
+        late = style.lag if leg.rank > 0 and not gait.footfalls.together else 0.0
         _step(body, plan, i, leg, gait, time / period + phase - phases[i] - late, period, phase - phases[i] - late,
-              share, path, style)  # fmt: skip
+              duty, path, style)  # fmt: skip
     cycles = time / period + phase
     _trunk(body, plan, gait, cycles, duty, phases, style)
     _follow(body, plan, gait, cycles, duty, style)
-    swing_arms(body, plan, gait.name, cycles - duty / 2, amount=style.arms)
+    swing_arms(body, plan, gait, cycles - duty / 2, amount=style.arms)
     return plan
 
 
 def _step(
-    body: Body, plan: Plan, i: int, leg: Leg, gait: Gait, cycles: np.ndarray, period: float, start: float,
+    body: GaitBody, plan: FootPlan, i: int, leg: Leg, gait: Gait, cycles: np.ndarray, period: float, start: float,
     duty: float, path: Path, style: Style,
 ) -> None:  # fmt: skip
-    """One leg: footholds where the body will be in mid-stance, a smooth arc from each to the next."""
+    """Plan one leg: footholds where the body will be in mid-stance, a smooth arc from each to the next."""
+    spared = gait.lame and leg.rank == 0 and leg.side == style.side
+    duty = 0.62 * duty if spared else duty
     index = np.floor(cycles)
     u = cycles - index
     swinging = u >= duty
@@ -116,14 +69,12 @@ def _step(
     after, yaw_after = _foothold(body, i, (index + 1 + duty / 2 - start) * period, path, style)
     s = w**3 * (10 - 15 * w + 6 * w * w)
     contact = here + s[:, None] * (after - here)
-    weak = 0.6 if gait.name == "limp" and leg.rank == 0 and leg.side == style.side else 1.0
-    height = gait.lift * style.lift * body.leg * weak
+    height = gait.lift * style.lift * body.leg * (0.6 if spared else 1.0)
     contact[:, 1] += height * np.sin(np.pi * w**0.8) ** 2
     plan.contacts[i], plan.stance[i] = contact, ~swinging
     plan.foot_yaw[i] = yaw + s * (yaw_after - yaw)
     # The heel comes up at the end of stance, the toes point down early in swing and up before touchdown.
-    two_legs = len(body.limbs.legs) == 2
-    heel = style.heel * {"sneak": 0.25, "limp": 0.3}.get(gait.name, 0.55 if two_legs else 0.35)
+    heel = style.heel * by_legs(gait.heel, len(body.limbs.legs))
     more = heel + (0.5 if gait.froude > 0.4 else 0.25)
     x = np.where(swinging, 1 + w, u / duty)
     plan.foot_pitch[i] = keyed(x, (0, 0.55, 1, 1.25, 1.8, 2), (0, 0, heel, more, -0.12, 0))
@@ -137,10 +88,10 @@ def _step(
 
 
 def _foothold(
-    body: Body, i: int, time: np.ndarray, path: Path, style: Style
+    body: GaitBody, i: int, time: np.ndarray, path: Path, style: Style
 ) -> tuple[Float[np.ndarray, "frames 3"], Float[np.ndarray, "frames"]]:
-    """Where the foot stands when its stance is centred at that time, and its yaw."""
-    position, heading = path.at(time)
+    """Position and yaw of the foot in a stance that is centred at that time."""
+    position, heading = path(time)
     ground = body.pivot * [1, 0, 1]
     arm = (body.home[i] - ground) * [style.width, 1, 1]
     cosine, sine = np.cos(heading), np.sin(heading)
@@ -160,44 +111,42 @@ def keyed(
 
 
 def _trunk(
-    body: Body, plan: Plan, gait: Gait, cycles: np.ndarray, duty: float, phases: tuple[float, ...], style: Style
+    body: GaitBody, plan: FootPlan, gait: Gait, cycles: np.ndarray, duty: float, phases: tuple[float, ...], style: Style
 ) -> None:
     """Bob, sway, roll and pitch of the trunk, and the bending of the back."""
-    leg, two = body.leg, len(body.limbs.legs) == 2
-    bob = gait.bob * style.bob * leg * (1.6 if two and gait.name in ("walk", "run") else 1.0)
+    leg, count = body.leg, len(body.limbs.legs)
+    two, rocks = count == 2, count == 4 and not gait.footfalls.symmetrical
+    sway = by_legs(gait.sway, count)
+    bob = gait.bob * style.bob * leg * (gait.bob_two_legs if two else 1.0)
     bob = float(np.clip(bob, -0.35 * body.limbs.clearance, 0.35 * body.limbs.clearance))
-    spine = body.limbs.spine
-    angles = np.zeros((len(cycles), 3))
-    galloping = gait.name in ("gallop", "run", "canter", "hop") and len(body.limbs.legs) == 4
-    if galloping:
+    pitch, yaw = np.zeros_like(cycles), np.zeros_like(cycles)
+    if rocks:
         fore = _middle(phases, body.limbs.legs, 0) + duty / 2
         hind = _middle(phases, body.limbs.legs, 1) + duty / 2
         # Lowest between the fore and hind stances' middles of one support, nose up over the hind legs.
         gather = fore + 0.5 * ((hind - fore) % 1.0)
         plan.shift[:, 1] = bob * np.cos(TAU * (cycles - gather - 0.5)) * 0.8
         plan.tilt[:, 0] = -0.10 * body.rock * style.bob * np.cos(TAU * (cycles - hind))
-        angles[:, 0] = 0.22 * body.rock * style.bob * np.cos(TAU * (cycles - gather))
-    elif gait.name == "hop":
+        pitch = 0.22 * body.rock * style.bob * np.cos(TAU * (cycles - gather))
+    elif gait.footfalls.together:
         plan.shift[:, 1] = bob * np.cos(TAU * (cycles - duty / 2))
         plan.tilt[:, 0] = 0.08 * np.cos(TAU * (cycles - duty / 2))
     else:
         plan.shift[:, 1] = bob * np.cos(2 * TAU * (cycles - duty / 2))
         plan.tilt[:, 0] += 0.012 * style.bob * np.sin(2 * TAU * (cycles - duty / 2))
-    if gait.name not in ("hop", "gallop", "canter") and not galloping:
+    if sway and not rocks:
         beat = np.cos(TAU * (cycles - duty / 2))
-        lateral = {"pace": 0.045, "walk": 0.03, "sneak": 0.035, "limp": 0.045}.get(gait.name, 0.018)
-        plan.shift[:, 0] = lateral * leg * style.sway * beat * (1.0 if two or gait.name == "pace" else 0.5)
+        plan.shift[:, 0] = sway * leg * style.sway * beat
         plan.tilt[:, 2] = (0.035 if two else 0.02) * style.sway * beat
-        yaw = (0.10 if two else 0.03) * style.sway * np.sin(TAU * (cycles - duty / 2))
+        turn = (0.10 if two else 0.03) * style.sway * np.sin(TAU * (cycles - duty / 2))
         # The pelvis turns the swinging leg forward; the back turns the shoulders the other way.
-        plan.tilt[:, 1] = yaw if two else 0.5 * yaw
-        angles[:, 1] = -1.8 * yaw if two else 2.0 * yaw
-    if gait.name == "limp":
+        plan.tilt[:, 1] = turn if two else 0.5 * turn
+        yaw = -1.8 * turn if two else 2.0 * turn
+    if gait.lame:
         plan.shift[:, 1] += 0.05 * leg * style.side * -np.cos(TAU * (cycles - duty / 2))
-    lean = {"run": 0.16, "sneak": 0.28, "gallop": 0.0}.get(gait.name, 0.03) if two else 0.0
+    lean = gait.lean if two else 0.0
     plan.tilt[:, 0] += style.lean + 0.3 * lean
-    angles[:, 0] += 0.7 * lean
-    bend(plan, spine, angles)
+    bend(plan, body.limbs.spine, pitch=pitch + 0.7 * lean, yaw=yaw)
 
 
 def _middle(phases: tuple[float, ...], legs: tuple[Leg, ...], rank: int) -> float:
@@ -206,28 +155,17 @@ def _middle(phases: tuple[float, ...], legs: tuple[Leg, ...], rank: int) -> floa
     return float(np.angle(around) / TAU)
 
 
-def _follow(body: Body, plan: Plan, gait: Gait, cycles: np.ndarray, duty: float, style: Style) -> None:
+def _follow(body: GaitBody, plan: FootPlan, gait: Gait, cycles: np.ndarray, duty: float, style: Style) -> None:
     """Neck, head and tail: the head stays level and nods, the tail swings after the hips."""
     limbs = body.limbs
-    nod = {"walk": 0.06, "limp": 0.16, "gallop": 0.12, "run": 0.08, "canter": 0.10, "sneak": 0.02}.get(gait.name, 0.03)
-    beats = 1 if gait.name in ("gallop", "canter", "limp") or (gait.name == "run" and len(limbs.legs) == 4) else 2
-    side = -style.side if gait.name == "limp" else 1
-    neck = np.zeros((len(cycles), 3))
-    neck[:, 0] = -plan.tilt[:, 0] * 0.7 + side * nod * style.nod * np.cos(beats * TAU * (cycles - duty / 2 - 0.1))
-    if gait.name == "sneak":
-        neck[:, 0] += 0.30 if len(limbs.legs) == 4 else -0.15
-    if gait.name in ("gallop", "run") and len(limbs.legs) == 4:
-        neck[:, 0] += 0.15
-    neck[:, 1] = {"turn_left": 0.3, "turn_right": -0.3}.get(gait.name, 0.0)
-    head = np.zeros_like(neck)
-    head[:, 0] = style.head - 0.5 * neck[:, 0]
-    bend(plan, limbs.neck or ((limbs.head,) if limbs.head is not None else ()), neck)
+    beats, side = by_legs(gait.nods, len(limbs.legs)), -style.side if gait.lame else 1
+    pitch = -plan.tilt[:, 0] * 0.7 + side * gait.nod * style.nod * np.cos(beats * TAU * (cycles - duty / 2 - 0.1))
+    pitch += by_legs(gait.head_down, len(limbs.legs))
+    bend(plan, limbs.neck or body.neck, pitch=pitch, yaw=0.3 * np.sign(gait.turn))
     if limbs.head is not None:
-        bend(plan, (limbs.head,), head)
-    sweep = (0.35 if gait.name in ("walk", "sneak", "turn_left", "turn_right") else 0.2) * style.tail
+        bend(plan, (limbs.head,), pitch=style.head - 0.5 * pitch)
+    sweep = gait.tail * style.tail
     for k, j in enumerate(limbs.tail):
-        lag = 0.5 * (k + 1) / len(limbs.tail)
-        angles = np.zeros((len(cycles), 3))
-        angles[:, 1] = sweep / len(limbs.tail) * np.sin(TAU * (cycles - lag))
-        angles[:, 0] = 0.3 * sweep / len(limbs.tail) * np.cos(2 * TAU * (cycles - lag))
-        bend(plan, (j,), angles)
+        wave = TAU * (cycles - 0.5 * (k + 1) / len(limbs.tail))
+        pitch, yaw = 0.3 * sweep / len(limbs.tail) * np.cos(2 * wave), sweep / len(limbs.tail) * np.sin(wave)
+        bend(plan, (j,), pitch=pitch, yaw=yaw)

@@ -1,4 +1,4 @@
-"""A plan says where the feet are and how the trunk moves; `solve` turns it into joint angles.
+"""A `FootPlan` says where the feet are and how the trunk moves; `solve` turns it into joint angles.
 
 Footholds are fixed points of the world, so a stance foot stands still exactly, whatever the trunk does above it.
 """
@@ -9,17 +9,18 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
-from kinema.gait.legs import LegChains, about, between, leg_chains, solve_legs
+from kinema.gait.legs import LegChains, about, leg_chains, solve_legs
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
 
 LEFT, UP, FORWARD = np.eye(3)
+PerFrame = Float[np.ndarray, "frames"] | float
 
 
 @dataclass(frozen=True)
-class Body:
-    """A rig with what planning needs of it, prepared once."""
+class GaitBody:
+    """A rig with its legs and lengths as planning needs them, measured once."""
 
     rig: Rig
     limbs: Limbs
@@ -48,7 +49,7 @@ class Body:
 
     @property
     def rock(self) -> float:
-        """How much of a square-built body's pitching suits this one: long, low bodies pitch little."""
+        """Factor on the trunk's pitch: 1 for square-built bodies, less for long and low ones."""
         length = float(np.ptp(self.home[:, 2])) if len(self.home) else 0.0
         return min(1.0, 1.2 * self.leg / max(length, 1e-9)) ** 1.5
 
@@ -58,14 +59,9 @@ class Body:
         return (*self.limbs.neck, *((self.limbs.head,) if self.limbs.head is not None else ()))
 
     @staticmethod
-    def of(rig: Rig, limbs: Limbs) -> "Body":
+    def of(rig: Rig, limbs: Limbs) -> "GaitBody":
         heads = rig.heads.detach().double().cpu().numpy()
-        above = {0}
-        for leg in limbs.legs:
-            j = rig.parents[leg.joints[0]]
-            while j >= 0:
-                above.add(j)
-                j = rig.parents[j]
+        above = {0}.union(*(_ancestors(rig.parents, leg.joints[0]) for leg in limbs.legs))
         if limbs.legs:
             home = np.stack([heads[leg.joints[-1]] + leg.contact for leg in limbs.legs]) * [1, 0, 1]
             pivot = np.mean([heads[leg.joints[0]] for leg in limbs.legs], 0)
@@ -73,15 +69,15 @@ class Body:
         else:
             home, pivot = np.zeros((0, 3)), heads[0].copy()
         chains = leg_chains(limbs, heads) if limbs.legs else None
-        return Body(rig, limbs, heads, chains, home, pivot, tuple(sorted(above)))
+        return GaitBody(rig, limbs, heads, chains, home, pivot, tuple(sorted(above)))
 
 
 @dataclass
-class Plan:
-    """Everything about a clip, as arrays over frames; the makers of gaits and actions fill it in."""
+class FootPlan:
+    """Footholds, trunk and joint rotations of a clip per frame; gaits and actions fill it in."""
 
     path: Float[np.ndarray, "frames 3"]
-    """Where the body is over the ground (y = 0) [m]."""
+    """Position of the body over the ground (y = 0) [m]."""
     heading: Float[np.ndarray, "frames"]
     """Yaw of the path [rad]."""
     contacts: Float[np.ndarray, "legs frames 3"]
@@ -92,34 +88,30 @@ class Plan:
     """Heel up, toes down [rad]."""
     toe_pitch: Float[np.ndarray, "legs frames"]
     shift: Float[np.ndarray, "frames 3"]
-    """Of the trunk: sway to the left, bob up, surge forward [m]."""
+    """Displacement of the trunk to the left, up and forward [m]."""
     tilt: Float[np.ndarray, "frames 3"]
-    """Of the trunk about left (nose down +), up and forward [rad]."""
+    """Rotation of the trunk about left (nose down +), up and forward [rad]."""
     turns: dict[int, Float[np.ndarray, "frames 3 3"]] = field(default_factory=dict)
-    """Rotations of joints that are no legs, relative to their parents."""
+    """Rotations of joints outside the legs, relative to their parents."""
 
     @staticmethod
-    def still(body: Body, frames: int) -> "Plan":
-        """Standing at rest."""
-        count = len(body.home)
-        zero = np.zeros((count, frames))
-        return Plan(
-            path=np.zeros((frames, 3)),
-            heading=np.zeros(frames),
-            contacts=np.repeat(body.home[:, None], frames, 1),
-            stance=np.ones((count, frames), dtype=bool),
-            foot_yaw=zero.copy(),
-            foot_pitch=zero.copy(),
-            toe_pitch=zero.copy(),
-            shift=np.zeros((frames, 3)),
-            tilt=np.zeros((frames, 3)),
-        )
+    def still(body: GaitBody, frames: int) -> "FootPlan":
+        """A body that stands at rest."""
+        zero = np.zeros((len(body.home), frames))
+        return FootPlan(
+            path=np.zeros((frames, 3)), heading=np.zeros(frames), contacts=np.repeat(body.home[:, None], frames, 1),
+            stance=np.ones(zero.shape, dtype=bool), foot_yaw=zero.copy(), foot_pitch=zero.copy(),
+            toe_pitch=zero.copy(), shift=np.zeros((frames, 3)), tilt=np.zeros((frames, 3)),
+        )  # fmt: skip
 
 
-def bend(plan: Plan, joints: tuple[int, ...], angles: Float[np.ndarray, "frames 3"]) -> None:
-    """Share a bend about left, up and forward [rad] equally among joints; adds to what they do already."""
+def bend(
+    plan: FootPlan, joints: tuple[int, ...], *, pitch: PerFrame = 0.0, yaw: PerFrame = 0.0, roll: PerFrame = 0.0
+) -> None:
+    """Share a bend about left (nose down +), up and forward [rad] equally among joints, added to what they do."""
     if not joints:
         return
+    angles = np.stack([np.broadcast_to(angle, plan.heading.shape) for angle in (pitch, yaw, roll)], -1)
     part = tilt_matrix(angles / len(joints))
     for j in joints:
         plan.turns[j] = part @ plan.turns[j] if j in plan.turns else part
@@ -130,14 +122,13 @@ def tilt_matrix(angles: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 3 3"
     return about(UP, angles[..., 1]) @ about(LEFT, angles[..., 0]) @ about(FORWARD, angles[..., 2])
 
 
-def solve(body: Body, plan: Plan, *, fps: float, crouch: float = 0.0) -> Motion:
-    """Joint angles of a plan. The trunk is lowered, all clip long, as far as the stance legs need to reach.
+def solve(body: GaitBody, plan: FootPlan, *, fps: float, crouch: float = 0.0) -> Motion:
+    """Joint angles of a plan. The trunk is lowered in all frames as far as the stance legs need to reach.
 
     Args:
         crouch: lowers the trunk further, in leg lengths, but not to the ground.
     """
-    frames = len(plan.path)
-    rotations = np.broadcast_to(np.eye(3), (len(body.rig.parents), frames, 3, 3)).copy()
+    rotations = np.tile(np.eye(3), (len(body.rig.parents), len(plan.path), 1, 1))
     for j, turn in plan.turns.items():
         rotations[j] = turn
     heading = about(UP, plan.heading)
@@ -151,13 +142,9 @@ def solve(body: Body, plan: Plan, *, fps: float, crouch: float = 0.0) -> Motion:
 
 
 def stand(
-    body: Body,
-    plan: Plan,
-    rotations: Float[np.ndarray, "joints frames 3 3"],
-    root: Float[np.ndarray, "frames 3"],
-    *,
-    fps: float,
-) -> Motion:
+    body: GaitBody, plan: FootPlan, rotations: Float[np.ndarray, "joints frames 3 3"],
+    root: Float[np.ndarray, "frames 3"], *, fps: float,
+) -> Motion:  # fmt: skip
     """Put the legs of a posed trunk on the plan's contacts; `rotations` and `root` are changed."""
     if body.chains is not None:
         hips, R_world_parent = _hips(body, rotations, root)
@@ -182,27 +169,17 @@ def stand(
     return Motion(_tensor(root, body.rig), _angles(body.rig, rotations), fps)
 
 
-def _keep_up(body: Body, rotations: np.ndarray, root: np.ndarray) -> None:
+def _keep_up(body: GaitBody, rotations: np.ndarray, root: np.ndarray) -> None:
     """Raise tail, neck and head where their flesh would go into the ground; changes their rotations."""
     parents = body.rig.parents
     for chain, away in ((body.limbs.tail, -1.0), (body.neck, 1.0)):
         if not chain:
             continue
-        path, j = [], parents[chain[0]]
-        while j > 0:
-            path.append(j)
-            j = parents[j]
-        below = [k for k in range(chain[0], len(parents)) if _under(parents, k, chain[0])]
+        below = descendants(parents, chain[0])
         for _ in range(3):
-            place, turn = root, rotations[0]
-            last = 0
-            for j in path[::-1]:
-                place, turn = _next(body, rotations, last, j, place, turn)
-                last = j
-            places, turns = {last: place}, {last: turn}
+            places, turns = _forward(body, rotations, root, (*_ancestors(parents, chain[0]), *below))
             lack = np.zeros(len(root))
             for k in below:
-                places[k], turns[k] = _next(body, rotations, parents[k], k, places[parents[k]], turns[parents[k]])
                 probes = (turns[k][:, None] @ body.limbs.probes[k][..., None])[..., 0] + places[k][:, None]
                 out = np.hypot(*(probes - places[chain[0]][:, None])[..., [0, 2]].transpose(2, 0, 1))
                 # A rotation of the chain's root by depth / distance lifts the point out.
@@ -215,36 +192,43 @@ def _keep_up(body: Body, rotations: np.ndarray, root: np.ndarray) -> None:
                 rotations[j] = raised @ rotations[j]
 
 
-def _next(
-    body: Body, rotations: np.ndarray, p: int, j: int, place: np.ndarray, turn: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Position and orientation of a child."""
-    return place + (turn @ (body.heads[j] - body.heads[p])[:, None])[..., 0], turn @ rotations[j]
-
-
-def _under(parents: tuple[int, ...], k: int, top: int) -> bool:
-    while k > top:
-        k = parents[k]
-    return k == top
-
-
-def _hips(body: Body, rotations: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """World position of each hip and orientation of its parent."""
+def _forward(
+    body: GaitBody, rotations: np.ndarray, root: np.ndarray, joints: tuple[int, ...]
+) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+    """World positions and orientations of the root and of `joints`, parents before children."""
     position, orientation = {0: root}, {0: rotations[0]}
-    for j in body.ancestors[1:]:
+    for j in joints:
         p = body.rig.parents[j]
         position[j] = position[p] + (orientation[p] @ (body.heads[j] - body.heads[p])[:, None])[..., 0]
         orientation[j] = orientation[p] @ rotations[j]
-    hips, parents = [], []
-    for leg in body.limbs.legs:
-        j = leg.joints[0]
-        p = body.rig.parents[j]
-        hips.append(position[p] + (orientation[p] @ (body.heads[j] - body.heads[p])[:, None])[..., 0])
-        parents.append(orientation[p])
-    return np.stack(hips), np.stack(parents)
+    return position, orientation
 
 
-def _ankles(body: Body, plan: Plan) -> tuple[list[list[np.ndarray]], np.ndarray]:
+def _ancestors(parents: tuple[int, ...], j: int) -> tuple[int, ...]:
+    """Joints above j, topmost first, without the root."""
+    above = []
+    while (j := parents[j]) > 0:
+        above.append(j)
+    return tuple(above[::-1])
+
+
+def descendants(parents: tuple[int, ...], top: int) -> list[int]:
+    """The joint and all below it, parents before children."""
+    found = [top]
+    for k in range(top + 1, len(parents)):
+        if parents[k] in found:
+            found.append(k)
+    return found
+
+
+def _hips(body: GaitBody, rotations: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """World position of each hip and orientation of its parent."""
+    hips = tuple(leg.joints[0] for leg in body.limbs.legs)
+    position, orientation = _forward(body, rotations, root, (*body.ancestors[1:], *hips))
+    return np.stack([position[j] for j in hips]), np.stack([orientation[body.rig.parents[j]] for j in hips])
+
+
+def _ankles(body: GaitBody, plan: FootPlan) -> tuple[list[list[np.ndarray]], np.ndarray]:
     """World orientations of the foot's joints (foot, toes) and the end points of the bending chains."""
     yaw = about(UP, plan.foot_yaw)
     foot = yaw @ about(LEFT, plan.foot_pitch)
@@ -264,7 +248,7 @@ def _ankles(body: Body, plan: Plan) -> tuple[list[list[np.ndarray]], np.ndarray]
 
 
 def _drop(chains: LegChains, legs: Float[np.ndarray, "legs frames 3"], stance: np.ndarray) -> float:
-    """How far the trunk must come down so that every stance leg reaches its foothold."""
+    """Distance by which the trunk must come down so that every stance leg reaches its foothold [m]."""
     reach = chains.reach[:, None] * 0.997
     across = np.minimum((legs[..., [0, 2]] ** 2).sum(-1), 0.9 * reach**2)
     needed = -legs[..., 1] - np.sqrt(reach**2 - across)
@@ -272,7 +256,7 @@ def _drop(chains: LegChains, legs: Float[np.ndarray, "legs frames 3"], stance: n
 
 
 def _angles(rig: Rig, rotations: Float[np.ndarray, "joints frames 3 3"]) -> torch.Tensor:
-    """Euler angles about the rig's axes, unwrapped in time. Middle angles stay within ±90 degrees."""
+    """Angles about the rig's axes, unwrapped in time. Middle angles stay within ±90 degrees."""
     axes = rig.axes.detach().double().cpu().numpy()[:, None]
     m = axes.swapaxes(-1, -2) @ rotations @ axes
     b = np.arcsin(np.clip(m[..., 0, 2], -1, 1))
@@ -283,8 +267,3 @@ def _angles(rig: Rig, rotations: Float[np.ndarray, "joints frames 3 3"]) -> torc
 
 def _tensor(values: np.ndarray, rig: Rig) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(values)).to(rig.heads)
-
-
-def hang(direction: Float[np.ndarray, "3"], wanted: Float[np.ndarray, "3"]) -> Float[np.ndarray, "3 3"]:
-    """Turn a limb from its direction at rest to the wanted one."""
-    return between(direction, wanted)

@@ -11,8 +11,7 @@ from kinema.asset.character import Character, Mesh
 from kinema.asset.clips_npz import load_clips_npz
 from kinema.errors import KinemaError
 from kinema.gait.make import Label
-from kinema.gait.pattern import PERIODIC, TABLE
-from kinema.gait.plan import Body
+from kinema.gait.plan import GaitBody
 from kinema.gait.retarget import Recording, retarget
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
@@ -27,22 +26,21 @@ T_POSE = 8
 
 
 def motion_name(clip: str) -> str | None:
-    """Which of our motions a clip of an artist shows, by its name; None: none of them."""
-    words = clip.lower()
-    if any(w in words for w in ("gun", "shoot", "hitreact", "death", "gallop_jump", "headbutt")):
-        return None
+    """Name of the motion that an artist's clip shows, by words in its name; None if it is in no row."""
     known = (("walk", "walk"), ("gallop", "gallop"), ("run", "run"), ("survey", "look"), ("idle_2", "look"))
     known += (("jump", "jump"), ("idle", "stand"), ("eating", "eat"), ("kick", "kick"), ("wave", "wave"))
-    return next((name for word, name in known if word in words), None)
+    return _first_word(clip, known, unless=("gun", "shoot", "hitreact", "death", "gallop_jump", "headbutt"))
 
 
 def caption_name(text: str) -> str | None:
-    """Which of our motions a line of the motion capture's index describes."""
-    words = text.lower()
-    if any(w in words for w in ("crawl", "to sneak", "ball", "on left foot", "stop")):
-        return None
+    """Name of the motion that a line of the motion capture's index describes; None if it is in no row."""
     known = (("limp", "limp"), ("walk", "walk"), ("run", "run"), ("jump", "jump"), ("kick", "kick"), ("march", "walk"))
-    return next((name for word, name in known if word in words), None)
+    return _first_word(text, known, unless=("crawl", "to sneak", "ball", "on left foot", "stop"))
+
+
+def _first_word(text: str, known: tuple[tuple[str, str], ...], *, unless: tuple[str, ...]) -> str | None:
+    text = text.lower()
+    return None if any(word in text for word in unless) else next((name for w, name in known if w in text), None)
 
 
 def load_recordings(shared: Path, *, leave_out: tuple[str, ...] = HELD_OUT) -> tuple[Recording, ...]:
@@ -59,23 +57,22 @@ def load_recordings(shared: Path, *, leave_out: tuple[str, ...] = HELD_OUT) -> t
                 result.append(Recording.of(name, body, Motion.from_clip(body.rig, clip)))
     index = shared / "motion" / "cmu" / "index_selected.tsv"
     if index.is_file():
-        with index.open(newline="") as file:
-            rows = list(csv.DictReader(file, delimiter="\t"))
-        for row in rows:
+        for row in csv.DictReader(index.read_text().splitlines(), delimiter="\t"):
             path, name = index.parent / f"{row['clip']}.bvh", caption_name(row["description"])
             if name is not None and path.is_file():
                 result.append(_captured(path, name))
     if not result:
         raise KinemaError(f"{shared}: holds no clips/*.npz and no motion/cmu/*.bvh")
-    return tuple(r for r in result if r.name not in PERIODIC or (r.cycle.explained > 0.75 and _is_true(r)))
+    return tuple(r for r in result if not r.kind.repeats or (r.cycle.explained > 0.75 and _is_true(r)))
 
 
 def _is_true(recording: Recording) -> bool:
-    """Some artists let diagonal legs walk together, which is a trot to us: leave them out."""
-    if recording.name != "walk" or len(recording.body.limbs.legs) != 4:
+    """Tell a walk from a trot by the feet: some artists let diagonal legs walk together."""
+    gait = recording.kind.gait
+    if gait is None or len(recording.body.limbs.legs) != 4 or not gait.footfalls.symmetrical:
         return True
     lag = (recording.cycle.phase[2] - recording.cycle.phase[0]) % 1.0
-    return bool(abs(lag - 0.5) > 0.1)
+    return gait.footfalls.four[2] == 0.5 or bool(abs(lag - 0.5) > 0.1)
 
 
 def _captured(path: Path, name: str) -> Recording:
@@ -86,53 +83,52 @@ def _captured(path: Path, name: str) -> Recording:
     return Recording.of(name, body, Motion.from_clip(body.rig, clip)[T_POSE:].resample(30.0))
 
 
-def _body(character: Character) -> Body:
+def _body(character: Character) -> GaitBody:
     assert character.skeleton is not None
-    return Body.of(Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character))
+    return GaitBody.of(Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character))
 
 
 def recorded_motion(
-    recording: Recording, target: Body, *, frames: int, fps: float, rng: np.random.Generator, cycle_frames: float = 9.0
-) -> tuple[Motion, Label]:
-    """The recording on another body with as many legs, entered at a random phase, with the labels of what was made.
+    recording: Recording, target: GaitBody, *, frames: int, fps: float, rng: np.random.Generator,
+    cycle_frames: float = 9.0,
+) -> tuple[Motion, Label]:  # fmt: skip
+    """Play the recording on another body with as many legs, entered at a random phase.
 
     Args:
-        cycle_frames: how many frames a cycle of a gait takes; actions play at 0.8 to 1.3 times their own tempo.
+        cycle_frames: frames per cycle of a gait; actions play at 0.8 to 1.3 times their own tempo.
     """
-    if len(target.limbs.legs) != len(recording.body.limbs.legs):
-        count = len(recording.body.limbs.legs)
+    count = len(recording.body.limbs.legs)
+    if len(target.limbs.legs) != count:
         raise KinemaError(f"a recording on {count} legs does not fit a body with {len(target.limbs.legs)}")
     own = recording.motion.fps
     length = (len(recording.motion) - 1) / own
-    if recording.name not in PERIODIC:
+    kind, gait = recording.kind, recording.kind.gait
+    if gait is None:
         tempo = float(rng.uniform(0.8, 1.3))
         event = float(rng.uniform(0.35, 0.65)) * (frames - 1) / fps
-        start = float(rng.uniform(0, length)) if recording.name == "stand" else _climax(recording) - event * tempo
+        start = float(rng.uniform(0, length)) if kind.still else _climax(recording) - event * tempo
         mirror = bool(rng.random() < 0.5)
         made = retarget(recording, target, frames=frames, fps=fps, start=start, tempo=tempo, mirror=mirror)
         side = -_side(recording) if mirror else _side(recording)
-        return made, Label(recording.name, 0.0, 0.0, 0.0, event, target.limbs.body, side)
-    period = recording.cycle.period / own
+        return made, Label(kind.name, 0.0, 0.0, 0.0, event, target.limbs.body, side)
     wanted = cycle_frames / fps
-    tempo = period / wanted
+    tempo = recording.cycle.period / own / wanted
     start = float(rng.uniform(0, length))
-    # A gallop leads with one side: always with the one that our own gallop leads with.
-    lead = (recording.cycle.phase[1] - recording.cycle.phase[0] + 0.5) % 1.0 - 0.5
-    mirror = (
-        bool(lead < 0) if recording.name in ("gallop", "run", "canter") and len(recording.cycle.phase) == 4 else False
-    )
-    mirror = mirror or (recording.name in ("walk", "trot", "pace") and bool(rng.random() < 0.5))
+    if gait.footfalls.symmetrical:
+        mirror = not gait.lame and gait.turn == 0.0 and bool(rng.random() < 0.5)
+    else:
+        # A gallop leads with one side: always with the one that our own gallop leads with.
+        lead, ours = ((p[1] - p[0] + 0.5) % 1.0 - 0.5 for p in (recording.cycle.phase, gait.footfalls.four))
+        mirror = len(recording.cycle.phase) == 4 and bool(lead * ours < 0)
     made = retarget(recording, target, frames=frames, fps=fps, start=start, tempo=tempo, mirror=mirror)
-    # The first harmonic of a foot is farthest ahead half of (duty - 0.5) cycles after touchdown (stance at constant
-    # speed, duty of the gait).
-    ahead = 0.5 * (TABLE[recording.name].duty - 0.5)
-    phase = (ahead - _farthest_ahead(made, target, wanted * fps)) % 1.0
+    # With stance at constant speed, a foot's first harmonic is farthest ahead (duty - 0.5) / 2 cycles after touchdown.
+    phase = (0.5 * (gait.duty - 0.5) - _farthest_ahead(made, target, wanted * fps)) % 1.0
     speed = recording.speed / recording.body.leg * tempo
-    return made, Label(recording.name, phase, wanted, speed, 0.0, target.limbs.body, _side(recording))
+    return made, Label(kind.name, phase, wanted, speed, 0.0, target.limbs.body, _side(recording))
 
 
-def _farthest_ahead(motion: Motion, body: Body, period: float) -> float:
-    """When the reference foot is farthest ahead of the body, by its first harmonic [cycles]."""
+def _farthest_ahead(motion: Motion, body: GaitBody, period: float) -> float:
+    """Time when the reference foot is farthest ahead of the body, by its first harmonic [cycles]."""
     leg = body.limbs.legs[0]
     pose = motion.pose(body.rig).double().numpy()
     foot = (pose[:, leg.joints[-1], :, :3] @ leg.contact) + pose[:, leg.joints[-1], :, 3]
@@ -144,9 +140,9 @@ def _farthest_ahead(motion: Motion, body: Body, period: float) -> float:
 
 
 def _climax(recording: Recording) -> float:
-    """When the body is farthest from how it starts and ends [s]; a jump's is its highest point."""
+    """Time when the body is farthest from how it starts and ends, or highest in a jump [s]."""
     motion = recording.motion
-    if recording.name == "jump":
+    if recording.kind.airborne:
         return float(motion.root_position[:, 1].argmax()) / motion.fps
     place = motion.pose(recording.body.rig)[..., 3]
     away = (place - (place[:1] + place[-1:]) / 2).norm(dim=-1).mean(-1)

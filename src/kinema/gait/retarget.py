@@ -12,9 +12,10 @@ from jaxtyping import Bool, Float
 
 from kinema.gait.arms import hang_arm, point_arm
 from kinema.gait.feet import Cycle, find_cycle, find_stance, track_feet, without_stills
+from kinema.gait.kinds import MotionKind
 from kinema.gait.legs import about
-from kinema.gait.pattern import PERIODIC
-from kinema.gait.plan import UP, Body, Plan, stand
+from kinema.gait.motions import find_motion
+from kinema.gait.plan import UP, FootPlan, GaitBody, stand
 from kinema.motion.motion import Motion
 
 MIRROR = np.diag([-1.0, 1.0, 1.0])
@@ -24,9 +25,8 @@ MIRROR = np.diag([-1.0, 1.0, 1.0])
 class Recording:
     """A clip with what its feet do."""
 
-    name: str
-    """Of the motion, one of pattern.GAIT_NAMES."""
-    body: Body
+    kind: MotionKind
+    body: GaitBody
     motion: Motion
     cycle: Cycle
     speed: float
@@ -36,18 +36,24 @@ class Recording:
     loops: bool
 
     @staticmethod
-    def of(name: str, body: Body, motion: Motion) -> "Recording":
+    def of(kind: MotionKind | str, body: GaitBody, motion: Motion) -> "Recording":
+        kind = find_motion(kind) if isinstance(kind, str) else kind
         motion = without_stills(motion)
         feet = track_feet(body.rig, body.limbs, motion)
         cycle, stance = find_cycle(feet), find_stance(feet)
-        if name in PERIODIC and not feet.loops and cycle.explained > 0.7:
+        if kind.repeats and not feet.loops and cycle.explained > 0.7:
             motion = one_cycle(motion, round(cycle.period))
             feet = track_feet(body.rig, body.limbs, motion)
         away = feet.body[-1] - feet.body[0]
         travelled = float(np.hypot(away[0], away[2])) * motion.fps / max(len(motion) - 1, 1)
-        in_place = travelled < 0.25 * stance.speed and name not in ("stand", "look", "eat", "sit", "wave", "kick")
+        in_place = travelled < 0.25 * stance.speed and kind.travels
         # What happens once is not played twice, even if it ends as it began.
-        return Recording(name, body, motion, cycle, stance.speed, in_place, feet.loops and name in (*PERIODIC, "stand"))
+        loops = feet.loops and kind.action is None
+        return Recording(kind, body, motion, cycle, stance.speed, in_place, loops)
+
+    @property
+    def name(self) -> str:
+        return self.kind.name
 
 
 def one_cycle(motion: Motion, period: int) -> Motion:
@@ -69,7 +75,7 @@ def one_cycle(motion: Motion, period: int) -> Motion:
 
 def retarget(
     recording: Recording,
-    target: Body,
+    target: GaitBody,
     *,
     frames: int,
     fps: float,
@@ -98,7 +104,7 @@ def retarget(
     if recording.in_place:
         position[..., 2] += (recording.speed * (times - times[0]))[:, None]
     scale = target.leg / source.leg
-    plan = Plan.still(target, frames)
+    plan = FootPlan.still(target, frames)
     if mirror:
         rotation, position = MIRROR @ rotation @ MIRROR, position @ MIRROR
     sides = -1 if mirror else 1
@@ -134,7 +140,13 @@ def _sample(recording: Recording, times: Float[np.ndarray, "frames"]) -> Motion:
 
 
 def _step_alike(
-    recording: Recording, target: Body, plan: Plan, rotation: np.ndarray, position: np.ndarray, scale: float, sides: int
+    recording: Recording,
+    target: GaitBody,
+    plan: FootPlan,
+    rotation: np.ndarray,
+    position: np.ndarray,
+    scale: float,
+    sides: int,
 ) -> None:
     """Contacts of the target: the source's displacements from rest, scaled, with every stance nailed down."""
     source = recording.body
@@ -187,7 +199,7 @@ def nail(contact: Float[np.ndarray, "frames 3"], standing: Bool[np.ndarray, "fra
     return result
 
 
-def _trunk_alike(source: Body, target: Body, rotation: np.ndarray, plan: Plan, sides: int) -> None:
+def _trunk_alike(source: GaitBody, target: GaitBody, rotation: np.ndarray, plan: FootPlan, sides: int) -> None:
     """Spine, neck with head, and tail bend as they do on the source; arms point the same ways."""
     parents = source.rig.parents
     for ours, theirs in (

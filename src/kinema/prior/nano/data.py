@@ -1,7 +1,7 @@
 """Training clips: creatures and rigs do procedural and recorded motions and are filmed in the canonical look."""
 
 import multiprocessing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,9 +15,10 @@ from kinema.asset.character import Character
 from kinema.asset.clips_npz import load_clips_npz
 from kinema.create.creatures import random_creature
 from kinema.gait.captions import caption
+from kinema.gait.kinds import MotionKind
 from kinema.gait.make import Label, make_motion
-from kinema.gait.pattern import PERIODIC, default_period, default_speed
-from kinema.gait.plan import Body
+from kinema.gait.motions import MOTIONS, find_motion
+from kinema.gait.plan import GaitBody
 from kinema.gait.recorded import HELD_OUT, load_recordings, recorded_motion
 from kinema.gait.retarget import Recording
 from kinema.motion.motion import Motion
@@ -35,31 +36,16 @@ FPS = 8.0
 """Arbitrary: only frames per cycle and leg lengths per frame matter to the model."""
 CYCLE_FRAMES = (6.5, 11.5)
 RIG_SHARE, RECORDED_SHARE = 0.25, 0.35
-"""Where third-party data is at hand: how many bodies are rigs, how many motions were recorded."""
+"""Share of bodies that are third-party rigs and of motions that were recorded, where such data is at hand."""
 
-BODIES = ("quadruped", "biped", "bird", "crawler")
-SHARES = {
-    "walk": (4, 4, 4, 4),
-    "trot": (3, 0, 0, 0),
-    "pace": (1, 0, 0, 0),
-    "canter": (1, 0, 0, 0),
-    "gallop": (3, 0, 0, 0),
-    "run": (2, 4, 4, 2),
-    "hop": (2, 3, 3, 0.5),
-    "stand": (3, 3, 3, 2),
-    "sneak": (1, 1, 1, 0.5),
-    "limp": (1, 1, 1, 0),
-    "turn_left": (1, 1, 1, 1),
-    "turn_right": (1, 1, 1, 1),
-    "jump": (1, 1, 1, 0),
-    "sit": (1, 1, 1, 0),
-    "look": (1, 1, 1, 0.5),
-    "kick": (0.7, 1, 0.7, 0),
-    "eat": (1, 0.5, 1.5, 0),
-    "wave": (0.5, 1, 0, 0),
-}
-"""How often each motion is drawn for each kind of body."""
-CLASSES = tuple(SHARES)
+BODIES = {body for kind in MOTIONS.values() for body in kind.shares}
+"""Kinds of body that have motions."""
+
+
+def draw_motion(body: str, rng: np.random.Generator, motions: Mapping[str, MotionKind] = MOTIONS) -> MotionKind:
+    """A motion for that kind of body (`Limbs.body`), as often as its share says."""
+    weights = np.array([kind.shares.get(body, 0.0) for kind in motions.values()])
+    return motions[str(rng.choice(list(motions), p=weights / weights.sum()))]
 
 
 @dataclass(frozen=True)
@@ -68,7 +54,7 @@ class Actor:
 
     stage: Stage
     limbs: Limbs
-    body: Body
+    body: GaitBody
 
     @staticmethod
     def random(rng: np.random.Generator) -> "Actor":
@@ -86,32 +72,24 @@ class Actor:
             return None
         rig = Rig.from_skeleton(character.skeleton)
         stage = Stage.from_character(character, rig, count=GAUSSIANS, look="canonical", rng=rng, relax=0)
-        return Actor(stage, limbs, Body.of(rig, limbs))
+        return Actor(stage, limbs, GaitBody.of(rig, limbs))
 
-    def perform(self, rng: np.random.Generator, name: str | None = None) -> tuple[Motion, Label]:
+    def perform(self, rng: np.random.Generator, kind: MotionKind | str | None = None) -> tuple[Motion, Label]:
         """A random motion of the prior's length; 6.5 to 11.5 frames per cycle, strides 0.7 to 1.3 times the usual."""
-        if name is None:
-            weights = np.array([shares[BODIES.index(self.limbs.body)] for shares in SHARES.values()])
-            name = str(rng.choice(CLASSES, p=weights / weights.sum()))
+        if kind is None:
+            kind = draw_motion(self.limbs.body, rng)
+        elif isinstance(kind, str):
+            kind = find_motion(kind)
         rig, leg = self.stage.rig, self.limbs.leg_length
-        if name not in PERIODIC:
+        if kind.gait is None:
             event = float(rng.uniform(0.3, 0.7)) * FRAMES / FPS
-            return make_motion(rig, self.limbs, name, frames=FRAMES, fps=FPS, event=event, rng=rng, body=self.body,
+            return make_motion(rig, self.limbs, kind, frames=FRAMES, fps=FPS, event=event, rng=rng, body=self.body,
                                phase=float(rng.random()))  # fmt: skip
         period = float(rng.uniform(*CYCLE_FRAMES)) / FPS
-        stride = default_speed(name, leg) * default_period(name, leg) * self.body.stride
-        return make_motion(
-            rig,
-            self.limbs,
-            name,
-            frames=FRAMES,
-            fps=FPS,
-            phase=float(rng.random()),
-            period=period,
-            speed=stride * float(rng.uniform(0.7, 1.3)) / period,
-            rng=rng,
-            body=self.body,
-        )
+        stride = kind.gait.speed(leg) * kind.gait.period(leg) * self.body.stride
+        phase, speed = float(rng.random()), stride * float(rng.uniform(0.7, 1.3)) / period
+        return make_motion(rig, self.limbs, kind, frames=FRAMES, fps=FPS, phase=phase, period=period, speed=speed,
+                           rng=rng, body=self.body)  # fmt: skip
 
     def act_out(self, recordings: tuple[Recording, ...], rng: np.random.Generator) -> tuple[Motion, Label] | None:
         """A recorded motion on this body, each kind equally often; None: nobody with as many legs was recorded."""
@@ -204,11 +182,11 @@ def make_shards(folder: Path, indices: Iterable[int], seed: int, shared: Path | 
 
 def caption_examples(rng: np.random.Generator, *, count: int) -> tuple[list[str], list[int], tuple[str, ...]]:
     """Captions with the index of their class, every class equally often."""
-    captions, labels = [], []
+    captions, labels, names = [], [], tuple(MOTIONS)
     for index in range(count):
-        number = index % len(CLASSES)
+        number = index % len(names)
         body = str(rng.choice(["quadruped", "biped", "bird"]))
         side = int(rng.choice((-1, 1)))
-        captions.append(caption(Label(CLASSES[number], 0.0, 0.0, 0.0, 0.0, body, side), rng))
+        captions.append(caption(Label(names[number], 0.0, 0.0, 0.0, 0.0, body, side), rng))
         labels.append(number)
-    return captions, labels, CLASSES
+    return captions, labels, names

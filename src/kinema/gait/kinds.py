@@ -1,0 +1,183 @@
+"""What a motion is, as data: a `MotionKind` is one row of the table in `motions.py`, a `Gait` the numbers of a cycle.
+
+Speeds come from the Froude number v² / (g L), which animals of all sizes share for a gait (Alexander 1989), and stride
+frequencies from the pendulum √(g / L).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinema.gait.plan import FootPlan, GaitBody
+from kinema.rig.limbs import Leg
+
+GRAVITY = 9.81
+
+ByLegs = float | tuple[float, float, float]
+"""One value for all bodies, or values for two legs, for four and for any other number."""
+
+
+def by_legs(values: ByLegs, legs: int) -> float:
+    """The value for that number of legs."""
+    return values[{2: 0, 4: 1}.get(legs, 2)] if isinstance(values, tuple) else values
+
+
+@dataclass(frozen=True)
+class Footfalls:
+    """Times of touchdown as fractions of the cycle; the reference leg (front left) touches down at 0."""
+
+    four: tuple[float, float, float, float]
+    """Two pairs of legs: front left, front right, hind left, hind right."""
+    lag: float = 0.5
+    """One pair, or three and more: time between neighbouring legs. Half a cycle alternates (tripods on six legs)."""
+    wave: float = 0.0
+    """Three pairs and more: additional time from each pair to the one behind it; negative waves run forward."""
+
+    @property
+    def symmetrical(self) -> bool:
+        """On four legs, the right foot of a pair follows half a cycle after the left (Hildebrand 1965)."""
+        return self.four[1] == 0.5
+
+    @property
+    def together(self) -> bool:
+        """Neighbouring legs touch down at once: hops."""
+        return self.lag == 0.0
+
+    def touchdowns(self, legs: tuple[Leg, ...]) -> tuple[float, ...]:
+        """Time of touchdown of each leg."""
+        if max((leg.rank for leg in legs), default=0) == 1:
+            return tuple(self.four[2 * leg.rank + (leg.side < 0)] for leg in legs)
+        return tuple((self.lag * ((leg.rank + (leg.side < 0)) % 2) + self.wave * leg.rank) % 1.0 for leg in legs)
+
+
+@dataclass(frozen=True)
+class Gait:
+    """A cycle of steps; lengths in leg lengths, angles in radians."""
+
+    footfalls: Footfalls
+    duty: float
+    """Fraction of the cycle that a foot is on the ground."""
+    froude: float
+    """v² / (g L)."""
+    pendulum: float
+    """Period over √(L / g)."""
+    lift: float
+    """Height of a swinging foot."""
+    bob: float
+    """Vertical amplitude of the trunk; positive: highest in mid-stance (walks)."""
+    bob_two_legs: float = 1.0
+    """Factor on `bob` for two legs."""
+    sway: ByLegs = (0.018, 0.009, 0.009)
+    """Lateral amplitude of the trunk; 0: it does not roll and yaw either."""
+    lean: float = 0.03
+    """Forward lean of two legs."""
+    crouch: float = 0.0
+    """Lowers the trunk."""
+    heel: ByLegs = (0.55, 0.35, 0.35)
+    """Heel pitch at the end of stance."""
+    nod: float = 0.03
+    """Amplitude of the head's pitch."""
+    nods: ByLegs = 2.0
+    """Nods per cycle."""
+    head_down: ByLegs = 0.0
+    """Mean pitch of the neck."""
+    tail: float = 0.2
+    """Amplitude of the tail's yaw."""
+    arm_swing: float = 0.3
+    elbow: float = 0.3
+    """Mean bend of the elbows."""
+    turn: float = 0.0
+    """Change of heading per cycle, + to the left."""
+    lame: bool = False
+    """The front leg of `Style.side` is spared: it stands for a shorter time and the head nods away from it."""
+
+    def period(self, leg_length: float) -> float:
+        """Typical duration of a cycle [s]."""
+        return float(self.pendulum * np.sqrt(leg_length / GRAVITY))
+
+    def speed(self, leg_length: float) -> float:
+        """Typical speed [leg lengths per second]."""
+        return float(np.sqrt(self.froude * GRAVITY / leg_length))
+
+    @property
+    def stride(self) -> float:
+        """Typical travel per cycle [leg lengths]."""
+        return float(np.sqrt(self.froude)) * self.pendulum
+
+
+@dataclass(frozen=True)
+class Style:
+    """Factors on what a motion does by default, drawn at random for variety."""
+
+    lift: float = 1.0
+    bob: float = 1.0
+    sway: float = 1.0
+    width: float = 1.0
+    duty: float = 1.0
+    heel: float = 1.0
+    nod: float = 1.0
+    tail: float = 1.0
+    arms: float = 1.0
+    crouch: float = 0.0
+    """Lowers the trunk [leg lengths]."""
+    lean: float = 0.0
+    """Nose down [rad]."""
+    head: float = 0.0
+    """Head down [rad]."""
+    lag: float = 0.0
+    """Delays touchdowns of the hind legs [cycles]."""
+    side: int = 1
+    """The side that leads, limps, waves or kicks."""
+
+    @staticmethod
+    def random(rng: np.random.Generator) -> "Style":
+        def around(spread: float) -> float:
+            return float(np.exp(rng.normal(0.0, spread)))
+
+        return Style(
+            lift=around(0.22), bob=around(0.35), sway=around(0.35), width=float(rng.uniform(0.85, 1.08)),
+            duty=float(rng.uniform(0.94, 1.06)), heel=around(0.2), nod=around(0.4), tail=around(0.5),
+            arms=around(0.25), crouch=float(rng.uniform(0.0, 0.05)), lean=float(rng.normal(0.0, 0.03)),
+            head=float(rng.normal(0.0, 0.08)), lag=float(rng.normal(0.0, 0.012)),
+            side=1 if rng.random() < 0.5 else -1,
+        )  # fmt: skip
+
+
+Action = Callable[[GaitBody, FootPlan, np.ndarray, Style], None]
+"""Changes the plan of a standing body; the array is the time since the middle of the action, per frame [s]."""
+
+
+@dataclass(frozen=True)
+class MotionKind:
+    """One motion: how it is made, who does it and what it is called. Without a gait and an action it is standing."""
+
+    name: str
+    shares: Mapping[str, float | int]
+    """Weight in the training data by kind of body (`Limbs.body`); kinds that are not listed are never drawn."""
+    verbs: tuple[tuple[str, str], ...]
+    """Captions: participle and third person."""
+    gait: Gait | None = None
+    """Steps that repeat; a body without legs only breathes."""
+    action: Action | None = None
+    """What happens once."""
+    airborne: bool = False
+    """The action leaves the ground: its middle is its highest point, and it may go forward."""
+    tells_haste: bool = True
+    """Captions of a gait say "slowly" and "quickly" where the stride is short or long."""
+    sided: tuple[tuple[str, str], ...] = ()
+    """Captions: phrases and what may stand for them, with {side} for left or right."""
+
+    @property
+    def repeats(self) -> bool:
+        return self.gait is not None
+
+    @property
+    def travels(self) -> bool:
+        """The body may go over the ground."""
+        return self.repeats or self.airborne
+
+    @property
+    def still(self) -> bool:
+        """The body does nothing but breathe."""
+        return self.gait is None and self.action is None
