@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from kinema.gait.feet import Cycle, Feet
+from kinema.motion.feet import Cycle, Feet
 from kinema.rig.limbs import Limbs
 
 GaitClass = Literal["stand", "walk", "trot", "pace", "canter", "gallop", "run", "hop", "other"]
@@ -22,7 +22,7 @@ def name_gait(limbs: Limbs, feet: Feet, cycle: Cycle, *, duty: float, speed: flo
     """The gait of a cycle. On two legs walk and run differ by the flight phase; on four, gallop is also the run."""
     if not limbs.legs:
         return "other"
-    moved = np.ptp(feet.world, axis=1) / feet.leg
+    moved = np.ptp(feet.world, axis=0) / feet.leg
     if (np.hypot(moved[:, 0], moved[:, 2]).max() < STILL_REACH and moved[:, 1].max() < STILL_LIFT) or (
         duty > 0.93 and cycle.reach.mean() < STILL_REACH
     ):

@@ -15,9 +15,8 @@ from kinema.distill.take import FOVY_DEG
 from kinema.distill.tempo import ACTION_FPS, CYCLE_FRAMES
 from kinema.errors import KinemaError
 from kinema.evaluate.classify import prompt_errors
-from kinema.evaluate.metrics import Metrics, measure
+from kinema.evaluate.metrics import UNITS, Metrics, measure
 from kinema.evaluate.videophy import VideoPhy
-from kinema.job.report import UNITS
 from kinema.motion.motion import Motion
 from kinema.motion.source import find_motion_of, find_path, read_config
 from kinema.prior.nano.prior import NanoPrior

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float
 
-from kinema.gait.legs import about, between
 from kinema.gait.plan import LEFT, Body, Plan
+from kinema.rig.ik import about, between
 from kinema.rig.limbs import Arm
 
 TAU = 2 * np.pi

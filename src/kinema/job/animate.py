@@ -28,9 +28,10 @@ from kinema.export.write import write
 from kinema.files import make_folder, replacing
 from kinema.gait.plan import Body as GaitBody
 from kinema.job.report import write_report
+from kinema.motion.loop import closes, middle_round, repeat
 from kinema.motion.motion import Motion, load_motion, save_motion
+from kinema.motion.plant import plant
 from kinema.motion.source import CONFIG, find_character, find_path, load_result, read_config, rigged
-from kinema.physics.stance import consistent_target
 from kinema.physics.track import Tracking, TrackResult, track
 from kinema.prior.nano.prior import WEIGHTS, NanoPrior
 from kinema.prior.protocol import VideoPrior
@@ -91,7 +92,9 @@ class Animation:
 
     def show(self, *, height: int = 480) -> Any:
         """A page that plays it: a notebook shows it, `.save("motion.html")` keeps it."""
-        return self.motion.show(self.character, height=height)
+        from kinema.view.notebook import play
+
+        return play(self.motion, self.character, height=height)
 
 
 def animate(
@@ -129,7 +132,7 @@ def animate(
     outcome = replace(outcome, motion=plant_feet(config, character, body, outcome.motion))
     seconds["distill"] = time.monotonic() - begun - sum(seconds.values())
     rounds = _rounds(config, outcome.motion)
-    tracked = _track(config, character, rig, body, outcome.motion.repeat(rounds), folder, progress)
+    tracked = _track(config, character, rig, body, repeat(outcome.motion, rounds), folder, progress)
     seconds["physics"] = time.monotonic() - begun - sum(seconds.values())
     motion = outcome.motion
     if tracked is not None:
@@ -331,7 +334,7 @@ def plant_feet(config: Animate, character: Character, body: Body, motion: Motion
         return motion
     rounds = _rounds(config, motion)
     # The prior's feet come up slowly, a few pixels at its resolution.
-    return _one_round(_planted(character, body, motion.repeat(rounds), brisk=True), rounds)
+    return _one_round(_planted(character, body, repeat(motion, rounds), brisk=True), rounds)
 
 
 def settle(config: Animate, character: Character, body: Body, tracked: Motion) -> Motion:
@@ -349,7 +352,7 @@ def settle(config: Animate, character: Character, body: Body, tracked: Motion) -
 
 def _planted(character: Character, body: Body, motion: Motion, *, brisk: bool = False) -> Motion:
     rig = body.stage.rig
-    found = consistent_target(rig, bone_cuboids(character), body.limbs, motion, brisk=brisk)
+    found = plant(rig, bone_cuboids(character), body.limbs, motion, brisk=brisk)
     planted = Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
     return lift_skin(character, rig, planted)
 
@@ -360,11 +363,11 @@ def _plants(config: Animate) -> bool:
 
 def _rounds(config: Animate, motion: Motion) -> int:
     """How often a motion is played while it is worked on: a loop thrice, so that the one between stays a loop."""
-    return 3 if config.loop and motion.closes else 1
+    return 3 if config.loop and closes(motion) else 1
 
 
 def _one_round(motion: Motion, rounds: int) -> Motion:
-    return motion.middle_round(rounds) if rounds > 1 else motion
+    return middle_round(motion, rounds) if rounds > 1 else motion
 
 
 def tracking(config: Animate) -> Tracking:
