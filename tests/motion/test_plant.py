@@ -112,8 +112,8 @@ def test_a_planted_walk_stands_still_on_the_ground(walking) -> None:
     body, rig, limbs, motion, feet = walking
     faulty = with_faults(motion)
     cuboids = boxes(body)
-    stance = plan_stance(rig, cuboids, limbs, faulty)
-    target = plant(rig, cuboids, limbs, faulty, stance=stance)
+    stance = plan_stance(rig, cuboids, limbs, faulty, feet=feet)
+    target = plant(rig, cuboids, limbs, faulty, feet=feet, stance=stance)
     both = stance[1:] & stance[:-1]
     heights, velocity = contact_paths(feet, target.pose(rig), fps=24.0)
     slid = np.linalg.norm(contact_paths(feet, faulty.pose(rig), fps=24.0)[1], axis=-1)[both].mean()
@@ -131,11 +131,11 @@ def test_brisk_feet_rise_as_soon_as_they_let_go(walking) -> None:
     cuboids = boxes(body)
     # Legs that hardly bend: feet creep ahead over the ground.
     shuffling = Motion(motion.root_position, 0.3 * motion.angles, motion.fps)
-    stance = plan_stance(rig, cuboids, limbs, shuffling)
+    stance = plan_stance(rig, cuboids, limbs, shuffling, feet=feet)
     lets_go = stance[:-1] & ~stance[1:]
     first = {}
     for brisk in (False, True):
-        target = plant(rig, cuboids, limbs, shuffling, stance=stance, brisk=brisk)
+        target = plant(rig, cuboids, limbs, shuffling, feet=feet, stance=stance, brisk=brisk)
         heights, velocity = contact_paths(feet, target.pose(rig), fps=24.0)
         first[brisk] = heights[1:][lets_go].mean() / limbs.leg_length
         both, speed = stance[1:] & stance[:-1], np.linalg.norm(velocity, axis=-1)

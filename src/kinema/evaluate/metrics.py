@@ -120,9 +120,9 @@ def measure_pose(
     cycle, stance = find_cycle(feet), find_stance(feet)
     speed, duty = ground_speed(feet, stance), float(stance.mean()) if stance.size else 0.0
     joints = T_world_joint[..., 3]
-    if lowest is None:
-        lowest = feet.world[..., 1].min(1) if limbs.legs else np.zeros(len(joints))
-    depth = np.maximum(-lowest, 0.0)
+    soles = feet.world[..., 1].min(1) if limbs.legs else np.zeros(len(joints))
+    low = soles if lowest is None else lowest
+    depth = np.maximum(-low, 0.0)
     gait = name_gait(limbs, feet, cycle, duty=duty, speed=speed)
     seconds = cycle.period / fps if gait not in ("stand", "other") else 0.0
     shape = joints - joints[:, :1]
@@ -142,7 +142,7 @@ def measure_pose(
         turn=float(feet.heading[-1] - feet.heading[0]),
         penetration=float(depth.mean()) / limbs.height,
         penetration_worst=float(depth.max()) / limbs.height,
-        floating=float(np.maximum(lowest, 0.0).mean()) / feet.leg,
+        floating=float(np.maximum(low, 0.0).mean()) / feet.leg,
         jerk=float(np.sqrt((third**2).sum(-1).mean())) if len(third) else 0.0,
         motion=float(np.linalg.norm(np.diff(shape, axis=0), axis=-1).mean()) * fps / feet.leg,
         symmetry=_symmetry(limbs, cycle.reach + 2 * cycle.lift),

@@ -13,7 +13,7 @@ from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
 
 from kinema.geometry.transforms import apply
-from kinema.motion.feet import contact_paths, find_box_feet, find_stance, phases, touching, track_feet
+from kinema.motion.feet import contact_paths, find_feet, find_stance, phases, touching, track_feet
 from kinema.motion.motion import GRAVITY, Motion, rotation_angles
 from kinema.rig.cuboids import Cuboids, contact_corners
 from kinema.rig.ik import Effector, reach
@@ -30,17 +30,26 @@ Stance = Bool[np.ndarray, "frames feet"]
 
 
 def plant(
-    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, stance: Stance | None = None, brisk: bool = False
+    rig: Rig,
+    cuboids: Cuboids,
+    limbs: Limbs,
+    motion: Motion,
+    *,
+    feet: tuple[Effector, ...] | None = None,
+    stance: Stance | None = None,
+    brisk: bool = False,
 ) -> Motion:
     """The motion with its stance feet at rest on the ground (float64).
 
     Args:
+        feet: Contact points to put on the ground; by default those of the soles. Physics gives the corners of its
+            boxes (`find_box_feet`), which the simulated body stands on.
         stance: When each foot stands; by default as `plan_stance` finds it.
         brisk: Feet that let go rise at once, whatever the motion does: one that goes ahead while it is low slides.
     """
-    body, motion = _Body.of(rig, cuboids, limbs), _double(motion)
+    body, motion = _Body.of(rig, cuboids, limbs, feet), _double(motion)
     if stance is None:
-        stance = plan_stance(rig, cuboids, limbs, motion)
+        stance = plan_stance(rig, cuboids, limbs, motion, feet=feet)
     if len(motion) < 2 or not stance.any():
         # Without any stance nothing is known but that nothing may be under the ground.
         lowest = float(corner_paths(body.rig, cuboids, motion)[..., 1].min())
@@ -66,13 +75,15 @@ def plant(
     return result
 
 
-def plan_stance(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Stance:
+def plan_stance(
+    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, feet: tuple[Effector, ...] | None = None
+) -> Stance:
     """When each foot stands: as found, without the parts of stances that the leg would have to be bent much for.
 
     Where front and hind feet move at different speeds not all can stand as long as they are low: the body goes at a
     speed between, and a foot that would be left far behind lifts earlier.
     """
-    body, motion = _Body.of(rig, cuboids, limbs), _double(motion)
+    body, motion = _Body.of(rig, cuboids, limbs, feet), _double(motion)
     stance = find_stance(track_feet(body.rig, limbs, motion))
     weight = np.ones(stance.shape)
     for _ in range(2 if stance.any() else 0):
@@ -95,7 +106,7 @@ def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:
     motion, stance = _double(motion), plan_stance(rig, cuboids, limbs, motion)
     if not stance.any():
         return motion
-    return _carry_root(_Body.of(rig, cuboids, limbs), motion, stance, np.ones(stance.shape), fall=0.0)
+    return _carry_root(_Body.of(rig, cuboids, limbs, None), motion, stance, np.ones(stance.shape), fall=0.0)
 
 
 def move_feet(
@@ -135,11 +146,10 @@ class _Body:
     """Shares of the body's mass."""
 
     @staticmethod
-    def of(rig: Rig, cuboids: Cuboids, limbs: Limbs) -> "_Body":
-        rig = rig.to(torch.float64)
+    def of(rig: Rig, cuboids: Cuboids, limbs: Limbs, feet: tuple[Effector, ...] | None) -> "_Body":
         mass = np.maximum(cuboids.volumes, 1e-4 * cuboids.volumes.sum())
-        feet = find_box_feet(rig, limbs, cuboids)
-        return _Body(rig, feet, limbs.leg_length, cuboids.centers, mass / mass.sum())
+        feet = find_feet(limbs) if feet is None else feet
+        return _Body(rig.to(torch.float64), feet, limbs.leg_length, cuboids.centers, mass / mass.sum())
 
     def paths(self, motion: Motion) -> tuple[Float[np.ndarray, "frames feet"], Float[np.ndarray, "intervals feet 3"]]:
         return contact_paths(self.feet, motion.pose(self.rig), fps=motion.fps)

@@ -129,8 +129,8 @@ def track(
         rig, cuboids, density=options.density, gains=options.gains, friction=options.friction, limits=limits
     )
     feet = find_box_feet(rig, limbs, cuboids)
-    stance = plan_stance(rig, cuboids, limbs, motion)
-    target = plant(rig, cuboids, limbs, motion, stance=stance) if options.lock_feet else motion
+    stance = plan_stance(rig, cuboids, limbs, motion, feet=feet)
+    target = plant(rig, cuboids, limbs, motion, feet=feet, stance=stance) if options.lock_feet else motion
     start = project_start(rig, cuboids, model, target)
     if not options.lock_feet:
         target = start
