@@ -11,11 +11,12 @@ from kinema.rig.limbs import Limbs
 GaitClass = Literal["stand", "walk", "trot", "pace", "canter", "gallop", "run", "hop", "other"]
 
 STILL_REACH, STILL_LIFT = 0.10, 0.05
-"""Leg lengths below which feet count as standing."""
+"""Ranges of the feet below which a body stands still [leg lengths]."""
 PACE_LAG = 0.0625
 """Cycles between the feet of one side; Hildebrand's own line between the pace and the walk in lateral couplets."""
 BOUND_STEP = 2.1
-"""Leg lengths per cycle that no hop of ours reaches (1.6, at most 1.3 times that) and every gallop exceeds (3)."""
+"""Travel per cycle that no hop of ours reaches (1.6, at most 1.3 times that) and every gallop exceeds (3)
+[leg lengths]."""
 
 
 def name_gait(limbs: Limbs, feet: Feet, cycle: Cycle, *, duty: float, speed: float) -> GaitClass:
@@ -51,7 +52,7 @@ def name_gait(limbs: Limbs, feet: Feet, cycle: Cycle, *, duty: float, speed: flo
 
 
 def _four(limbs: Limbs, phase: Float[np.ndarray, "legs"], duty: float, step: float) -> GaitClass:
-    """`step`: travel per cycle [leg lengths]."""
+    """The gait of four legs; `step` is the travel per cycle [leg lengths]."""
     fore, hind = _pair_offsets(limbs, phase)
     if abs(fore) > 0.34 and abs(hind) > 0.34:
         # Symmetrical gaits differ by the lag of the hind foot to the fore foot of the same side.

@@ -19,28 +19,22 @@ from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
 from kinema.skin import Skin, blend, skin_points
 
-UNITS = {
-    "period": "s",
-    "phases": "cycles, by leg",
-    "amplitude": "leg lengths",
-    "lift": "leg lengths",
-    "slide": "of the body's speed",
-    "speed": "leg lengths/s",
-    "travel": "leg lengths",
-    "turn": "rad",
-    "penetration": "of the height",
-    "penetration_worst": "of the height",
-    "floating": "leg lengths",
-    "motion": "leg lengths/s",
-    "stance_speed": "m/s",
-    "body_speed": "m/s",
-    "loaded_slip": "m/s",
-    "depth": "m",
-    "airborne": "of the frames in stance",
-    "missed": "stances",
-    "stances": "in the clip",
-    "power": "W/kg",
+_NAMES = {
+    "s": "period",
+    "cycles, by leg": "phases",
+    "leg lengths": "amplitude lift travel floating",
+    "leg lengths/s": "speed motion",
+    "of the body's speed": "slide",
+    "rad": "turn",
+    "of the height": "penetration penetration_worst",
+    "m/s": "stance_speed body_speed loaded_slip",
+    "m": "depth",
+    "of the frames in stance": "airborne",
+    "stances": "missed",
+    "in the clip": "stances",
+    "W/kg": "power",
 }
+UNITS = {name: unit for unit, names in _NAMES.items() for name in names.split()}
 """Units of `Metrics` and of the physics' `GroundReport`; a value that is not listed has none."""
 
 

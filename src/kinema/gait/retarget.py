@@ -26,12 +26,12 @@ class Recording:
     """A clip with what its feet do."""
 
     name: str
-    """Of the motion, one of pattern.GAIT_NAMES."""
+    """The motion that it shows, one of pattern.GAIT_NAMES."""
     body: Body
     motion: Motion
     cycle: Cycle
     speed: float
-    """Over the ground as the feet tell it [m/s]."""
+    """Speed over the ground as the feet tell it [m/s]."""
     in_place: bool
     """The body stays while the feet walk: it is to be moved at `speed`."""
     loops: bool
@@ -88,7 +88,7 @@ def retarget(
     if mirror:
         rotation, position = MIRROR @ rotation @ MIRROR, position @ MIRROR
     sides = -1 if mirror else 1
-    _step_alike(recording.body, stance, target, plan, rotation, position, scale, sides)
+    _step_alike(source, target, plan, stance, rotation, position, scale, sides)
     rotations = np.broadcast_to(np.eye(3), (len(target.rig.parents), frames, 3, 3)).copy()
     _trunk_alike(source, target, rotation, plan, sides)
     for j, turn in plan.turns.items():
@@ -110,15 +110,9 @@ def _play(recording: Recording, times: Float[np.ndarray, "frames"]) -> Motion:
 
 
 def _step_alike(
-    source: Body,
-    stance: Bool[np.ndarray, "frames feet"],
-    target: Body,
-    plan: Plan,
-    rotation: np.ndarray,
-    position: np.ndarray,
-    scale: float,
-    sides: int,
-) -> None:
+    source: Body, target: Body, plan: Plan, stance: np.ndarray, rotation: np.ndarray, position: np.ndarray,
+    scale: float, sides: int,
+) -> None:  # fmt: skip
     """Contacts of the target: the source's displacements from rest, scaled, with every stance nailed down."""
     flip = np.array([sides, 1, 1])
     for i, leg in enumerate(target.limbs.legs):

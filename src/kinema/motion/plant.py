@@ -27,6 +27,9 @@ LARGEST_EFFORT_DEG = 8.0
 FALL_WEIGHT = 1e3
 """Weight of falling faster than gravity, against 1 for the height of a stance foot [frames⁴]."""
 Stance = Bool[np.ndarray, "frames feet"]
+PerFoot = Float[np.ndarray, "frames feet"]
+Offsets = Float[np.ndarray, "frames feet 3"]
+Velocities = Float[np.ndarray, "intervals feet 3"]
 
 
 def plant(
@@ -110,20 +113,12 @@ def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:
 
 
 def move_feet(
-    rig: Rig,
-    feet: tuple[Effector, ...],
-    motion: Motion,
-    offset: Float[np.ndarray, "frames feet 3"],
-    *,
-    leg_length: float,
-    iterations: int = 6,
+    rig: Rig, feet: tuple[Effector, ...], motion: Motion, offset: Offsets, *, leg_length: float, iterations: int = 6
 ) -> Motion:
     """The motion with the lowest part of each foot moved by `offset` [m]; its legs turn as little as that takes."""
-    weights, moved = touching(feet, motion.pose(rig)), torch.from_numpy(offset)
-    angles = reach(
-        rig, motion.root_position, motion.angles, feet, weights, moved, unit=leg_length, iterations=iterations
-    )
-    return Motion(motion.root_position, angles, motion.fps)
+    weights, goals = touching(feet, motion.pose(rig)), torch.from_numpy(offset)
+    root, options = motion.root_position, {"unit": leg_length, "iterations": iterations}
+    return Motion(root, reach(rig, root, motion.angles, feet, weights, goals, **options), motion.fps)
 
 
 def corner_paths(rig: Rig, cuboids: Cuboids, motion: Motion) -> Float[Tensor, "frames joints 8 3"]:
@@ -151,7 +146,7 @@ class _Body:
         feet = find_feet(limbs) if feet is None else feet
         return _Body(rig.to(torch.float64), feet, limbs.leg_length, cuboids.centers, mass / mass.sum())
 
-    def paths(self, motion: Motion) -> tuple[Float[np.ndarray, "frames feet"], Float[np.ndarray, "intervals feet 3"]]:
+    def paths(self, motion: Motion) -> tuple[PerFoot, Velocities]:
         return contact_paths(self.feet, motion.pose(self.rig), fps=motion.fps)
 
     def mass_height(self, motion: Motion) -> Float[np.ndarray, "frames"]:
@@ -164,9 +159,7 @@ def _double(motion: Motion) -> Motion:
     return Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
 
 
-def _first_try(
-    body: _Body, motion: Motion, stance: Stance, weight: Float[np.ndarray, "frames feet"]
-) -> tuple[Motion, Float[np.ndarray, "frames feet 3"], Float[np.ndarray, "frames feet"]]:
+def _first_try(body: _Body, motion: Motion, stance: Stance, weight: PerFoot) -> tuple[Motion, Offsets, PerFoot]:
     """The motion with its root carried, how far each foot is then off, and its leg's mean change of angle [deg]."""
     base = _carry_root(body, motion, stance, weight)
     offset = _centre_in_reach(body, base, stance, _stance_offsets(*body.paths(base), stance, motion.fps))
@@ -175,7 +168,7 @@ def _first_try(
     return base, offset, np.stack([bent[:, list(foot.chain)].mean(1) for foot in body.feet], 1)
 
 
-def _importance(effort: Float[np.ndarray, "frames feet"], stance: Stance) -> Float[np.ndarray, "frames feet"]:
+def _importance(effort: PerFoot, stance: Stance) -> PerFoot:
     """Feet that cost their legs much have more say in where the root goes: near straight, a leg can hardly give."""
     result = np.ones(stance.shape)
     for k, first, last in _runs(stance):
@@ -183,13 +176,7 @@ def _importance(effort: Float[np.ndarray, "frames feet"], stance: Stance) -> Flo
     return result
 
 
-def _carry_root(
-    body: _Body,
-    motion: Motion,
-    stance: Stance,
-    weight: Float[np.ndarray, "frames feet"],
-    fall: float = FALL_WEIGHT,
-) -> Motion:
+def _carry_root(body: _Body, motion: Motion, stance: Stance, weight: PerFoot, fall: float = FALL_WEIGHT) -> Motion:
     """Move the root's path so that the stance feet, carried along, stand still on the ground as well as they can.
 
     Least squares over the root's shift r(t) and each stance's foothold c: |c - slip(t) - r(t)|², and |r̈|² so that the
@@ -219,17 +206,11 @@ def _carry_root(
 
 
 def _smooth_fit(
-    frames: int,
-    spans: list[tuple[slice, Float[np.ndarray, "_"]]],
-    pieces: list[Float[np.ndarray, "_ k"]],
-    sigma: float,
-    *,
-    free: bool,
+    frames: int, spans: list[tuple[slice, np.ndarray]], pieces: list[np.ndarray], sigma: float, *, free: bool
 ) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, "n k"]]:
     """Normal equations of min Σ w |c - value(t) - r(t)|² + sigma⁴ |r̈|²; each piece has its c, 0 if not free.
 
-    Args:
-        spans: Frames and weights of each piece.
+    `spans` are the frames and weights of each piece, `pieces` its values.
     """
     count = frames + (len(pieces) if free else 0)
     normal, right = np.zeros((count, count)), np.zeros((count, pieces[0].shape[1]))
@@ -261,12 +242,7 @@ def _slip(velocity: Float[np.ndarray, "intervals 3"], fps: float) -> Float[np.nd
     return np.concatenate((np.zeros((1, 3)), np.cumsum(velocity, axis=0))) / fps
 
 
-def _stance_offsets(
-    heights: Float[np.ndarray, "frames feet"],
-    velocities: Float[np.ndarray, "intervals feet 3"],
-    stance: Stance,
-    fps: float,
-) -> Float[np.ndarray, "frames feet 3"]:
+def _stance_offsets(heights: PerFoot, velocities: Velocities, stance: Stance, fps: float) -> Offsets:
     """How far each foot has to be moved in stance: against its slip and to the ground; about its mean place."""
     offset = np.zeros((*stance.shape, 3))
     for k, first, last in _runs(stance):
@@ -277,19 +253,11 @@ def _stance_offsets(
 
 
 def _swing_offsets(
-    offset: Float[np.ndarray, "frames feet 3"],
-    heights: Float[np.ndarray, "frames feet"],
-    stance: Stance,
-    fps: float,
-    *,
-    clearance: float,
-    power: float,
-) -> Float[np.ndarray, "frames feet 3"]:
+    offset: Offsets, heights: PerFoot, stance: Stance, fps: float, *, clearance: float, power: float
+) -> Offsets:
     """Fill the swings: out of the last stance's offset, into the next one's, and clear of the ground.
 
-    Args:
-        clearance: Least height in mid-swing [m].
-        power: Of the half sine by which it is reached.
+    The least height is `clearance` [m] in mid-swing, reached by a half sine to the given power.
     """
     frames, offset = len(stance), np.where(stance[..., None], offset, 0.0)
     for k, first, last in _runs(~stance):
@@ -311,16 +279,14 @@ def _ease(x: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
     return x * x * (3 - 2 * x)
 
 
-def _sink(heights: Float[np.ndarray, "frames feet"], stance: Stance, fps: float) -> Float[np.ndarray, "frames 3"]:
+def _sink(heights: PerFoot, stance: Stance, fps: float) -> Float[np.ndarray, "frames 3"]:
     """How far the root has to come down for legs that hang in the air at full stretch, smoothly in time."""
     lack = np.where(stance, np.maximum(heights - 1e-3, 0.0), 0.0).max(1, initial=0.0)
     down = gaussian_filter1d(lack, max(0.06 * fps, 1e-3), mode="nearest")
     return down[:, None] * [0.0, 1.0, 0.0]
 
 
-def _centre_in_reach(
-    body: _Body, base: Motion, stance: Stance, offset: Float[np.ndarray, "frames feet 3"]
-) -> Float[np.ndarray, "frames feet 3"]:
+def _centre_in_reach(body: _Body, base: Motion, stance: Stance, offset: Offsets) -> Offsets:
     """A stance whose beginning is out of reach moves back as a whole, one whose end is, forwards."""
     place, offset = base.pose(body.rig)[..., 3].numpy(), offset.copy()
     heads = body.rig.heads.numpy()

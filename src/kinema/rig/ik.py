@@ -33,6 +33,10 @@ ORIENTATION_WEIGHT = 0.2
 """Weight of the orientation of the chain's last joint in the world."""
 LARGEST_STEP = 0.3
 """Largest change of an angle per iteration [rad]."""
+Poses = Float[Tensor, "frames joints 3 4"]
+Angles = Float[Tensor, "frames joints 3"]
+Weights = Float[Tensor, "frames points"]
+"""Shares of an effector's points in its position; each row sums to one."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Effector:
     points: Float[np.ndarray, "points 3"]
     """In the frames of those joints [m]."""
 
-    def at(self, T_world_joint: Float[Tensor, "frames joints 3 4"]) -> Float[Tensor, "frames points 3"]:
+    def at(self, T_world_joint: Poses) -> Float[Tensor, "frames points 3"]:
         """The points in the world [m], differentiable."""
         carried = T_world_joint[:, list(self.joints)]
         points = torch.from_numpy(self.points).to(T_world_joint)
@@ -56,22 +60,19 @@ class Effector:
 def reach(
     rig: Rig,
     root_position: Float[Tensor, "frames 3"],
-    angles: Float[Tensor, "frames joints 3"],
+    angles: Angles,
     effectors: tuple[Effector, ...],
-    weights: list[Float[Tensor, "frames _"]],
+    weights: list[Weights],
     offset: Float[Tensor, "frames effectors 3"],
     *,
     unit: float,
     iterations: int = 6,
-) -> Float[Tensor, "frames joints 3"]:
+) -> Angles:
     """Angles that move each effector by `offset`; of all ways to do so, the one that turns the joints least.
 
     Per frame and chain, Gauss-Newton on P |position - goal|² + O |turn of the last joint|² + |θ - θ₀|², where θ₀ are
-    the angles given, so that nothing drifts and a chain that cannot reach stretches towards its goal.
-
-    Args:
-        weights: Shares of the effector's points in its position; each row sums to one.
-        unit: Length in which positions are counted [m].
+    the angles given, so that nothing drifts and a chain that cannot reach stretches towards its goal. Positions are
+    counted in lengths of `unit` [m].
     """
     start, given = forward_kinematics(rig, root_position, angles), angles
     goals = [_mean(e, w, start) + offset[:, k] for k, (e, w) in enumerate(zip(effectors, weights))]
@@ -95,11 +96,7 @@ def reach(
 
 
 def effector_jacobian(
-    rig: Rig,
-    root_position: Float[Tensor, "frames 3"],
-    angles: Float[Tensor, "frames joints 3"],
-    effectors: tuple[Effector, ...],
-    weights: list[Float[Tensor, "frames _"]],
+    rig: Rig, root_position: Tensor, angles: Angles, effectors: tuple[Effector, ...], weights: list[Weights]
 ) -> Float[Tensor, "frames effectors 3 dofs"]:
     """Derivative of each effector's weighted position by all coordinates of the body [m/m, m/rad]."""
     T = forward_kinematics(rig, root_position, angles)
@@ -120,9 +117,7 @@ def joint_angles(
     return matrix_to_euler(axes.mT @ R_world_parent.mT @ R_world_joint @ axes)
 
 
-def world_axes(
-    rig: Rig, T: Float[Tensor, "frames joints 3 4"], angles: Float[Tensor, "frames joints 3"], chain: list[int]
-) -> Float[Tensor, "frames chain 3 3"]:
+def world_axes(rig: Rig, T: Poses, angles: Angles, chain: list[int]) -> Float[Tensor, "frames chain 3 3"]:
     """Rows: the three rotation axes of each joint of the chain as they stand in the world."""
     identity = torch.eye(3, dtype=T.dtype).expand(len(T), 1, 3, 3)
     above = [rig.parents[j] for j in chain]
@@ -134,23 +129,15 @@ def world_axes(
     return torch.stack((frame[..., 0], second[..., 1], third[..., 2]), -2)
 
 
-def _mean(
-    effector: Effector, weight: Float[Tensor, "frames points"], T: Float[Tensor, "frames joints 3 4"]
-) -> Float[Tensor, "frames 3"]:
+def _mean(effector: Effector, weight: Weights, T: Poses) -> Float[Tensor, "frames 3"]:
     return (weight[..., None] * effector.at(T)).sum(1)
 
 
 def _levers(
-    rig: Rig,
-    effector: Effector,
-    weight: Float[Tensor, "frames points"],
-    T: Float[Tensor, "frames joints 3 4"],
-    axes: Float[Tensor, "frames chain 3 3"],
-    chain: list[int],
+    rig: Rig, effector: Effector, weight: Weights, T: Poses, axes: Float[Tensor, "frames chain 3 3"], chain: list[int]
 ) -> Float[Tensor, "frames dofs 3"]:
     """Motion of the effector's weighted position per turn about each axis of the chain [m/rad]: axis × lever."""
-    carried = [[_carries(rig.parents, j, k) for k in effector.joints] for j in chain]
-    moves = torch.tensor(carried, dtype=T.dtype)
+    moves = torch.tensor([[_carries(rig.parents, j, k) for k in effector.joints] for j in chain], dtype=T.dtype)
     arms = torch.einsum("fpx,cp->fcx", weight[..., None] * effector.at(T), moves)
     arms = arms - (weight @ moves.T)[..., None] * T[:, chain, :, 3]
     return torch.linalg.cross(axes, arms[:, :, None].expand_as(axes), dim=-1).flatten(1, 2)
