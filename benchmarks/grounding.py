@@ -120,8 +120,8 @@ def find_clips(folder: Path) -> list[tuple[str, str]]:
 def clip_case(shared: Path, name: str, clip_name: str) -> tuple[Character, Rig, Motion]:
     """A hand-made loop that runs in place, played for 49 frames and given the travel that its stance feet ask for."""
     from kinema.asset.clips_npz import load_clips_npz
-    from kinema.gait.feet import without_stills
-    from kinema.physics.stance import travel
+    from kinema.motion.loop import without_stills
+    from kinema.motion.plant import travel
     from kinema.rig.cuboids import bone_cuboids
     from kinema.rig.limbs import find_limbs
 

@@ -35,20 +35,20 @@ def test_saving_and_loading_returns_the_motion(tmp_path: Path, dtype: torch.dtyp
     assert back.fps == motion.fps
 
 
-def sliding(frames: int = 25) -> Motion:
+def taken_apart(frames: int = 25) -> Motion:
     translation = torch.linspace(0, 1, frames, dtype=torch.float64)[:, None, None] * torch.tensor([0.0, 0.2, 0.0])
     return replace(waving(frames), translation=translation.double().expand(frames, 4, 3).clone())
 
 
-def test_slides_are_saved_only_where_there_are_any(tmp_path: Path) -> None:
+def test_translations_are_saved_only_where_there_are_any(tmp_path: Path) -> None:
     save_motion(tmp_path / "wave.npz", waving(), rig())
     with np.load(tmp_path / "wave.npz") as file:
         assert "translation" not in file.files
     assert load_motion(tmp_path / "wave.npz", rig()).translation is None
-    motion = sliding()
+    motion = taken_apart()
     assert motion.translation is not None
-    save_motion(tmp_path / "slide.npz", motion, rig())
-    back = load_motion(tmp_path / "slide.npz", rig())
+    save_motion(tmp_path / "apart.npz", motion, rig())
+    back = load_motion(tmp_path / "apart.npz", rig())
     assert back.translation is not None
     torch.testing.assert_close(back.translation, motion.translation, atol=0, rtol=0)
     torch.testing.assert_close(back.pose(rig()), motion.pose(rig()))
@@ -59,15 +59,15 @@ def test_slides_are_saved_only_where_there_are_any(tmp_path: Path) -> None:
         "names": np.array(rig().names),
     }
     np.savez(tmp_path / "odd.npz", translation=np.zeros((3, 4, 3)), **parts)
-    with pytest.raises(KinemaError, match=r"odd\.npz: slides of shape \(3, 4, 3\) do not fit"):
+    with pytest.raises(KinemaError, match=r"odd\.npz: translations of shape \(3, 4, 3\) do not fit"):
         load_motion(tmp_path / "odd.npz", rig())
     save_motion(tmp_path / "nan.npz", replace(motion, translation=motion.translation * torch.nan), rig())
     with pytest.raises(KinemaError, match=r"nan\.npz: holds values that are not finite"):
         load_motion(tmp_path / "nan.npz", rig())
 
 
-def test_slides_are_cut_resampled_and_turned_into_clips() -> None:
-    motion = sliding()
+def test_translations_are_cut_resampled_and_turned_into_clips() -> None:
+    motion = taken_apart()
     assert motion.translation is not None
     part = motion[4:9]
     assert part.translation is not None
@@ -181,41 +181,3 @@ def test_a_clip_has_quaternions_of_one_hemisphere() -> None:
     assert ((clip.wxyz_parent_joint[1:] * clip.wxyz_parent_joint[:-1]).sum(-1) > 0).all()
     back = Motion.from_clip(rig(), clip)
     torch.testing.assert_close(back.angles, turn, atol=1e-6, rtol=0)
-
-
-def cycle(frames: int = 12) -> Motion:
-    """A loop that travels along z."""
-    t = torch.linspace(0, 2 * torch.pi, frames + 1, dtype=torch.float64)[:, None, None]
-    phase = torch.arange(4, dtype=torch.float64)[None, :, None] + torch.arange(3, dtype=torch.float64)
-    root = torch.cat((0 * t, 0.1 * torch.cos(t), 0.3 * t), -1)[:, 0]
-    return Motion(root, 0.5 * torch.sin(t + phase), 24.0)
-
-
-def test_a_loop_played_thrice_has_itself_in_the_middle() -> None:
-    once = cycle()
-    assert once.closes
-    assert not waving().closes
-    thrice = once.repeat(3)
-    assert len(thrice) == 37
-    torch.testing.assert_close(thrice.root_position[24:, 2], once.root_position[:, 2] + 2 * once.root_position[-1, 2])
-    torch.testing.assert_close(thrice.middle_round(3).angles, once.angles)
-    torch.testing.assert_close(thrice.middle_round(3).root_position, once.root_position)
-    same = waving().repeat(1)
-    assert torch.equal(same.angles, waving().angles)
-    assert torch.equal(same.root_position, waving().root_position)
-
-
-def test_a_middle_round_that_does_not_close_is_closed_and_its_travel_stays() -> None:
-    thrice = cycle().repeat(3)
-    drift = torch.linspace(0, 0.3, len(thrice), dtype=torch.float64)
-    bent = Motion(
-        thrice.root_position + drift[:, None] * torch.tensor([0.0, 1.0, 1.0]),
-        thrice.angles + drift[:, None, None],
-        24.0,
-    )
-    middle = bent.middle_round(3)
-    assert middle.closes
-    assert middle.root_position[-1, 1] == pytest.approx(float(middle.root_position[0, 1]))
-    way = cycle().root_position[-1, 2] + 0.1
-    assert float(middle.root_position[-1, 2] - middle.root_position[0, 2]) == pytest.approx(float(way))
-    torch.testing.assert_close(middle.root_position[0, ::2], bent.root_position[0, ::2])

@@ -11,11 +11,8 @@ from kinema.asset.character import Character, Mesh
 from kinema.errors import KinemaError
 from kinema.gait.make import make_motion
 from kinema.motion.motion import Motion
-from kinema.physics.feet import find_feet, find_stance, foot_paths, phases
-from kinema.physics.measure import joint_error_deg
 from kinema.physics.model import Control, State, make_model
 from kinema.physics.rollout import rollout
-from kinema.physics.stance import consistent_target, plan_stance
 from kinema.physics.track import Tracking, track
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
@@ -42,65 +39,6 @@ def with_faults(motion: Motion, *, speed: float = 1.5, lift: float = 0.03) -> Mo
     scale = torch.tensor([speed, 1.0, speed], dtype=torch.float64)
     up = torch.tensor([0.0, lift, 0.0], dtype=torch.float64)
     return Motion(start + scale * (motion.root_position - start) + up, motion.angles, motion.fps)
-
-
-def test_stance_is_found_whatever_the_root_does(walking) -> None:
-    body, rig, limbs, motion = walking
-    clean = find_stance(rig, boxes(body), limbs, motion)
-    assert 0.4 < clean.mean() < 0.8  # a walk has a duty factor of 0.64
-    for speed, lift in ((1.5, 0.03), (0.0, -0.1), (0.5, 0.3)):
-        found = find_stance(rig, boxes(body), limbs, with_faults(motion, speed=speed, lift=lift))
-        assert float((found == clean).mean()) > 0.97
-
-
-def test_phases_are_runs() -> None:
-    assert phases(np.array([True, True, False, True])) == [(0, 2), (3, 4)]
-    assert phases(np.zeros(3, dtype=bool)) == []
-
-
-def test_a_consistent_target_stands_still_on_the_ground(walking) -> None:
-    body, rig, limbs, motion = walking
-    faulty = with_faults(motion)
-    cuboids, feet = boxes(body), find_feet(rig, limbs)
-    stance = plan_stance(rig, cuboids, limbs, faulty)
-    target = consistent_target(rig, cuboids, limbs, faulty, stance=stance)
-    both = stance[1:] & stance[:-1]
-    heights, velocity = foot_paths(rig, cuboids, feet, target)
-    slid = foot_paths(rig, cuboids, feet, faulty)[1].norm(dim=-1).numpy()[both].mean()
-    assert velocity.norm(dim=-1).numpy()[both].mean() < 0.05 * slid
-    assert np.abs(heights.numpy()[stance]).max() < 5e-3
-    assert joint_error_deg(rig, faulty, target) < 1.5
-    # What no leg moves is kept to the last bit.
-    moved = {j for leg in limbs.legs for j in leg.joints}
-    kept = [j for j in range(len(rig.parents)) if j not in moved]
-    assert torch.equal(target.angles[:, kept], faulty.angles[:, kept])
-
-
-def test_brisk_feet_rise_as_soon_as_they_let_go(walking) -> None:
-    body, rig, limbs, motion = walking
-    cuboids, feet = boxes(body), find_feet(rig, limbs)
-    # Legs that hardly bend: feet creep ahead over the ground.
-    shuffling = Motion(motion.root_position, 0.3 * motion.angles, motion.fps)
-    stance = plan_stance(rig, cuboids, limbs, shuffling)
-    lets_go = stance[:-1] & ~stance[1:]
-    first = {}
-    for brisk in (False, True):
-        target = consistent_target(rig, cuboids, limbs, shuffling, stance=stance, brisk=brisk)
-        heights, velocity = foot_paths(rig, cuboids, feet, target)
-        first[brisk] = heights.numpy()[1:][lets_go].mean() / limbs.leg_length
-        both = stance[1:] & stance[:-1]
-        assert velocity.norm(dim=-1).numpy()[both].mean() < 0.1 * float(velocity.norm(dim=-1).max())
-    assert first[True] > 1.5 * first[False] > 0
-
-
-def test_a_motion_without_stance_is_only_lifted_out_of_the_ground(walking) -> None:
-    body, rig, limbs, _ = walking
-    rest = Motion.rest(rig, frames=3, fps=24.0)
-    nobody = replace(limbs, legs=())
-    down = torch.tensor([0.0, 5.0, 0.0], dtype=torch.float64)
-    target = consistent_target(rig, boxes(body), nobody, Motion(rest.root_position - down, rest.angles, 24.0))
-    assert torch.equal(target.angles, rest.angles)
-    torch.testing.assert_close(target.root_position, rest.root_position, atol=0.03, rtol=0)
 
 
 def test_tracking_grounds_a_faulty_walk(walking) -> None:

@@ -18,15 +18,17 @@ from kinema.errors import KinemaError
 from kinema.export.write import write
 from kinema.geometry.transforms import euler_to_matrix
 from kinema.job.animate import Animation
+from kinema.motion.feet import phases
 from kinema.motion.motion import Motion, save_motion
+from kinema.rig.ik import joint_angles
 from kinema.rig.kinematics import Rig, forward_kinematics
 from kinema.rig.limbs import find_limbs
 from kinema.skin import Skin, blend, skin_points
-from kinema.view.contacts import Contacts, runs
+from kinema.view.contacts import Contacts
 from kinema.view.find import find_exhibit
+from kinema.view.notebook import play
 from kinema.view.page import Framing, Page, travel_path
 from kinema.view.palette import pieces_of
-from kinema.view.posing import joint_angles
 from kinema.view.server import Address
 from kinema.view.viewer import Exhibit, Viewer
 
@@ -99,16 +101,11 @@ def test_side_by_side_is_not_hidden() -> None:
     assert first.max() < second.min()
 
 
-def test_runs() -> None:
-    assert runs(np.array([True, True, False, True])) == [(0, 2), (3, 4)]
-    assert runs(np.zeros(3, bool)) == []
-
-
 def test_contact_plot_has_a_bar_for_every_stance(fox: Character, rig: Rig, walk: Motion) -> None:
     contacts = Contacts.of(rig, find_limbs(fox), walk)
     assert contacts is not None
     assert contacts.names == ("L1", "R1", "L2", "R2")
-    assert contacts.plot().count("<rect") == sum(len(runs(row)) for row in contacts.standing)
+    assert contacts.plot().count("<rect") == sum(len(phases(row)) for row in contacts.standing)
     assert 0.4 < contacts.standing.mean() < 0.95
 
 
@@ -208,9 +205,9 @@ def test_motion_shows_itself(fox: Character, rig: Rig, walk: Motion, tmp_path: P
     times = sorted({at for at, _ in header["messages"]})
     np.testing.assert_allclose(times, np.arange(6) / 24)
     with pytest.raises(KinemaError, match="joints"):
-        Motion(walk.root_position, walk.angles[:, :3], 24.0).show(fox)
+        play(Motion(walk.root_position, walk.angles[:, :3], 24.0), fox)
     with pytest.raises(KinemaError, match="no rig"):
-        walk.show(Character("statue", fox.mesh))
+        play(walk, Character("statue", fox.mesh))
 
 
 def test_what_words_mean(fox: Character, rig: Rig, walk: Motion, tmp_path: Path) -> None:

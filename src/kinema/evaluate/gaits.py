@@ -5,24 +5,25 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from kinema.gait.feet import Cycle, Feet
+from kinema.motion.feet import Cycle, Feet
 from kinema.rig.limbs import Limbs
 
 GaitClass = Literal["stand", "walk", "trot", "pace", "canter", "gallop", "run", "hop", "other"]
 
 STILL_REACH, STILL_LIFT = 0.10, 0.05
-"""Leg lengths below which feet count as standing."""
+"""Ranges of the feet below which a body stands still [leg lengths]."""
 PACE_LAG = 0.0625
 """Cycles between the feet of one side; Hildebrand's own line between the pace and the walk in lateral couplets."""
 BOUND_STEP = 2.1
-"""Leg lengths per cycle that no hop of ours reaches (1.6, at most 1.3 times that) and every gallop exceeds (3)."""
+"""Travel per cycle that no hop of ours reaches (1.6, at most 1.3 times that) and every gallop exceeds (3)
+[leg lengths]."""
 
 
 def name_gait(limbs: Limbs, feet: Feet, cycle: Cycle, *, duty: float, speed: float) -> GaitClass:
     """The gait of a cycle. On two legs walk and run differ by the flight phase; on four, gallop is also the run."""
     if not limbs.legs:
         return "other"
-    moved = np.ptp(feet.world, axis=1) / feet.leg
+    moved = np.ptp(feet.world, axis=0) / feet.leg
     if (np.hypot(moved[:, 0], moved[:, 2]).max() < STILL_REACH and moved[:, 1].max() < STILL_LIFT) or (
         duty > 0.93 and cycle.reach.mean() < STILL_REACH
     ):
@@ -51,7 +52,7 @@ def name_gait(limbs: Limbs, feet: Feet, cycle: Cycle, *, duty: float, speed: flo
 
 
 def _four(limbs: Limbs, phase: Float[np.ndarray, "legs"], duty: float, step: float) -> GaitClass:
-    """`step`: travel per cycle [leg lengths]."""
+    """The gait of four legs; `step` is the travel per cycle [leg lengths]."""
     fore, hind = _pair_offsets(limbs, phase)
     if abs(fore) > 0.34 and abs(hind) > 0.34:
         # Symmetrical gaits differ by the lag of the hind foot to the fore foot of the same side.

@@ -1,4 +1,4 @@
-"""`kinema eval`: what a clip shows in numbers, and how well a sentence fits it in the eyes of the embedded prior."""
+"""`kinema eval`: metrics of a clip, and how well a sentence fits it by the embedded prior."""
 
 import tempfile
 from dataclasses import replace
@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from kinema.asset.character import Character
 from kinema.distill.take import FOVY_DEG
 from kinema.distill.tempo import ACTION_FPS, CYCLE_FRAMES
 from kinema.errors import KinemaError
 from kinema.evaluate.classify import prompt_errors
-from kinema.evaluate.metrics import Metrics, measure
+from kinema.evaluate.metrics import UNITS, Metrics, measure
 from kinema.evaluate.videophy import VideoPhy
-from kinema.job.report import UNITS
 from kinema.motion.motion import Motion
 from kinema.motion.source import find_motion_of, find_path, read_config
 from kinema.prior.nano.prior import NanoPrior
@@ -30,7 +27,7 @@ from kinema.rig.limbs import find_limbs
 
 VIEWS_DEG = (-90.0, -45.0, 45.0, 90.0)
 OTHERS = ("walking", "trotting", "running", "hopping", "standing still")
-"""What the clip might show instead."""
+"""Sentences that are scored beside the user's."""
 
 
 def judge(
@@ -48,8 +45,8 @@ def judge(
         words: The folder of a run, a character file, or the words of a built-in creature.
         motion: A motion file or the name of a clip; by default the run's motion or the first clip.
         prompt: By default the run's.
-        score: Whether to ask the prior.
-        videophy: A second opinion, from a film in true colours.
+        score: Ask the prior.
+        videophy: Ask VideoPhy too, with a film in true colours.
     """
     if videophy is not None:
         videophy.check()
@@ -99,22 +96,19 @@ def text_score(character: Character, rig: Rig, clip: Motion, prompt: str, *, met
 
 @torch.no_grad()
 def film(stage: Stage, motion: Motion, *, yaw_deg: float, width: int, height: int, elevation_deg: float = 10.0):
-    """The motion along its mean velocity, as the distiller would show it; nobody tells phase and period."""
-    base = _base_path(stage.rig, motion)
-    away = (motion.root_position - base).mean(0) * torch.tensor([1.0, 0.0, 1.0])
+    """Film the motion along its mean velocity, as the distiller shows it, without phase and period."""
+    level = torch.tensor([1.0, 0.0, 1.0])
+    way = level * (motion.root_position[-1] - motion.root_position[0])
+    base = stage.rig.heads[0] + torch.linspace(0, 1, len(motion))[:, None] * way
+    away = level * (motion.root_position - base).mean(0)
     placed = replace(motion, root_position=motion.root_position - away)
     view = View(yaw_deg, elevation_deg, 1.0, FOVY_DEG)
     video = stage.film(placed.pose(stage.rig), stage.cameras(base, view, width=width, height=height))
     return video, Shot(stage.reference(base, view, width=width, height=height), yaw_deg, elevation_deg)
 
 
-def _base_path(rig: Rig, motion: Motion) -> Float[Tensor, "frames 3"]:
-    way = (motion.root_position[-1] - motion.root_position[0]) * torch.tensor([1.0, 0.0, 1.0])
-    return rig.heads[0] + torch.linspace(0, 1, len(motion))[:, None] * way
-
-
 def _at_the_priors_pace(clip: Motion, metrics: Metrics, frames: int) -> Motion:
-    """At the prior's frames per cycle, and long enough to fill its window."""
+    """The clip at the prior's frames per cycle, and long enough to fill its window."""
     fps = CYCLE_FRAMES / metrics.period if metrics.period > 0 else ACTION_FPS
     seconds = (len(clip) - 1) / clip.fps
     if seconds <= 0:
@@ -123,7 +117,7 @@ def _at_the_priors_pace(clip: Motion, metrics: Metrics, frames: int) -> Motion:
 
 
 def verdict_lines(verdict: dict[str, Any]) -> list[str]:
-    """For people."""
+    """The verdict as lines of text."""
     lines = [f"{verdict['character']}: {verdict['frames']} frames at {verdict['fps']:g} per second"]
     for name, value in verdict["metrics"].items():
         if isinstance(value, tuple):

@@ -1,18 +1,41 @@
-"""Measure a clip: its gait and how cleanly the feet, the ground and time are treated."""
+"""Metrics of a clip: its gait, and how cleanly it treats feet, ground and time.
+
+A new metric is a field of `Metrics`, its unit in `UNITS` and its value in `measure_pose`; report, `kinema eval` and
+benchmarks show it by its name.
+"""
 
 from dataclasses import asdict, dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from kinema.asset.character import Character
 from kinema.evaluate.gaits import name_gait
-from kinema.gait.feet import Feet, find_cycle, find_stance, follow_feet, without_stills
+from kinema.motion.feet import Feet, find_cycle, find_stance, ground_speed, track_pose
+from kinema.motion.loop import without_stills
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
 from kinema.skin import Skin, blend, skin_points
+
+_NAMES = {
+    "s": "period",
+    "cycles, by leg": "phases",
+    "leg lengths": "amplitude lift travel floating",
+    "leg lengths/s": "speed motion",
+    "of the body's speed": "slide",
+    "rad": "turn",
+    "of the height": "penetration penetration_worst",
+    "m/s": "stance_speed body_speed loaded_slip",
+    "m": "depth",
+    "of the frames in stance": "airborne",
+    "stances": "missed",
+    "in the clip": "stances",
+    "W/kg": "power",
+}
+UNITS = {name: unit for unit, names in _NAMES.items() for name in names.split()}
+"""Units of `Metrics` and of the physics' `GroundReport`; a value that is not listed has none."""
 
 
 @dataclass(frozen=True)
@@ -23,19 +46,19 @@ class Metrics:
     period: float
     """[s]; 0 if there is none."""
     phases: tuple[float, ...]
-    """Of the legs (ordered as limbs.legs) relative to the first, in cycles."""
+    """Phases of the legs (ordered as limbs.legs) relative to the first, in cycles."""
     periodic: float
     """Share of the feet's motion that repeats with the period, in [0, 1]."""
     duty: float
-    """Mean fraction of time that a foot is on the ground."""
+    """Mean fraction of time that a foot is in stance."""
     amplitude: float
     """Mean fore-aft range of the feet [leg lengths]."""
     lift: float
     """Mean vertical range of the feet [leg lengths]."""
     slide: float
-    """Speed of standing feet over the ground relative to the body's speed; 0 is perfect. In place: as if on a belt."""
+    """Speed of stance feet over the ground relative to the body's speed; 0 is perfect. In place: as if on a belt."""
     speed: float
-    """Of the body over the ground, as the standing feet tell it [leg lengths per second]."""
+    """Speed of the body over the ground, as the stance feet tell it [leg lengths per second]."""
     travel: float
     """From first to last frame [leg lengths]."""
     turn: float
@@ -64,15 +87,14 @@ def measure(
     """Measure a motion of a character.
 
     Args:
-        mesh: look for penetration on the skinned mesh, not only on the soles.
+        mesh: Look for penetration on the skinned mesh, not only on the soles.
     """
     assert character.skeleton is not None
     rig = rig or Rig.from_skeleton(character.skeleton, dtype=torch.float64)
     limbs = limbs or find_limbs(character)
     motion = without_stills(motion)
-    pose = motion.pose(rig).detach().double().cpu().numpy()
     low = lowest_points(character, rig, motion) if mesh else None
-    return measure_pose(pose, limbs, low, rig.parents, fps=motion.fps)
+    return measure_pose(motion.pose(rig).detach().double().cpu().numpy(), limbs, low, rig.parents, fps=motion.fps)
 
 
 def measure_pose(
@@ -83,24 +105,22 @@ def measure_pose(
     *,
     fps: float,
 ) -> Metrics:
-    """The same for joints whose transforms are known, whatever moved them.
+    """Measure joints whose transforms are known, whatever moved them.
 
     Args:
-        lowest: height of the lowest point of the body [m]; by default of the feet.
+        lowest: Height of the lowest point of the body [m]; by default of the feet.
     """
-    feet = follow_feet(T_world_joint, limbs, fps=fps)
-    cycle = find_cycle(feet)
-    stance = find_stance(feet)
-    speed, duty = stance.speed, float(stance.carrying.mean()) if stance.carrying.size else 0.0
+    feet = track_pose(torch.from_numpy(T_world_joint), limbs, fps=fps)
+    cycle, stance = find_cycle(feet), find_stance(feet)
+    speed, duty = ground_speed(feet, stance), float(stance.mean()) if stance.size else 0.0
     joints = T_world_joint[..., 3]
-    soles = feet.world[..., 1].min(0) if limbs.legs else np.zeros(len(joints))
+    soles = feet.world[..., 1].min(1) if limbs.legs else np.zeros(len(joints))
     low = soles if lowest is None else lowest
     depth = np.maximum(-low, 0.0)
     gait = name_gait(limbs, feet, cycle, duty=duty, speed=speed)
     seconds = cycle.period / fps if gait not in ("stand", "other") else 0.0
     shape = joints - joints[:, :1]
-    unit = seconds or 1.0
-    third = np.diff(shape, n=3, axis=0) * (fps * unit) ** 3 / feet.leg if len(shape) > 3 else np.zeros((1, 1, 3))
+    third = np.diff(shape, n=3, axis=0) * (fps * (seconds or 1.0)) ** 3 / feet.leg
     away = feet.body[-1] - feet.body[0]
     return Metrics(
         gait=gait,
@@ -110,36 +130,33 @@ def measure_pose(
         duty=duty,
         amplitude=float(cycle.reach.mean()) if len(cycle.reach) else 0.0,
         lift=float(cycle.lift.mean()) if len(cycle.lift) else 0.0,
-        slide=_slide(feet, stance.near, speed) if gait != "stand" else 0.0,
+        slide=_slide(feet, stance, speed) if gait != "stand" else 0.0,
         speed=speed / feet.leg,
         travel=float(np.hypot(away[0], away[2])) / feet.leg,
         turn=float(feet.heading[-1] - feet.heading[0]),
         penetration=float(depth.mean()) / limbs.height,
         penetration_worst=float(depth.max()) / limbs.height,
         floating=float(np.maximum(low, 0.0).mean()) / feet.leg,
-        jerk=float(np.sqrt((third**2).sum(-1).mean())),
+        jerk=float(np.sqrt((third**2).sum(-1).mean())) if len(third) else 0.0,
         motion=float(np.linalg.norm(np.diff(shape, axis=0), axis=-1).mean()) * fps / feet.leg,
         symmetry=_symmetry(limbs, cycle.reach + 2 * cycle.lift),
         bone_change=bone_change(joints, parents),
     )
 
 
-def _slide(feet: Feet, stance: np.ndarray, speed: float) -> float:
-    """Mean horizontal speed of standing feet over the ground, relative to the body's.
+def _slide(feet: Feet, stance: Bool[np.ndarray, "frames feet"], speed: float) -> float:
+    """Mean horizontal speed of stance feet over the ground, relative to the body's.
 
     A clip in place is judged on a belt that moves at the body's speed.
     """
-    # At its ends a stance touches a swing: the speed there is half the swing's.
-    inner = stance.copy()
-    inner[:, 1:] &= stance[:, :-1]
-    inner[:, :-1] &= stance[:, 1:]
-    if not inner.any() or speed < 0.02 * feet.leg:
+    stands = stance[1:] & stance[:-1]
+    if not stands.any() or speed < 0.02 * feet.leg:
         return 0.0
     travelled = float(np.linalg.norm(np.diff(feet.body[:, [0, 2]], axis=0).mean(0))) * feet.fps
     velocity = feet.velocity[..., [0, 2]]
     if travelled < 0.25 * speed:
-        velocity = velocity + speed * np.stack((np.sin(feet.heading), np.cos(feet.heading)), -1)
-    return float(np.linalg.norm(velocity, axis=-1)[inner].mean()) / max(travelled, speed)
+        velocity = velocity + speed * np.stack((np.sin(feet.heading), np.cos(feet.heading)), -1)[:-1, None]
+    return float(np.linalg.norm(velocity, axis=-1)[stands].mean()) / max(travelled, speed)
 
 
 def lowest_points(character: Character, rig: Rig, motion: Motion) -> Float[np.ndarray, "frames"] | None:
@@ -162,8 +179,6 @@ def _symmetry(limbs: Limbs, amount: np.ndarray) -> float:
 def bone_change(joints: Float[np.ndarray, "frames joints 3"], parents: tuple[int, ...]) -> float:
     """Largest relative change of a distance from joint to parent; 0 for skeletons, not for deformation fields."""
     children = [j for j, p in enumerate(parents) if p >= 0]
-    if not children:
-        return 0.0
     length = np.linalg.norm(joints[:, children] - joints[:, [parents[j] for j in children]], axis=-1)
     keep = length[0] > 1e-6
     return float((np.abs(length - length[0]) / np.maximum(length[0], 1e-12))[:, keep].max(initial=0.0))

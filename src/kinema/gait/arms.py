@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.gait.kinds import Gait
-from kinema.gait.legs import about, between
 from kinema.gait.plan import FORWARD, LEFT, FootPlan, GaitBody, PerFrame
+from kinema.rig.ik import about, between
 from kinema.rig.limbs import Arm
 
 TAU = 2 * np.pi

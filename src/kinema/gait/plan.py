@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
-from kinema.gait.legs import LegChains, about, leg_chains, solve_legs
 from kinema.motion.motion import Motion
+from kinema.rig.ik import LegChains, about, leg_chains, solve_legs
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
 

@@ -4,19 +4,20 @@ Displacements from rest are scaled by leg length, trunk, neck and tail take over
 the legs are solved anew, so that feet which stood on the source stand on the target, exactly.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
 from kinema.gait.arms import hang_arm, point_arm
-from kinema.gait.feet import Cycle, find_cycle, find_stance, track_feet, without_stills
 from kinema.gait.kinds import MotionKind
-from kinema.gait.legs import about
 from kinema.gait.motions import find_motion
 from kinema.gait.plan import UP, FootPlan, GaitBody, stand
+from kinema.motion.feet import Cycle, find_cycle, find_stance, ground_speed, phases, track_feet
+from kinema.motion.loop import cut_cycle, without_stills
 from kinema.motion.motion import Motion
+from kinema.rig.ik import about
 
 MIRROR = np.diag([-1.0, 1.0, 1.0])
 
@@ -30,7 +31,7 @@ class Recording:
     motion: Motion
     cycle: Cycle
     speed: float
-    """Over the ground as the feet tell it [m/s]."""
+    """Speed over the ground as the feet tell it [m/s]."""
     in_place: bool
     """The body stays while the feet walk: it is to be moved at `speed`."""
     loops: bool
@@ -40,37 +41,20 @@ class Recording:
         kind = find_motion(kind) if isinstance(kind, str) else kind
         motion = without_stills(motion)
         feet = track_feet(body.rig, body.limbs, motion)
-        cycle, stance = find_cycle(feet), find_stance(feet)
+        cycle, speed = find_cycle(feet), ground_speed(feet, find_stance(feet))
         if kind.repeats and not feet.loops and cycle.explained > 0.7:
-            motion = one_cycle(motion, round(cycle.period))
+            motion = cut_cycle(motion, round(cycle.period))
             feet = track_feet(body.rig, body.limbs, motion)
         away = feet.body[-1] - feet.body[0]
         travelled = float(np.hypot(away[0], away[2])) * motion.fps / max(len(motion) - 1, 1)
-        in_place = travelled < 0.25 * stance.speed and kind.travels
+        in_place = travelled < 0.25 * speed and kind.travels
         # What happens once is not played twice, even if it ends as it began.
         loops = feet.loops and kind.action is None
-        return Recording(kind, body, motion, cycle, stance.speed, in_place, loops)
+        return Recording(kind, body, motion, cycle, speed, in_place, loops)
 
     @property
     def name(self) -> str:
         return self.kind.name
-
-
-def one_cycle(motion: Motion, period: int) -> Motion:
-    """The stretch of one period that closes best, its gap shared out so that it closes exactly (but for the way)."""
-    pose = motion.angles[:, 1:].flatten(1)
-    count = len(motion) - period
-    start = int((pose[period:] - pose[:count]).norm(dim=-1).argmin())
-    part = motion[start : start + period + 1]
-    w = torch.linspace(0, 1, period + 1).to(part.angles)
-    angles = part.angles - w[:, None, None] * (part.angles[-1] - part.angles[0])
-    gap = (part.root_position[-1] - part.root_position[0]) * torch.tensor([0.0, 1.0, 0.0]).to(part.angles)
-    translation = (
-        None
-        if part.translation is None
-        else part.translation - w[:, None, None] * (part.translation[-1] - part.translation[0])
-    )
-    return Motion(part.root_position - w[:, None] * gap, angles, motion.fps, translation)
 
 
 def retarget(
@@ -92,7 +76,9 @@ def retarget(
     """
     source = recording.body
     times = start + tempo * np.arange(frames) / fps
-    pose = _sample(recording, times).pose(source.rig).double().numpy()
+    played = _play(recording, times)
+    stance = find_stance(track_feet(source.rig, source.limbs, replace(played, fps=fps)))
+    pose = played.pose(source.rig).double().numpy()
     rotation, position = pose[..., :3], pose[..., 3]
     # Begin at rest's place, facing +Z.
     ahead = rotation[:, 0, :, 2].mean(0)
@@ -108,7 +94,7 @@ def retarget(
     if mirror:
         rotation, position = MIRROR @ rotation @ MIRROR, position @ MIRROR
     sides = -1 if mirror else 1
-    _step_alike(recording, target, plan, rotation, position, scale, sides)
+    _step_alike(source, target, plan, stance, rotation, position, scale, sides)
     rotations = np.broadcast_to(np.eye(3), (len(target.rig.parents), frames, 3, 3)).copy()
     _trunk_alike(source, target, rotation, plan, sides)
     for j, turn in plan.turns.items():
@@ -118,38 +104,22 @@ def retarget(
     return stand(target, plan, rotations, root, fps=fps)
 
 
-def _sample(recording: Recording, times: Float[np.ndarray, "frames"]) -> Motion:
-    """What the recording does at any times; a loop goes on, with the way of each round added."""
-    motion = recording.motion
-    last = len(motion) - 1
+def _play(recording: Recording, times: Float[np.ndarray, "frames"]) -> Motion:
+    """The recording at any times [s]; a loop goes on, with the way of each round added."""
+    motion, last = recording.motion, len(recording.motion) - 1
     at = times * motion.fps
     rounds = np.floor(at / last) if recording.loops else np.zeros_like(at)
-    at = np.clip(at - rounds * last, 0, last)
-    low = np.minimum(at.astype(int), last - 1)
-    w = torch.from_numpy(at - low).to(motion.angles)
-    root = torch.lerp(motion.root_position[low], motion.root_position[low + 1], w[:, None])
-    angles = torch.lerp(motion.angles[low], motion.angles[low + 1], w[:, None, None])
+    played = motion.at(torch.from_numpy(np.clip(at - rounds * last, 0, last)))
     way = (motion.root_position[-1] - motion.root_position[0]) * torch.tensor([1.0, 0.0, 1.0]).to(motion.angles)
-    root = root + torch.from_numpy(rounds).to(motion.angles)[:, None] * way
-    translation = (
-        None
-        if motion.translation is None
-        else torch.lerp(motion.translation[low], motion.translation[low + 1], w[:, None, None])
-    )
-    return Motion(root, angles, motion.fps, translation)
+    root = played.root_position + torch.from_numpy(rounds).to(motion.angles)[:, None] * way
+    return replace(played, root_position=root)
 
 
 def _step_alike(
-    recording: Recording,
-    target: GaitBody,
-    plan: FootPlan,
-    rotation: np.ndarray,
-    position: np.ndarray,
-    scale: float,
-    sides: int,
-) -> None:
+    source: GaitBody, target: GaitBody, plan: FootPlan, stance: np.ndarray, rotation: np.ndarray, position: np.ndarray,
+    scale: float, sides: int,
+) -> None:  # fmt: skip
     """Contacts of the target: the source's displacements from rest, scaled, with every stance nailed down."""
-    source = recording.body
     flip = np.array([sides, 1, 1])
     for i, leg in enumerate(target.limbs.legs):
         k, like = next(
@@ -161,7 +131,7 @@ def _step_alike(
         contact[:, 1] = scale * (track[:, 1] - np.quantile(track[:, 1], 0.1))
         forward, toes = rotation[:, foot, :, 2], rotation[:, end, :, 2]
         yaw, pitch = np.unwrap(np.arctan2(forward[:, 0], forward[:, 2])), -np.arcsin(np.clip(forward[:, 1], -1, 1))
-        standing = _stands(contact, position[:, 0] * scale, target.leg)
+        standing = stance[:, k]
         contact = nail(contact, standing)
         plan.stance[i] = standing
         plan.foot_yaw[i] = yaw
@@ -175,20 +145,12 @@ def _step_alike(
         plan.contacts[i] = contact
 
 
-def _stands(contact: np.ndarray, body: np.ndarray, leg: float) -> Bool[np.ndarray, "frames"]:
-    """Low and not faster over the ground than a third of the body's or of the foot's own top speed."""
-    low = contact[:, 1] < max(0.15 * float(np.ptp(contact[:, 1])), 0.02 * leg)
-    speed = np.linalg.norm(np.gradient(contact[:, [0, 2]], axis=0), axis=-1)
-    return low & (speed < max(0.3 * float(speed.max()), 0.01 * leg))
-
-
 def nail(contact: Float[np.ndarray, "frames 3"], standing: Bool[np.ndarray, "frames"]) -> Float[np.ndarray, "frames 3"]:
     """Hold each stance at its mean place on the ground; swings take over the corrections of their neighbours."""
     if not standing.any():
         return contact
     fixed = contact.copy()
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], standing.astype(int), [0]))))
-    for start, stop in edges.reshape(-1, 2):
+    for start, stop in phases(standing):
         fixed[start:stop] = contact[start:stop].mean(0) * [1, 0, 1]
     at = np.flatnonzero(standing)
     frames = np.arange(len(contact))

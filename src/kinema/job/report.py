@@ -8,37 +8,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from kinema.evaluate.metrics import UNITS
 from kinema.files import replacing
+from kinema.motion.feet import phases
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
-from kinema.view.contacts import COLORS, Contacts, runs
+from kinema.view.contacts import COLORS, Contacts
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP = 640, 180, 44, 12, 12
 BAND = 12
-UNITS = {
-    "period": "s",
-    "phases": "cycles, by leg",
-    "amplitude": "leg lengths",
-    "lift": "leg lengths",
-    "slide": "of the body's speed",
-    "speed": "leg lengths/s",
-    "travel": "leg lengths",
-    "turn": "rad",
-    "penetration": "of the height",
-    "penetration_worst": "of the height",
-    "floating": "leg lengths",
-    "motion": "leg lengths/s",
-    "stance_speed": "m/s",
-    "body_speed": "m/s",
-    "loaded_slip": "m/s",
-    "depth": "m",
-    "airborne": "of the frames in stance",
-    "missed": "stances",
-    "stances": "in the clip",
-    "power": "W/kg",
-}
-"""Of what is measured; what is not here has none."""
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em; color: #222 }
 h1 { font-size: 1.5em } h2 { font-size: 1.1em; margin-top: 2em } video, img { max-width: 100%; border-radius: 4px }
@@ -104,7 +83,7 @@ def chart(
         parts.append(f'<polyline points="{points}" fill="none" stroke="{_color(index)}" stroke-width="1.5"/>')
     for row, band in enumerate(bands):
         y = HEIGHT + 6 + BAND * row
-        for start, end in runs(band):
+        for start, end in phases(band):
             x, wide = x_of(start / len(band)), (right - LEFT) * (end - start) / len(band)
             parts.append(f'<rect x="{x:.1f}" y="{y}" width="{wide:.1f}" height="8" fill="{_color(row)}"/>')
     parts.append(f'<text x="{LEFT}" y="{bottom + 12}">0</text>')

@@ -1,1 +1,1 @@
-"""Motions: root path and joint angles in time, and where they come from."""
+"""Motions: `Motion`, feet and stance, planting, loops, and what a user's words mean."""

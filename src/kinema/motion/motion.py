@@ -1,9 +1,8 @@
-"""Stage 5: a motion is a root path and joint angles in time, and for clips of some files slides of joints."""
+"""`Motion`: a root path and joint angles in time, and for clips of some files translations of joints."""
 
-import importlib
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.asset.character import Character, Clip
+from kinema.asset.character import Clip
 from kinema.errors import KinemaError
 from kinema.files import replacing
 from kinema.geometry.transforms import matrix_to_quaternion, quaternion_to_matrix
 from kinema.rig.kinematics import Rig, angles_from_rotations, forward_kinematics, local_rotations
+
+GRAVITY = 9.81
+"""[m/s²]"""
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,8 @@ class Motion:
     """About the rig's axes [rad]; index 0 is the root's yaw, roll and pitch."""
     fps: float
     translation: Float[Tensor, "frames joints 3"] | None = None
-    """How far joints have left their places in their parents, in the parent's frame [m]. None but for clips of files
-    that take bodies apart; physics and distillation know rotations only."""
+    """How far joints have left their places in their parents, in the parent's frame [m]; None except for clips of
+    files that take bodies apart. Physics and distillation know rotations only."""
 
     def __len__(self) -> int:
         return self.angles.shape[0]
@@ -41,7 +43,7 @@ class Motion:
 
     @staticmethod
     def rest(rig: Rig, *, frames: int, fps: float) -> "Motion":
-        """The rest pose, held."""
+        """The rest pose, held still."""
         return Motion(rig.heads[0].expand(frames, 3).clone(), rig.heads.new_zeros(frames, len(rig.parents), 3), fps)
 
     @staticmethod
@@ -68,51 +70,22 @@ class Motion:
         """T_world_joint of every frame."""
         return forward_kinematics(rig, self.root_position, self.angles, self.translation)
 
-    def resample(self, fps: float) -> "Motion":
-        """Linear in the angles, which are continuous; the first frame stays, the length in seconds is kept."""
-        count = max(1, round((len(self) - 1) * fps / self.fps) + 1)
-        at = torch.linspace(0, len(self) - 1, count, dtype=self.angles.dtype)
-        low = at.floor().long().clamp(max=max(0, len(self) - 2))
+    def at(self, frames: Float[Tensor, "n"]) -> "Motion":
+        """The motion between frames: linear in the angles, which are continuous."""
+        low = frames.floor().long().clamp(max=max(0, len(self) - 2))
         high = (low + 1).clamp(max=len(self) - 1)
-        t = at - low
+        t = (frames - low).to(self.angles)
 
-        def between(values: Float[Tensor, "frames *rest"]) -> Float[Tensor, "count *rest"]:
+        def between(values: Float[Tensor, "frames *rest"]) -> Float[Tensor, "n *rest"]:
             return torch.lerp(values[low], values[high], t.view(-1, *(1,) * (values.ndim - 1)))
 
         translation = None if self.translation is None else between(self.translation)
-        return Motion(between(self.root_position), between(self.angles), fps, translation)
+        return Motion(between(self.root_position), between(self.angles), self.fps, translation)
 
-    @property
-    def closes(self) -> bool:
-        """Whether the last frame shows the pose of the first, its travel apart: played again and again, it goes on."""
-        return len(self) > 2 and bool((self.angles[-1] - self.angles[0]).abs().max() < 1e-3)
-
-    def repeat(self, times: int) -> "Motion":
-        """A motion that closes, several times over; the travel goes on."""
-        assert self.translation is None
-        way = self.root_position[-1] - self.root_position[0]
-        rounds = [self.root_position[:-1] + number * way for number in range(times)]
-        root = torch.cat((*rounds, self.root_position[-1:] + (times - 1) * way))
-        return Motion(root, torch.cat((*[self.angles[:-1]] * times, self.angles[-1:])), self.fps)
-
-    def middle_round(self, times: int) -> "Motion":
-        """Of a motion that repeats `times` times the middle one, closed, at the place where the first began.
-
-        What does not quite meet is spread evenly over the round; the horizontal travel stays.
-        """
-        frames = (len(self) - 1) // times
-        middle = self[times // 2 * frames : (times // 2 + 1) * frames + 1]
-        share = torch.linspace(0, 1, frames + 1, dtype=self.angles.dtype)[:, None]
-        level = torch.tensor([1.0, 0.0, 1.0]).to(self.root_position)
-        begin = level * (self.root_position[0] - middle.root_position[0])
-        rise = (1 - level) * (middle.root_position[0] - middle.root_position[-1])
-        turn = middle.angles[0] - middle.angles[-1]
-        return Motion(middle.root_position + begin + share * rise, middle.angles + share[..., None] * turn, self.fps)
-
-    def show(self, character: Character, *, height: int = 480) -> Any:
-        """A page that plays the motion on the character: a notebook shows it, `.save("motion.html")` keeps it."""
-        # By name: an import statement would bind this layer to one far above it, and to a browser's packages.
-        return importlib.import_module("kinema.view.notebook").play(self, character, height=height)
+    def resample(self, fps: float) -> "Motion":
+        """The same seconds at another frame rate; the first frame stays."""
+        count = max(1, round((len(self) - 1) * fps / self.fps) + 1)
+        return replace(self.at(torch.linspace(0, len(self) - 1, count, dtype=self.angles.dtype)), fps=fps)
 
 
 def smoothness(motion: Motion) -> Float[Tensor, ""]:
@@ -122,20 +95,21 @@ def smoothness(motion: Motion) -> Float[Tensor, ""]:
     return (angles.sum() + root.sum()) / (angles.numel() + root.numel())
 
 
+def rotation_angles(rig: Rig, first: Motion, second: Motion) -> Float[Tensor, "frames joints"]:
+    """Angle between the local rotations of two motions [rad]."""
+    rig = rig.to(torch.float64)
+    a, b = (local_rotations(rig, m.angles.detach().double()) for m in (first, second))
+    # sin(θ/2) from the chord is exact for small angles, where acos of the trace is not.
+    return 2 * torch.asin(((3 - (a * b).sum((-2, -1))) / 4).clamp(0, 1).sqrt())
+
+
 def save_motion(path: Path, motion: Motion, rig: Rig) -> None:
     """Write .npz: parameters, joint names and fps. The file appears whole or not at all."""
-    translation: dict[str, Any] = (
-        {} if motion.translation is None else {"translation": motion.translation.detach().cpu().numpy()}
-    )
+    tensors = {"root_position": motion.root_position, "angles": motion.angles, "translation": motion.translation}
+    arrays: dict[str, Any] = {name: x.detach().cpu().numpy() for name, x in tensors.items() if x is not None}
     with replacing(path) as partial, partial.open("wb") as file:
         np.savez_compressed(
-            file,
-            root_position=motion.root_position.detach().cpu().numpy(),
-            angles=motion.angles.detach().cpu().numpy(),
-            fps=np.float64(motion.fps),
-            names=np.array(rig.names),
-            parents=np.array(rig.parents),
-            **translation,
+            file, fps=np.float64(motion.fps), names=np.array(rig.names), parents=np.array(rig.parents), **arrays
         )
 
 
@@ -148,8 +122,7 @@ def load_motion(path: Path, rig: Rig) -> Motion:
     except OSError as error:
         raise KinemaError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (EOFError, ValueError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error):
-        # RuntimeError is zipfile's for methods and passwords that we never write. What the libraries say of bytes that
-        # they did not expect helps nobody.
+        # RuntimeError is zipfile's for methods and passwords that we never write.
         raise KinemaError(f"{path}: not a Kinema motion (.npz with root_position, angles, fps, names)") from None
     if tuple(data["names"]) != rig.names:
         raise KinemaError(f"{path}: its {len(data['names'])} joints are not those of the rig ({len(rig.names)})")
@@ -157,18 +130,15 @@ def load_motion(path: Path, rig: Rig) -> Motion:
     if data["angles"].shape != (frames, len(rig.names), 3) or data["root_position"].shape != (frames, 3):
         raise KinemaError(f"{path}: angles of shape {data['angles'].shape} do not fit {len(rig.names)} joints")
     if translation is not None and translation.shape != data["angles"].shape:
-        raise KinemaError(f"{path}: slides of shape {slide.shape} do not fit angles of {data['angles'].shape}")
+        raise KinemaError(
+            f"{path}: translations of shape {translation.shape} do not fit angles of {data['angles'].shape}"
+        )
     if not float(data["fps"]) > 0:
         raise KinemaError(f"{path}: {float(data['fps'])} frames per second")
-    if not all(
-        np.isfinite(values).all()
-        for values in (data["angles"], data["root_position"], translation)
-        if values is not None
-    ):
+    arrays = (data["root_position"], data["angles"], translation)
+    if not all(np.isfinite(values).all() for values in arrays if values is not None):
         raise KinemaError(f"{path}: holds values that are not finite")
-    return Motion(
-        torch.from_numpy(data["root_position"]).to(rig.heads),
-        torch.from_numpy(data["angles"]).to(rig.heads),
-        float(data["fps"]),
-        None if translation is None else torch.from_numpy(translation).to(rig.heads),
-    )
+    root, angles, moved = (None if x is None else torch.from_numpy(x).to(rig.heads) for x in arrays)
+    assert root is not None
+    assert angles is not None
+    return Motion(root, angles, float(data["fps"]), moved)

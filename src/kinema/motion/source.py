@@ -17,9 +17,9 @@ from kinema.motion.motion import Motion, load_motion
 from kinema.rig.kinematics import Rig
 
 CONFIG = "config.json"
-"""What a run was started with; its presence makes a folder the folder of a run."""
+"""The options of a run; its presence makes a folder the folder of a run."""
 LONGEST_NAME = 1000
-"""Of what may be meant as a file."""
+"""Characters beyond which words cannot be meant as a file."""
 
 
 def find_path(words: str) -> Path | None:

@@ -7,12 +7,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from kinema.motion.motion import Motion
-from kinema.physics.feet import Foot, corner_paths, foot_paths, phases
+from kinema.motion.feet import contact_paths, phases
+from kinema.motion.motion import Motion, rotation_angles
+from kinema.motion.plant import corner_paths
 from kinema.physics.model import Model
 from kinema.physics.twin import pseudo_inertia
 from kinema.rig.cuboids import Cuboids
-from kinema.rig.kinematics import Rig, local_rotations
+from kinema.rig.ik import Effector
+from kinema.rig.kinematics import Rig
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ def ground_report(
     rig: Rig,
     cuboids: Cuboids,
     model: Model,
-    feet: tuple[Foot, ...],
+    feet: tuple[Effector, ...],
     motion: Motion,
     stance: Bool[np.ndarray, "frames feet"],
     *,
@@ -51,7 +53,7 @@ def ground_report(
     rig = rig.to(torch.float64)
     motion = Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
     corners = corner_paths(rig, cuboids, motion)
-    heights, velocities = (x.numpy() for x in foot_paths(rig, cuboids, feet, motion))
+    heights, velocities = contact_paths(feet, motion.pose(rig), fps=motion.fps)
     both = stance[1:] & stance[:-1]
     speed = np.linalg.norm(velocities[..., [0, 2]], axis=-1)
     moved = (corners[1:] - corners[:-1]) * motion.fps
@@ -88,12 +90,3 @@ def joint_error_deg(rig: Rig, first: Motion, second: Motion) -> float:
     """Mean angle between the local rotations of all joints but the root, over all frames [deg]."""
     angle = rotation_angles(rig, first, second)[:, 1:]
     return float(torch.rad2deg(angle).mean()) if angle.numel() else 0.0
-
-
-def rotation_angles(rig: Rig, first: Motion, second: Motion) -> Float[Tensor, "frames joints"]:
-    """Angle between the local rotations of two motions [rad]."""
-    rig = rig.to(torch.float64)
-    a, b = (local_rotations(rig, m.angles.detach().double()) for m in (first, second))
-    trace = (a * b).sum((-2, -1))
-    # sin(θ/2) from the chord is exact for small angles, where acos of the trace is not.
-    return 2 * torch.asin(((3 - trace) / 4).clamp(0, 1).sqrt())

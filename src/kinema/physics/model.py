@@ -8,11 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.errors import KinemaError
-from kinema.rig.cuboids import Cuboids
+from kinema.motion.motion import GRAVITY
+from kinema.rig.cuboids import Cuboids, contact_corners
 from kinema.rig.kinematics import Rig
-
-GRAVITY = 9.81
-"""[m/s²]"""
 
 
 @dataclass(frozen=True)
@@ -202,25 +200,6 @@ def make_model(
         contact=Contact(total * GRAVITY / (4 * gains.sink), friction=friction, field=field),
     )
     return model.to(dtype)
-
-
-def contact_corners(rig: Rig, cuboids: Cuboids) -> Float[Tensor, "joints 8 3"]:
-    """The points that can touch the ground, in the joint frame [m]: box corners, drawn in to where the body is.
-
-    Boxes follow their bones. Those of tapering limbs have corners far outside, so where a mesh is known its point
-    farthest towards the corner is taken. The corners of a slanting foot reach below its sole, so they end at the ground
-    of the rest pose; the box of a thick shin reaches past its ankle, so it ends where its only child begins.
-    """
-    corners = torch.from_numpy(cuboids.corners if cuboids.surface is None else cuboids.surface).double()
-    along = torch.from_numpy(cuboids.axes).double()[:, :, 2]
-    offsets = rig.offsets.double()
-    for j in range(len(rig.parents)):
-        children = [c for c, p in enumerate(rig.parents) if p == j]
-        if len(children) == 1 and float(offsets[children[0]] @ along[j]) > 0:
-            past = (corners[j] @ along[j] - offsets[children[0]] @ along[j]).clamp(min=0)
-            corners[j] -= past[:, None] * along[j]
-    head = rig.heads.double()[:, None, 1]
-    return torch.stack((corners[..., 0], torch.maximum(corners[..., 1], -head), corners[..., 2]), -1)
 
 
 def _root_height(rig: Rig, corners: Float[Tensor, "joints 8 3"]) -> float:

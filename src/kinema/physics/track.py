@@ -15,15 +15,15 @@ from torch import Tensor
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
 from kinema.files import replacing
+from kinema.motion.feet import find_box_feet, touching
 from kinema.motion.motion import Motion
+from kinema.motion.plant import corner_paths, plan_stance, plant
 from kinema.physics.explicit import soften
-from kinema.physics.feet import Foot, corner_paths, find_feet
-from kinema.physics.legs import contact_jacobian
 from kinema.physics.measure import GroundReport, ground_report, joint_error_deg
-from kinema.physics.model import Control, Gains, Model, State, contact_corners, make_model
+from kinema.physics.model import Control, Gains, Model, State, make_model
 from kinema.physics.rollout import rollout
-from kinema.physics.stance import consistent_target, plan_stance
 from kinema.rig.cuboids import Cuboids, bone_cuboids
+from kinema.rig.ik import Effector, effector_jacobian
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
 
@@ -126,16 +126,16 @@ def track(
     model = make_model(
         rig, cuboids, density=options.density, gains=options.gains, friction=options.friction, limits=limits
     )
-    feet = find_feet(rig, limbs)
-    stance = plan_stance(rig, cuboids, limbs, motion)
-    target = consistent_target(rig, cuboids, limbs, motion, stance=stance) if options.lock_feet else motion
+    feet = find_box_feet(rig, limbs, cuboids)
+    stance = plan_stance(rig, cuboids, limbs, motion, feet=feet)
+    target = plant(rig, cuboids, limbs, motion, feet=feet, stance=stance) if options.lock_feet else motion
     start = project_start(rig, cuboids, model, target)
     if not options.lock_feet:
         target = start
     if not options.implicit:
         first = torch.cat((start.root_position[0], start.angles[0].flatten()))
         model = soften(model, first, dt=1 / (motion.fps * options.substeps))
-    holds = _holds(rig, cuboids, feet, target, stance, options, limbs.leg_length) if options.lock_feet else None
+    holds = _holds(rig, feet, target, stance, options, limbs.leg_length) if options.lock_feet else None
     search = _Search(model, start, target, options, holds)
     if checkpoint is not None and checkpoint.exists():
         search.load(checkpoint)
@@ -212,8 +212,7 @@ class Holds:
 
 def _holds(
     rig: Rig,
-    cuboids: Cuboids,
-    feet: tuple[Foot, ...],
+    feet: tuple[Effector, ...],
     target: Motion,
     stance: Bool[np.ndarray, "frames feet"],
     options: Tracking,
@@ -225,7 +224,8 @@ def _holds(
     q = _resample(torch.cat((target.root_position, target.angles.flatten(1)), -1), count)
     rate = target.fps * options.targets
     fine = Motion(q[:, :3], q[:, 3:].unflatten(1, (-1, 3)), rate)
-    J = contact_jacobian(rig, contact_corners(rig, cuboids), feet, fine) / leg
+    weights = touching(feet, fine.pose(rig))
+    J = effector_jacobian(rig, fine.root_position, fine.angles, feet, weights) / leg
     # Between two frames a foot stands if it does at both.
     standing = (_resample(torch.from_numpy(stance).double(), count) > 0.999).double().repeat_interleave(3, dim=1)
     height = torch.tensor([0.0, 1.0, 0.0], dtype=torch.float64).repeat(len(feet))

@@ -3,13 +3,15 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 from jaxtyping import Float
+from torch import Tensor
 
 from kinema.asset.character import Character, Mesh
 from kinema.errors import KinemaError
 from kinema.geometry.inside import fill
 from kinema.geometry.surface import Points, face_areas_normals
-from kinema.rig.kinematics import frames_along
+from kinema.rig.kinematics import Rig, frames_along
 
 Vector = Float[np.ndarray, "3"]
 CORNER_SIGNS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
@@ -167,3 +169,22 @@ def _volumes(
         points, volumes = fill(mesh.vertices, mesh.faces, axis, columns=columns)
         estimates.append(np.bincount(tree.query(points)[1], volumes, minlength=len(surface)) @ weights)
     return np.median(estimates, axis=0)
+
+
+def contact_corners(rig: Rig, cuboids: Cuboids) -> Float[Tensor, "joints 8 3"]:
+    """The points that can touch the ground, in the joint frame [m]: box corners, drawn in to where the body is.
+
+    Boxes follow their bones. Those of tapering limbs have corners far outside, so where a mesh is known its point
+    farthest towards the corner is taken. The corners of a slanting foot reach below its sole, so they end at the ground
+    of the rest pose; the box of a thick shin reaches past its ankle, so it ends where its only child begins.
+    """
+    corners = torch.from_numpy(cuboids.corners if cuboids.surface is None else cuboids.surface).double()
+    along = torch.from_numpy(cuboids.axes).double()[:, :, 2]
+    offsets = rig.offsets.double()
+    for j in range(len(rig.parents)):
+        children = [c for c, p in enumerate(rig.parents) if p == j]
+        if len(children) == 1 and float(offsets[children[0]] @ along[j]) > 0:
+            past = (corners[j] @ along[j] - offsets[children[0]] @ along[j]).clamp(min=0)
+            corners[j] -= past[:, None] * along[j]
+    head = rig.heads.double()[:, None, 1]
+    return torch.stack((corners[..., 0], torch.maximum(corners[..., 1], -head), corners[..., 2]), -1)

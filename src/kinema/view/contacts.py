@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from kinema.gait.feet import find_stance, track_feet
+from kinema.motion.feet import find_stance, phases, track_feet
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
@@ -33,7 +33,7 @@ class Contacts:
         feet = track_feet(rig, limbs, motion)
         side = {1: "L", -1: "R", 0: "M"}
         names = tuple(f"{side[leg.side]}{leg.rank + 1}" for leg in limbs.legs)
-        return Contacts(names, find_stance(feet).near, feet.height, motion.fps)
+        return Contacts(names, find_stance(feet).T, feet.height.T, motion.fps)
 
     def plot(self) -> str:
         """SVG without the cursor: bars where a foot stands, a line for its height, seconds below."""
@@ -45,7 +45,7 @@ class Contacts:
             base, color = ROW * (row + 1), COLORS[row % len(COLORS)]
             parts.append(f'<text x="4" y="{base - 8}" fill="currentColor">{html.escape(name)}</text>')
             parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{base}" y2="{base}" stroke="#8884"/>')
-            for start, end in runs(self.standing[row]):
+            for start, end in phases(self.standing[row]):
                 x, length = LEFT + wide * start, wide * (end - start)
                 parts.append(f'<rect x="{x:.1f}" y="{base - 7}" width="{length:.1f}" height="7" fill="{color}"/>')
             lift = np.clip(self.height[row] / top, 0, 1)
@@ -66,9 +66,3 @@ class Contacts:
         cursor = f'<line x1="{x:.1f}" x2="{x:.1f}" y1="2" y2="{height - 16}" stroke="currentColor" stroke-width="1.5"/>'
         style = "width:100%;display:block;padding:2px 8px 6px;box-sizing:border-box"
         return f'<svg viewBox="0 0 {WIDTH} {height}" style="{style}" font-size="10">{plot}{cursor}</svg>'
-
-
-def runs(on: Bool[np.ndarray, "frames"]) -> list[tuple[int, int]]:
-    """Start and end (excluded) of every stretch of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], on, [False]))))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

@@ -10,8 +10,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.geometry.transforms import matrix_to_euler, matrix_to_quaternion, quaternion_to_matrix
+from kinema.geometry.transforms import matrix_to_quaternion, quaternion_to_matrix
 from kinema.motion.motion import Motion
+from kinema.rig.ik import joint_angles
 from kinema.rig.kinematics import Rig
 
 if TYPE_CHECKING:
@@ -21,14 +22,6 @@ if TYPE_CHECKING:
 
 NOBODY = "(click or choose a joint)"
 LABELS, ROOT_LABELS = ("Flexion", "Abduction", "Twist"), ("Yaw", "Roll", "Pitch")
-
-
-def joint_angles(
-    rig: Rig, joint: int, R_world_parent: Float[Tensor, "3 3"], R_world_joint: Float[Tensor, "3 3"]
-) -> Float[Tensor, "3"]:
-    """Angles about the joint's axes that turn it to a world orientation [rad]."""
-    axes = rig.axes[joint]
-    return matrix_to_euler(axes.mT @ R_world_parent.mT @ R_world_joint @ axes)
 
 
 class Posing:

@@ -1,0 +1,57 @@
+"""Loops: cut a motion at whole periods, close it, play it several times over."""
+
+import torch
+
+from kinema.motion.motion import Motion
+
+
+def closes(motion: Motion) -> bool:
+    """Does the last frame show the pose of the first, its travel apart, so that it may be played again and again?"""
+    return len(motion) > 2 and bool((motion.angles[-1] - motion.angles[0]).abs().max() < 1e-3)
+
+
+def close(motion: Motion) -> Motion:
+    """The motion with its mismatch spread evenly over time, so that it closes; the horizontal travel stays."""
+    share = torch.linspace(0, 1, len(motion), dtype=motion.angles.dtype, device=motion.angles.device)
+    rise = (motion.root_position[0] - motion.root_position[-1]) * torch.tensor([0.0, 1.0, 0.0]).to(motion.angles)
+    angles = motion.angles + share[:, None, None] * (motion.angles[0] - motion.angles[-1])
+    moved = motion.translation
+    if moved is not None:
+        moved = moved + share[:, None, None] * (moved[0] - moved[-1])
+    return Motion(motion.root_position + share[:, None] * rise, angles, motion.fps, moved)
+
+
+def cut_cycle(motion: Motion, period: int) -> Motion:
+    """The stretch of `period` frames that closes best, closed exactly (its travel apart); its last frame is its first.
+
+    Args:
+        period: A whole number of cycles [frames], such as `round(find_cycle(feet).period)`.
+    """
+    pose = motion.angles[:, 1:].flatten(1)
+    start = int((pose[period:] - pose[: len(motion) - period]).norm(dim=-1).argmin())
+    return close(motion[start : start + period + 1])
+
+
+def repeat(motion: Motion, times: int) -> Motion:
+    """A motion that closes, several times over; the travel goes on."""
+    assert motion.translation is None
+    root, angles = motion.root_position, motion.angles
+    way = root[-1] - root[0]
+    path = torch.cat((*(root[:-1] + number * way for number in range(times)), root[-1:] + (times - 1) * way))
+    return Motion(path, torch.cat((*[angles[:-1]] * times, angles[-1:])), motion.fps)
+
+
+def middle_round(motion: Motion, times: int) -> Motion:
+    """The middle round of a motion that repeats `times` times, closed, at the place where the first round began."""
+    frames = (len(motion) - 1) // times
+    middle = motion[times // 2 * frames : (times // 2 + 1) * frames + 1]
+    begin = motion.root_position[0] - middle.root_position[0]
+    level = torch.tensor([1.0, 0.0, 1.0]).to(motion.root_position)
+    return close(Motion(middle.root_position + level * begin, middle.angles, motion.fps))
+
+
+def without_stills(motion: Motion, *, shortest: int = 8) -> Motion:
+    """Drop frozen frames at the ends (some clips hold their last pose), if at least `shortest` steps move."""
+    step = motion.angles.detach().diff(dim=0).abs().amax((1, 2)) if len(motion) > 1 else motion.angles.new_zeros(0)
+    moving = (step > 1e-3 * step.max()).nonzero().flatten() if len(step) and step.max() > 1e-6 else step.new_zeros(0)
+    return motion if len(moving) < shortest else motion[int(moving[0]) : int(moving[-1]) + 2]

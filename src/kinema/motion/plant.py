@@ -1,0 +1,306 @@
+"""Planting: stance feet are put on the ground and kept there by kinematics, the rest of the motion is kept.
+
+First the root's path is moved so that the feet that stand need to move as little as possible; then each leg takes up
+what is left, and fades it out over the swing before and after.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from scipy.ndimage import gaussian_filter1d
+from torch import Tensor
+
+from kinema.geometry.transforms import apply
+from kinema.motion.feet import contact_paths, find_feet, find_stance, phases, touching, track_feet
+from kinema.motion.motion import GRAVITY, Motion, rotation_angles
+from kinema.rig.cuboids import Cuboids, contact_corners
+from kinema.rig.ik import Effector, reach
+from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import Limbs
+
+CLEARANCE = 0.05
+"""Least height of a foot in mid-swing [leg lengths]: one that shuffles along would slide."""
+LARGEST_EFFORT_DEG = 8.0
+"""Mean change of a leg's joints beyond which a foot does not stay on the ground."""
+FALL_WEIGHT = 1e3
+"""Weight of falling faster than gravity, against 1 for the height of a stance foot [frames⁴]."""
+Stance = Bool[np.ndarray, "frames feet"]
+PerFoot = Float[np.ndarray, "frames feet"]
+Offsets = Float[np.ndarray, "frames feet 3"]
+Velocities = Float[np.ndarray, "intervals feet 3"]
+
+
+def plant(
+    rig: Rig,
+    cuboids: Cuboids,
+    limbs: Limbs,
+    motion: Motion,
+    *,
+    feet: tuple[Effector, ...] | None = None,
+    stance: Stance | None = None,
+    brisk: bool = False,
+) -> Motion:
+    """The motion with its stance feet at rest on the ground (float64).
+
+    Args:
+        feet: Contact points to put on the ground; by default those of the soles. Physics gives the corners of its
+            boxes (`find_box_feet`), which the simulated body stands on.
+        stance: When each foot stands; by default as `plan_stance` finds it.
+        brisk: Feet that let go rise at once, whatever the motion does: one that goes ahead while it is low slides.
+    """
+    body, motion = _Body.of(rig, cuboids, limbs, feet), _double(motion)
+    if stance is None:
+        stance = plan_stance(rig, cuboids, limbs, motion, feet=feet)
+    if len(motion) < 2 or not stance.any():
+        # Without any stance nothing is known but that nothing may be under the ground.
+        lowest = float(corner_paths(body.rig, cuboids, motion)[..., 1].min())
+        lift = torch.tensor([0.0, max(0.0, -lowest), 0.0], dtype=torch.float64)
+        return Motion(motion.root_position + lift, motion.angles, motion.fps)
+    weight = np.ones(stance.shape)
+    for _ in range(2):
+        weight = weight * _importance(_first_try(body, motion, stance, weight)[2], stance)
+    base, offset, _ = _first_try(body, motion, stance, weight)
+    rough, _ = body.paths(base)
+    clearance, power = CLEARANCE * body.leg, 1 / 3 if brisk else 1.0
+    result = base
+    for _ in range(3):
+        # Legs turn their feet a little, so that other points are lowest: measured again and taken up again.
+        whole = _swing_offsets(offset, rough, stance, motion.fps, clearance=clearance, power=power)
+        result = move_feet(body.rig, body.feet, base, whole, leg_length=body.leg)
+        heights, velocities = body.paths(result)
+        offset = offset + _stance_offsets(heights, velocities, stance, motion.fps)
+        sink = _sink(heights, stance, motion.fps)
+        base = Motion(base.root_position - torch.from_numpy(sink), base.angles, base.fps)
+        offset = offset + sink[:, None] * stance[..., None]
+        rough = rough - sink[:, None, 1]
+    return result
+
+
+def plan_stance(
+    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, feet: tuple[Effector, ...] | None = None
+) -> Stance:
+    """When each foot stands: as found, without the parts of stances that the leg would have to be bent much for.
+
+    Where front and hind feet move at different speeds not all can stand as long as they are low: the body goes at a
+    speed between, and a foot that would be left far behind lifts earlier.
+    """
+    body, motion = _Body.of(rig, cuboids, limbs, feet), _double(motion)
+    stance = find_stance(track_feet(body.rig, limbs, motion))
+    weight = np.ones(stance.shape)
+    for _ in range(2 if stance.any() else 0):
+        effort = _first_try(body, motion, stance, weight)[2]
+        weight = weight * _importance(effort, stance)
+        for k, first, last in _runs(stance):
+            # Its longest part that is easy to keep on the ground; at least two frames.
+            easy = phases(effort[first:last, k] <= LARGEST_EFFORT_DEG)
+            a, b = max(easy, key=lambda run: run[1] - run[0], default=(0, 0))
+            if b - a < 2:
+                a = max(0, min(int(effort[first:last, k].argmin()), last - first - 2))
+                b = a + 2
+            stance[first : first + a, k] = False
+            stance[first + b : last, k] = False
+    return stance
+
+
+def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:
+    """A motion made in place, with the root moved as its stance feet ask for; the angles stay."""
+    motion, stance = _double(motion), plan_stance(rig, cuboids, limbs, motion)
+    if not stance.any():
+        return motion
+    return _carry_root(_Body.of(rig, cuboids, limbs, None), motion, stance, np.ones(stance.shape), fall=0.0)
+
+
+def move_feet(
+    rig: Rig, feet: tuple[Effector, ...], motion: Motion, offset: Offsets, *, leg_length: float, iterations: int = 6
+) -> Motion:
+    """The motion with the lowest part of each foot moved by `offset` [m]; its legs turn as little as that takes."""
+    weights, goals = touching(feet, motion.pose(rig)), torch.from_numpy(offset)
+    root, options = motion.root_position, {"unit": leg_length, "iterations": iterations}
+    return Motion(root, reach(rig, root, motion.angles, feet, weights, goals, **options), motion.fps)
+
+
+def corner_paths(rig: Rig, cuboids: Cuboids, motion: Motion) -> Float[Tensor, "frames joints 8 3"]:
+    """Every contact point of the body (corners of its cuboids) in the world [m]."""
+    T = motion.pose(rig)
+    return apply(T, contact_corners(rig, cuboids).to(T).expand(len(T), -1, -1, -1))
+
+
+@dataclass(frozen=True)
+class _Body:
+    """What planting reads of a character."""
+
+    rig: Rig
+    feet: tuple[Effector, ...]
+    leg: float
+    """Leg length [m]."""
+    centers: Float[np.ndarray, "joints 3"]
+    """Centres of mass in the joints' frames [m]."""
+    shares: Float[np.ndarray, "joints"]
+    """Shares of the body's mass."""
+
+    @staticmethod
+    def of(rig: Rig, cuboids: Cuboids, limbs: Limbs, feet: tuple[Effector, ...] | None) -> "_Body":
+        mass = np.maximum(cuboids.volumes, 1e-4 * cuboids.volumes.sum())
+        feet = find_feet(limbs) if feet is None else feet
+        return _Body(rig.to(torch.float64), feet, limbs.leg_length, cuboids.centers, mass / mass.sum())
+
+    def paths(self, motion: Motion) -> tuple[PerFoot, Velocities]:
+        return contact_paths(self.feet, motion.pose(self.rig), fps=motion.fps)
+
+    def mass_height(self, motion: Motion) -> Float[np.ndarray, "frames"]:
+        """Height of the centre of mass [m]."""
+        T = motion.pose(self.rig).numpy()
+        return (np.einsum("fjk,jk->fj", T[:, :, 1, :3], self.centers) + T[:, :, 1, 3]) @ self.shares
+
+
+def _double(motion: Motion) -> Motion:
+    return Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
+
+
+def _first_try(body: _Body, motion: Motion, stance: Stance, weight: PerFoot) -> tuple[Motion, Offsets, PerFoot]:
+    """The motion with its root carried, how far each foot is then off, and its leg's mean change of angle [deg]."""
+    base = _carry_root(body, motion, stance, weight)
+    offset = _centre_in_reach(body, base, stance, _stance_offsets(*body.paths(base), stance, motion.fps))
+    moved = move_feet(body.rig, body.feet, base, offset, leg_length=body.leg, iterations=4)
+    bent = np.rad2deg(rotation_angles(body.rig, base, moved).numpy())
+    return base, offset, np.stack([bent[:, list(foot.chain)].mean(1) for foot in body.feet], 1)
+
+
+def _importance(effort: PerFoot, stance: Stance) -> PerFoot:
+    """Feet that cost their legs much have more say in where the root goes: near straight, a leg can hardly give."""
+    result = np.ones(stance.shape)
+    for k, first, last in _runs(stance):
+        result[first:last, k] = 1 + (effort[first:last, k].mean() / (LARGEST_EFFORT_DEG / 2)) ** 2
+    return result
+
+
+def _carry_root(body: _Body, motion: Motion, stance: Stance, weight: PerFoot, fall: float = FALL_WEIGHT) -> Motion:
+    """Move the root's path so that the stance feet, carried along, stand still on the ground as well as they can.
+
+    Least squares over the root's shift r(t) and each stance's foothold c: |c - slip(t) - r(t)|², and |r̈|² so that the
+    shift is smooth and goes on evenly while nothing touches. Heights alike, with footholds at 0, as far as the ground,
+    which pushes and never pulls, can do it: where the height y of the centre of mass would fall faster than gravity
+    makes it, fall |ÿ + g|² is added (Newton on which frames these are).
+    """
+    frames, fps = len(motion), motion.fps
+    heights, velocities = body.paths(motion)
+    runs = [(k, slice(a, b)) for k, a, b in _runs(stance)]
+    slips = [_slip(velocities[at.start : at.stop - 1, k], fps)[:, [0, 2]] for k, at in runs]
+    spans = [(at, weight[at, k]) for k, at in runs]
+    level = np.linalg.solve(*_smooth_fit(frames, spans, slips, 0.06 * fps, free=True))[:frames]
+    normal, right = _smooth_fit(frames, spans, [heights[at, k, None] for k, at in runs], 0.1 * fps, free=False)
+    bend = np.diff(np.eye(frames), n=2, axis=0)
+    least = -bend @ body.mass_height(motion) - GRAVITY / fps**2
+    falls = np.zeros(len(bend), dtype=bool)
+    up = np.zeros(frames)
+    for _ in range(20):
+        rows = bend[falls]
+        up = np.linalg.solve(normal + fall * rows.T @ rows, right[:, 0] + fall * rows.T @ least[falls])
+        before, falls = falls, bend @ up < least
+        if (falls == before).all():
+            break
+    shift = np.stack((level[:, 0], up, level[:, 1]), -1)
+    return Motion(motion.root_position + torch.from_numpy(shift), motion.angles, fps)
+
+
+def _smooth_fit(
+    frames: int, spans: list[tuple[slice, np.ndarray]], pieces: list[np.ndarray], sigma: float, *, free: bool
+) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, "n k"]]:
+    """Normal equations of min Σ w |c - value(t) - r(t)|² + sigma⁴ |r̈|²; each piece has its c, 0 if not free.
+
+    `spans` are the frames and weights of each piece, `pieces` its values.
+    """
+    count = frames + (len(pieces) if free else 0)
+    normal, right = np.zeros((count, count)), np.zeros((count, pieces[0].shape[1]))
+    for s, ((span, weight), values) in enumerate(zip(spans, pieces)):
+        at = np.arange(span.start, span.stop)
+        normal[at, at] += weight
+        right[at] -= weight[:, None] * values
+        if free:
+            c = frames + s
+            normal[at, c] -= weight
+            normal[c, at] -= weight
+            normal[c, c] += weight.sum()
+            right[c] += weight @ values
+    bend = np.diff(np.eye(frames), n=2, axis=0)
+    normal[:frames, :frames] += sigma**4 * bend.T @ bend
+    # Of all equal solutions the shift that is nearest to none, so that a start that is right stays.
+    normal[:frames, :frames] += 1e-9 * np.eye(frames)
+    normal[0, 0] += 1.0 if free else 0.0
+    return normal, right
+
+
+def _runs(stance: Stance) -> list[tuple[int, int, int]]:
+    """Foot, first and one past the last frame of every stance."""
+    return [(k, a, b) for k in range(stance.shape[1]) for a, b in phases(stance[:, k])]
+
+
+def _slip(velocity: Float[np.ndarray, "intervals 3"], fps: float) -> Float[np.ndarray, "frames 3"]:
+    """How far a foot has slipped since its stance began."""
+    return np.concatenate((np.zeros((1, 3)), np.cumsum(velocity, axis=0))) / fps
+
+
+def _stance_offsets(heights: PerFoot, velocities: Velocities, stance: Stance, fps: float) -> Offsets:
+    """How far each foot has to be moved in stance: against its slip and to the ground; about its mean place."""
+    offset = np.zeros((*stance.shape, 3))
+    for k, first, last in _runs(stance):
+        slip = _slip(velocities[first : last - 1, k], fps)
+        offset[first:last, k] = slip.mean(0) - slip
+        offset[first:last, k, 1] = -heights[first:last, k]
+    return offset
+
+
+def _swing_offsets(
+    offset: Offsets, heights: PerFoot, stance: Stance, fps: float, *, clearance: float, power: float
+) -> Offsets:
+    """Fill the swings: out of the last stance's offset, into the next one's, and clear of the ground.
+
+    The least height is `clearance` [m] in mid-swing, reached by a half sine to the given power.
+    """
+    frames, offset = len(stance), np.where(stance[..., None], offset, 0.0)
+    for k, first, last in _runs(~stance):
+        at = np.arange(last - first) + 1
+        # In mid-swing the foot moves under the body as it did; near a stance, as the foothold asks for.
+        fade = max(1.0, min((last - first + 1) / 2, 0.2 * fps))
+        if first > 0:
+            offset[first:last, k] += _ease(1 - at / fade)[:, None] * offset[first - 1, k]
+        if last < frames:
+            offset[first:last, k] += _ease(1 - (last - first + 1 - at) / fade)[:, None] * offset[last, k]
+        rise = clearance * np.sin(np.pi * at / (last - first + 1)) ** power
+        offset[first:last, k, 1] = np.maximum(offset[first:last, k, 1], rise - heights[first:last, k])
+    return offset
+
+
+def _ease(x: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+    """From 0 to 1 with flat ends."""
+    x = np.clip(x, 0.0, 1.0)
+    return x * x * (3 - 2 * x)
+
+
+def _sink(heights: PerFoot, stance: Stance, fps: float) -> Float[np.ndarray, "frames 3"]:
+    """How far the root has to come down for legs that hang in the air at full stretch, smoothly in time."""
+    lack = np.where(stance, np.maximum(heights - 1e-3, 0.0), 0.0).max(1, initial=0.0)
+    down = gaussian_filter1d(lack, max(0.06 * fps, 1e-3), mode="nearest")
+    return down[:, None] * [0.0, 1.0, 0.0]
+
+
+def _centre_in_reach(body: _Body, base: Motion, stance: Stance, offset: Offsets) -> Offsets:
+    """A stance whose beginning is out of reach moves back as a whole, one whose end is, forwards."""
+    place, offset = base.pose(body.rig)[..., 3].numpy(), offset.copy()
+    heads = body.rig.heads.numpy()
+    for k, foot in enumerate(body.feet):
+        hip, end = place[:, foot.chain[0]], place[:, foot.chain[-1]]
+        length = 0.98 * np.linalg.norm(np.diff(heads[list(foot.chain)], axis=0), axis=-1).sum()
+        # What the motion itself reaches is always allowed.
+        length = np.maximum(length, np.linalg.norm(end - hip, axis=-1))
+        for _ in range(4):
+            # Shortened sideways where the leg would have to be longer than it is.
+            aim = end + offset[:, k] - hip
+            room = np.sqrt(np.maximum(length**2 - aim[:, 1] ** 2, 0.0))
+            scale = np.minimum(room / np.maximum(np.linalg.norm(aim[:, [0, 2]], axis=-1), 1e-9), 1.0)
+            lack = aim * ((scale - 1)[:, None] * [1.0, 0.0, 1.0])
+            for first, last in phases(stance[:, k]):
+                offset[first:last, k] += lack[first:last].min(0) + lack[first:last].max(0)
+    return offset
