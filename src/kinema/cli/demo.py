@@ -11,7 +11,7 @@ from kinema.files import make_folder
 from kinema.gait.make import make_motion
 from kinema.job.animate import Animation, animate
 from kinema.motion.source import find_character, rigged
-from kinema.render.show import Film, render_character
+from kinema.render.show import FilmOptions, render_character
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 
@@ -30,7 +30,7 @@ def demo(
     files = [out / name for name in ("procedural.glb", "procedural.bvh", "turntable.png", "procedural.png")]
     for path in files[:2]:
         write(path, character, motion, name="walk")
-    film = Film(width=320, height=240)
-    render_character(character, None, files[2], film=film)
-    render_character(character, motion, files[3], film=film)
+    options = FilmOptions(width=320, height=240)
+    render_character(character, None, files[2], options=options)
+    render_character(character, motion, files[3], options=options)
     return files, animate(Animate(asset, prompt, out / "distilled", overwrite=True), progress=progress)

@@ -181,7 +181,8 @@ def _splat(command: Splat, options: Kinema) -> None:
 def _render(command: Render, options: Kinema) -> None:
     from kinema.files import check_output
     from kinema.motion.source import find_character, find_motion_of, find_path
-    from kinema.render.show import Film, render_character
+    from kinema.render.follow import Viewpoint
+    from kinema.render.show import FilmOptions, render_character
 
     check_number("--width", command.width, 1, 16384)
     check_number("--height", command.height, 1, 16384)
@@ -192,11 +193,10 @@ def _render(command: Render, options: Kinema) -> None:
         character = find_character(command.file, **asdict(command.reading))
     else:
         character, _, motion = find_motion_of(command.file, command.motion, **asdict(command.reading))
-    film = Film(
+    film = FilmOptions(
         width=command.width,
         height=command.height,
-        yaw_deg=command.yaw,
-        elevation_deg=command.elevation,
+        viewpoint=Viewpoint(command.yaw, command.elevation),
         transparent=command.transparent,
         look=command.look,
     )
@@ -207,7 +207,7 @@ def _render(command: Render, options: Kinema) -> None:
 
         cloud = read_ply(command.splats)
         splats = cloud, None if motion is None else transfer_weights(character, cloud.centers)
-    render_character(character, motion, command.out, film=film, splats=splats)
+    render_character(character, motion, command.out, options=film, splats=splats)
     _say(options, str(command.out), file=command.out)
 
 

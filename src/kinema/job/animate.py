@@ -34,7 +34,7 @@ from kinema.physics.stance import consistent_target
 from kinema.physics.track import Tracking, TrackResult, track
 from kinema.prior.nano.prior import WEIGHTS, NanoPrior
 from kinema.prior.protocol import VideoPrior
-from kinema.render.show import Film, render_character
+from kinema.render.show import FilmOptions, render_character
 from kinema.render.stage import Stage
 from kinema.rig.cuboids import bone_cuboids
 from kinema.rig.hinges import hinges
@@ -452,9 +452,8 @@ def _write_all(
         write(folder / f"motion.{suffix}", character, motion, name=_slug(config.prompt), in_place=config.in_place)
     save_motion(folder / "motion.npz", motion, rig)
     save_motion(folder / "distilled.npz", distilled, rig)
-    film = Film(width=480, height=360)
-    render_character(character, motion, folder / "preview.mp4", film=film)
-    render_character(character, motion, folder / "contact_sheet.png", film=film)
+    files = [folder / "preview.mp4", folder / "contact_sheet.png"]
+    render_character(character, motion, files, options=FilmOptions(width=480, height=360))
 
 
 def folder_of(config: Animate) -> Path:

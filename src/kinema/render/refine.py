@@ -14,7 +14,7 @@ from torch import Tensor
 from kinema.asset.character import Mesh
 from kinema.geometry.camera import Cameras
 from kinema.geometry.transforms import quaternion_to_matrix
-from kinema.render.follow import View, follow, framing_distance
+from kinema.render.follow import framing_distance
 from kinema.render.harmonics import sh_colors
 from kinema.render.rasterize import rasterize
 from kinema.render.raycast import raycast
@@ -61,17 +61,13 @@ def orbit_views(
     rise = np.sin(np.radians(elevation_deg))
     ups = np.degrees(np.arcsin(rng.permutation(np.linspace(rise[0], rise[1], count))))
     image = {"width": size_px, "height": size_px}
-    views = tuple(
-        View(
-            float(yaw),
-            float(up),
-            framing_distance(extent, fovy_deg=FOVY_DEG, yaw_deg=float(yaw), elevation_deg=float(up), **image),
-            FOVY_DEG,
-        )
+    distances = [
+        framing_distance(extent, fovy_deg=FOVY_DEG, yaw_deg=float(yaw), elevation_deg=float(up), **image)
         for yaw, up in zip(yaws, ups, strict=True)
-    )
-    target = torch.from_numpy((low + high) / 2).float()[None]
-    return follow(target, views, size=float(extent.max()), **image)
+    ]
+    yaw, up, distance = torch.tensor(np.array((yaws, ups, distances)), dtype=torch.float32)
+    target = torch.from_numpy((low + high) / 2).float().expand(count, 3)
+    return Cameras.orbit(target, yaw_deg=yaw, elevation_deg=up, distance=distance, fovy_deg=FOVY_DEG, **image)
 
 
 def render_splats(splats: Splats, cameras: Cameras) -> tuple[Float[Tensor, "v 3 h w"], Float[Tensor, "v h w"]]:

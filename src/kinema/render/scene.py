@@ -43,8 +43,8 @@ def render_video(
     *,
     scene: Scene = PLAIN,
     backend: Literal["auto", "native", "gsplat", "torch"] = "auto",
-) -> Float[Tensor, "views_frames 3 h w"]:
-    """Video in [0, 1], frames in the order of `cameras`.
+) -> Float[Tensor, "frames 3 h w"]:
+    """Render the character on its ground: video in [0, 1].
 
     Gaussians whose centre is below the ground get opacity 0. That is a step: no gradient tells a hidden Gaussian to
     come up again (the ground loss of the distiller does), and the opacity of the others is untouched by it.
@@ -53,31 +53,23 @@ def render_video(
         posed: One entry per frame.
         opacities: Of the Gaussians, in [0, 1].
         colors: sRGB, or any three features to be seen as colours.
-        cameras: As many as frames, or a multiple of it for several views, one view after the other.
+        cameras: One per frame.
         scene: Ground, shadow and sky.
         backend: The rasterizer's.
     """
-    views, rest = divmod(len(cameras), len(posed))
-    if views < 1 or rest:
-        raise KinemaError(f"{len(cameras)} cameras do not fit {len(posed)} frames: give one or several per frame")
+    if len(cameras) != len(posed):
+        raise KinemaError(f"{len(cameras)} cameras do not fit {len(posed)} frames")
     shadows = None
     if scene.ground is not None:
         height, boxes = scene.ground.height, bounding_boxes(posed.centers)
         if bool((boxes[:, 0, 1] < height).any()):  # otherwise the frames share one set
             opacities = torch.where(posed.centers[..., 1].detach() < height, 0.0, opacities)
         if scene.shadow is not None:
-            if views == 1 and chosen_backend(posed.centers, backend) == "native":
+            if chosen_backend(posed.centers, backend) == "native":
                 posed, shadows = with_shadow(posed, opacities, scene.shadow, height=height, boxes=boxes)
             else:
                 shadows = shadow_map(posed, opacities, scene.shadow, height=height)
-    centers, covariances = posed.centers, posed.covariances
-    if views > 1:
-        centers, covariances = centers.repeat(views, 1, 1), covariances.repeat(views, 1, 1, 1)
-        opacities = opacities.repeat(views, 1) if opacities.ndim == 2 else opacities
-        colors = colors.repeat(views, 1, 1) if colors.ndim == 3 else colors
-        if shadows is not None:
-            shadows = ShadowMap(shadows.factor.repeat(views, 1, 1), shadows.origin.repeat(views, 1), shadows.cell)
-    image = rasterize(centers, covariances, opacities, colors, cameras, depth=False, backend=backend)
+    image = rasterize(posed.centers, posed.covariances, opacities, colors, cameras, depth=False, backend=backend)
     return composite(image.features, image.alpha, cameras, scene=scene, shadows=shadows)
 
 

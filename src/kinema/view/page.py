@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.render.follow import framing_distance
+from kinema.render.follow import framing_distance, smooth_path
+from kinema.render.ground import round_length
 from kinema.view.server import Address, open_server
 
 YAW_DEG, ELEVATION_DEG, FOVY_DEG = 40.0, 12.0, 30.0
@@ -88,7 +89,7 @@ class Page:
 
     def aim(self, framing: Framing) -> None:
         """Look at all of it, now and after "Reset View"."""
-        distance = framing.size * framing_distance(
+        distance = framing_distance(
             framing.extent,
             fovy_deg=FOVY_DEG,
             width=1200,
@@ -116,24 +117,11 @@ class Page:
             self.server.stop()
 
 
-def round_length(target: float) -> float:
-    """The nearest of 1, 2 or 5 times a power of ten."""
-    power = 10.0 ** np.floor(np.log10(target))
-    return float(power * min((1, 2, 5, 10), key=lambda digit: abs(np.log(digit * power / target))))
-
-
 def travel_path(root: Float[Tensor, "frames 3"], fps: float) -> Float[np.ndarray, "frames 3"]:
     """Where over the ground the character is, without the sway of its steps; the first frame is at the origin."""
-    path = root.detach().double().numpy() * [1, 0, 1]
-    sigma, count = 0.25 * fps, len(path)
-    reach = min(int(3 * sigma), count - 1)
-    if reach > 0:
-        # Continued by point reflection, so that a constant velocity stays exactly that.
-        before, after = 2 * path[:1] - path[reach:0:-1], 2 * path[-1:] - path[-2 : -reach - 2 : -1]
-        kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
-        longer = np.concatenate((before, path, after))
-        path = np.stack([np.convolve(x, kernel / kernel.sum(), mode="valid") for x in longer.T], -1)
-    return path - path[0]
+    path = root.detach().double() * torch.tensor([1.0, 0.0, 1.0])
+    path = smooth_path(path, sigma=0.25 * fps)
+    return (path - path[0]).numpy()
 
 
 def sampled(count: int, most: int = 12) -> Tensor:
