@@ -7,9 +7,10 @@ from kinema.errors import KinemaError
 from kinema.geometry.camera import Cameras
 from kinema.render.follow import Viewpoint, film_cameras, follow, smooth_path
 from kinema.render.ground import Ground, cast_ground, checker
+from kinema.render.image import Image
 from kinema.render.rasterize import rasterize
-from kinema.render.scene import Scene, backdrop, composite, composite_torch, render_video
-from kinema.render.shadow import Shadow, bounding_boxes, look_up, shadow_map, shadow_map_torch
+from kinema.render.scene import Scene, backdrop, composite, render_video
+from kinema.render.shadow import Shadow, bounding_boxes, cast_shadow, look_up, shadow_map_torch
 from kinema.splat.pose import PosedSplats, native_scene
 
 
@@ -80,7 +81,7 @@ def test_shadow_is_darkest_under_what_touches_the_ground():
     centers = torch.cat([patch + torch.tensor([x, y, 0.0]) for x, y in zip(places, heights, strict=True)])[None]
     covariances = torch.diag(torch.tensor([0.02**2, 1e-8, 0.02**2])).expand(1, len(centers[0]), 3, 3)
     shadow = Shadow(strength=0.5, falloff=2.0)
-    shadows = shadow_map(PosedSplats(centers, covariances), torch.ones(len(centers[0])), shadow)
+    _, shadows = cast_shadow(PosedSplats(centers, covariances), torch.ones(len(centers[0])), shadow)
     s = look_up(shadows, torch.tensor([[[*places, 0.5]]]), torch.zeros(1, 1, 4))[0, 0]
     # s = 1 - s_max exp(-β d), here times a coverage just under 1; nothing lies above the last point.
     expected = 1 - 0.5 * torch.exp(-2.0 * torch.tensor(heights))
@@ -99,10 +100,10 @@ def test_shadow_has_the_right_gradient():
         centers = torch.cat((outer, inner), 1)
         covariances = torch.cat((posed.covariances, posed.covariances[:, :2]), 1)
         cloud = PosedSplats(centers, covariances)
-        return look_up(shadow_map(cloud, torch.cat((opacities, opacities[:2])), Shadow()), x, 0.3 * x)
+        return look_up(cast_shadow(cloud, torch.cat((opacities, opacities[:2])), Shadow())[1], x, 0.3 * x)
 
     assert torch.autograd.gradcheck(run, (posed.centers.clone().requires_grad_(),), fast_mode=True)
-    detached = shadow_map(
+    _, detached = cast_shadow(
         PosedSplats(posed.centers.requires_grad_(), posed.covariances), opacities, Shadow(detach=True)
     )
     assert not detached.factor.requires_grad
@@ -193,12 +194,17 @@ def test_native_compositing_is_its_twin(size, with_shadow):
     weight = torch.randn(3, 3, height, width, generator=g)
     scene = Scene(ground=Ground(light=(0.9, 0.6, 0.5), dark=(0.1, 0.2, 0.3)), shadow=Shadow(strength=0.8))
     results = []
-    for function, cast in ((composite, shadow_map), (composite_torch, shadow_map_torch)):
+    for native in (True, False):
         inputs = [x.clone().requires_grad_() for x in (features, alpha, posed.centers)]
         shadows = None
         if with_shadow:
-            shadows = cast(PosedSplats(inputs[2], posed.covariances), torch.ones(20), scene.shadow)
-        video = function(inputs[0], inputs[1], cameras, scene=scene, shadows=shadows)
+            casting = PosedSplats(inputs[2], posed.covariances), torch.ones(20), scene.shadow
+            shadows = cast_shadow(*casting)[1] if native else shadow_map_torch(*casting)
+        image = Image(inputs[0], inputs[1])
+        if native:
+            video = composite(image, cameras, scene=scene, shadows=shadows)
+        else:
+            video = image.over(backdrop(cameras, scene, shadows))
         grads = torch.autograd.grad((video * weight).sum(), inputs[: 3 if with_shadow else 2])
         results.append((video.detach(), *grads))
     for native, twin in zip(*results, strict=True):
@@ -220,8 +226,8 @@ def test_gradients_of_image_and_shadow_add_up(detach):
     found = [torch.autograd.grad((video * weight).sum(), centers, retain_graph=True)[0] for _ in range(2)]
     # The same by parts: every third of the 20 casts the shadow, and autograd adds.
     image = rasterize(centers, posed.covariances, torch.full((20,), 0.8), colors, cameras)
-    shadows = shadow_map(cloud, torch.full((20,), 0.8), scene.shadow, height=-1.0)
-    parts = composite(image.features, image.alpha, cameras, scene=scene, shadows=shadows)
+    _, shadows = cast_shadow(cloud, torch.full((20,), 0.8), scene.shadow, height=-1.0)
+    parts = composite(image, cameras, scene=scene, shadows=shadows)
     torch.testing.assert_close(video, parts, atol=0, rtol=0)
     expected = torch.autograd.grad((parts * weight).sum(), centers, retain_graph=True)[0]
     for grad in found:
@@ -250,12 +256,12 @@ def test_no_points_give_the_bare_ground(dtype):
 def test_painting_does_not_depend_on_threads():
     cameras = camera(40, 30, frames=5, dtype=torch.float32)
     g = torch.Generator().manual_seed(0)
-    features, alpha = torch.rand(5, 3, 30, 40, generator=g), torch.rand(5, 30, 40, generator=g)
+    image = Image(torch.rand(5, 3, 30, 40, generator=g), torch.rand(5, 30, 40, generator=g))
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
-        one = composite(features, alpha, cameras)
+        one = composite(image, cameras)
         torch.set_num_threads(2)
-        assert torch.equal(one, composite(features, alpha, cameras))
+        assert torch.equal(one, composite(image, cameras))
     finally:
         torch.set_num_threads(before)

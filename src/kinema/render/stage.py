@@ -83,4 +83,4 @@ class Stage:
         image = rasterize(still.centers, still.covariances, standing, self.colors, at_rest, depth=False)
         ground = backdrop(self.cameras(base_path, viewpoint, width=width, height=height), self.scene)
         # A bare sky is one picture for all frames.
-        return (image.features + (1 - image.alpha)[:, None] * ground).expand(len(base_path), -1, -1, -1)
+        return image.over(ground).expand(len(base_path), -1, -1, -1)
