@@ -251,7 +251,7 @@ def _convert(command: Convert, options: Kinema) -> None:
 
 
 def _view(command: View, options: Kinema) -> None:
-    from kinema.view.find import find_exhibit
+    from kinema.view.exhibit import find_exhibit
     from kinema.view.viewer import serve
 
     def announce(url: str) -> None:
