@@ -24,6 +24,7 @@ from torch import Tensor
 from kinema.asset.character import Character
 from kinema.motion.motion import Motion
 from kinema.render.follow import Viewpoint, follow, framing_distance, smooth_path
+from kinema.render.image import Image
 from kinema.render.rasterize import rasterize
 from kinema.render.raycast import raycast
 from kinema.render.refine import orbit_views, psnr, refine, render_splats
@@ -52,25 +53,25 @@ def characters(names: tuple[str, ...] = NAMES) -> Iterator[Character]:
         yield creature("fox")
 
 
-def on_white(features: Tensor, alpha: Tensor) -> Tensor:
-    return (features + (1 - alpha)[:, None]).clamp(0, 1)
+def on_white(image: Image) -> Tensor:
+    return image.over(torch.ones(())).clamp(0, 1)
 
 
 def rest_quality(character: Character) -> Iterator[tuple[str, float]]:
     mesh = character.mesh
     cameras = orbit_views(mesh, 20, size_px=256, rng=np.random.default_rng(99), elevation_deg=(-5.0, 45.0))
     seen = raycast(mesh, cameras, samples=4)
-    truth = on_white(seen[:, :3], seen[:, 3])
+    truth = on_white(Image(seen[:, :3], seen[:, 3]))
     wall, cpu = time.perf_counter(), time.process_time()
     splats, _ = Splats.from_mesh(mesh, COUNT, rng=np.random.default_rng(0))
     yield "direct_wall", time.perf_counter() - wall
     yield "direct_cpu", time.process_time() - cpu
-    yield "direct_psnr", psnr(on_white(*render_splats(splats, cameras)), truth)
+    yield "direct_psnr", psnr(on_white(render_splats(splats, cameras)), truth)
     wall, cpu = time.perf_counter(), time.process_time()
     refined = refine(splats, mesh, rng=np.random.default_rng(1))
     yield "refined_wall", time.perf_counter() - wall
     yield "refined_cpu", time.process_time() - cpu
-    yield "refined_psnr", psnr(on_white(*render_splats(refined, cameras)), truth)
+    yield "refined_psnr", psnr(on_white(render_splats(refined, cameras)), truth)
 
 
 def posed_psnr(
@@ -98,7 +99,7 @@ def posed_psnr(
             seen = raycast(mesh, camera, vertices=truth_points.double().numpy(), samples=3)
             posed = pose_splats(splats, skin, rig, T)
             ours = rasterize(posed.centers, posed.covariances, splats.opacities, splats.colors, camera)
-            found.append(psnr(on_white(ours.features, ours.alpha), on_white(seen[:, :3], seen[:, 3])))
+            found.append(psnr(on_white(ours), on_white(Image(seen[:, :3], seen[:, 3]))))
     return found
 
 

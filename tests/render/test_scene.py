@@ -103,10 +103,6 @@ def test_shadow_has_the_right_gradient():
         return look_up(cast_shadow(cloud, torch.cat((opacities, opacities[:2])), Shadow())[1], x, 0.3 * x)
 
     assert torch.autograd.gradcheck(run, (posed.centers.clone().requires_grad_(),), fast_mode=True)
-    _, detached = cast_shadow(
-        PosedSplats(posed.centers.requires_grad_(), posed.covariances), opacities, Shadow(detach=True)
-    )
-    assert not detached.factor.requires_grad
 
 
 def test_compositing_has_the_right_gradient():
@@ -212,14 +208,13 @@ def test_native_compositing_is_its_twin(size, with_shadow):
 
 
 @pytest.mark.skipif(native_scene() is None, reason="native/scene was not built")
-@pytest.mark.parametrize("detach", [False, True])
-def test_gradients_of_image_and_shadow_add_up(detach):
+def test_gradients_of_image_and_shadow_add_up():
     posed = blob(frames=3, dtype=torch.float32)
     path = torch.tensor([[0.0, 0.4, 0.0], [0.1, 0.4, 0.1], [0.2, 0.4, 0.2]])
     cameras = follow(path, Viewpoint(elevation_deg=20.0), distance=2.0, width=40, height=32)
     g = torch.Generator().manual_seed(0)
     colors, weight = torch.rand(20, 3, generator=g), torch.randn(3, 3, 32, 40, generator=g)
-    scene = Scene(ground=Ground(height=-1.0), shadow=Shadow(strength=0.8, most=7, detach=detach))
+    scene = Scene(ground=Ground(height=-1.0), shadow=Shadow(strength=0.8, most=7))
     centers = posed.centers.clone().requires_grad_()
     cloud = PosedSplats(centers, posed.covariances)
     video = render_video(cloud, torch.full((20,), 0.8), colors, cameras, scene=scene)
@@ -232,9 +227,8 @@ def test_gradients_of_image_and_shadow_add_up(detach):
     expected = torch.autograd.grad((parts * weight).sum(), centers, retain_graph=True)[0]
     for grad in found:
         torch.testing.assert_close(grad, expected)
-    if not detach:
-        alone = torch.autograd.grad((shadows.factor**2).sum(), centers)[0]
-        assert alone[:, ::3].abs().max() > 1e-4
+    alone = torch.autograd.grad((shadows.factor**2).sum(), centers)[0]
+    assert alone[:, ::3].abs().max() > 1e-4
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 50])

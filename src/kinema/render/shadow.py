@@ -35,8 +35,6 @@ class Shadow:
     """s_max: share by which the ground is darker where it is touched."""
     falloff: float = 4.0
     """β [1/m]."""
-    detach: bool = False
-    """Stop gradients at the shadow."""
     most: int = 1000
     """Most Gaussians that cast the shadow, evenly picked."""
 
@@ -75,11 +73,8 @@ def cast_shadow(
     origin, cell = _grid(bounding_boxes(posed.centers) if boxes is None else boxes)
     gain = 2 * torch.pi * LAYERS * stride / cell**2
     options = (stride, cell, gain, SHARPNESS * shadow.falloff, height, shadow.strength, TINY)
-    centers = posed.centers.detach() if shadow.detach else posed.centers
     constants = (posed.covariances.detach().contiguous(), opacities.detach().contiguous(), origin, options)
-    centers, factor = _Cast.apply(centers.contiguous(), *constants)  # pyright: ignore[reportGeneralTypeIssues]
-    if shadow.detach:
-        centers = posed.centers
+    centers, factor = _Cast.apply(posed.centers.contiguous(), *constants)  # pyright: ignore[reportGeneralTypeIssues]
     return PosedSplats(centers, posed.covariances), ShadowMap(factor, origin, cell)
 
 
@@ -87,8 +82,6 @@ def shadow_map_torch(posed: PosedSplats, opacities: Opacities, shadow: Shadow, *
     """The twin of `cast_shadow` in plain torch."""
     stride = _stride(posed, shadow)
     centers = posed.centers[:, ::stride]
-    if shadow.detach:
-        centers = centers.detach()
     origin, cell = _grid(bounding_boxes(posed.centers))
     with torch.no_grad():
         flat = posed.covariances[:, ::stride]
@@ -140,12 +133,11 @@ class _Cast(torch.autograd.Function):
     """Gives the centres again, and the shadow factors."""
 
     @staticmethod
-    def forward(
-        ctx: Any, centers: Tensor, covariances: Tensor, opacities: Tensor, origin: Tensor, options: tuple
-    ) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, Tensor]:
+        centers, *constants, options = arguments
         mass = centers.new_empty(len(centers), 2, CELLS, CELLS)
         factor = centers.new_empty(len(centers), CELLS, CELLS)
-        operands = (centers.detach(), covariances, opacities, origin)
+        operands = (centers.detach(), *constants)
         native_scene().shadow_forward(*operands, mass, *options, factor, torch.get_num_threads())
         ctx.save_for_backward(*operands, mass)
         ctx.options = options
@@ -153,9 +145,8 @@ class _Cast(torch.autograd.Function):
         return centers.view_as(centers), factor
 
     @staticmethod
-    def backward(
-        ctx: Any, grad_centers: Tensor | None, grad_factor: Tensor | None
-    ) -> tuple[Tensor | None, None, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        grad_centers, grad_factor = grads
         if grad_factor is not None:
             operands = ctx.saved_tensors
             grad_centers = torch.zeros_like(operands[0]) if grad_centers is None else grad_centers.contiguous()
