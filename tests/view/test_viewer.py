@@ -239,9 +239,9 @@ def test_what_words_mean(fox: Character, rig: Rig, walk: Motion, tmp_path: Path)
     assert list(find_exhibit("fox", str(tmp_path / "motion.npz")).motions) == ["motion"]
     assert len(find_exhibit("fox").motions) == 0
     write(tmp_path / "walk.glb", fox, walk, name="walk")
-    clips = find_exhibit(str(tmp_path / "walk.glb")).motions
-    assert list(clips) == ["walk"]
-    torch.testing.assert_close(clips["walk"].root_position, walk.root_position, atol=1e-4, rtol=0)
+    file = find_exhibit(str(tmp_path / "walk.glb"))
+    assert list(file.motions) == ["walk"]
+    torch.testing.assert_close(file.motion("walk").root_position, walk.root_position, atol=1e-4, rtol=0)
     (tmp_path / "config.json").unlink()
     for words, why in (("", "no character"), (str(tmp_path / "motion.npz"), "--motion"), ("no/such.glb", "no such")):
         with pytest.raises(KinemaError, match=why):

@@ -66,7 +66,7 @@ def rasterize_torch(
     """Render opacities and features per frame, frame by frame."""
     size = (cameras.width, cameras.height)
     operands = (centers, covariances, opacities, features, cameras.T_camera_world, cameras.focal_center_px)
-    frames = [_frame(*one, size) for one in zip(*operands, strict=True)]
+    frames = [_frame(*one, size=size) for one in zip(*operands, strict=True)]
     stack = torch.stack(frames) if frames else centers.new_zeros(0, *size[::-1], features.shape[-1] + 2)
     return Image(stack[..., :-2].permute(0, 3, 1, 2), stack[..., -1], stack[..., -2])
 

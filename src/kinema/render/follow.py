@@ -47,15 +47,11 @@ def film_cameras(
         turn_deg = torch.arange(len(boxes)).to(path) * (360.0 / len(boxes))
     # The box around the path that holds the character in every frame.
     extent = 2 * (boxes - path[:, None]).abs().amax((0, 1)).double().numpy()
-    distance = framing_distance(
-        extent,
-        yaw_deg=None if camera == "turntable" else viewpoint.yaw_deg,
-        elevation_deg=viewpoint.elevation_deg,
-        fovy_deg=viewpoint.fovy_deg,
-        width=width,
-        height=height,
-    )
-    return follow(path, viewpoint, distance=distance, width=width, height=height, turn_deg=turn_deg)
+    image = {"width": width, "height": height}
+    yaw_deg = None if camera == "turntable" else viewpoint.yaw_deg
+    lens = {"elevation_deg": viewpoint.elevation_deg, "fovy_deg": viewpoint.fovy_deg}
+    distance = framing_distance(extent, yaw_deg=yaw_deg, **lens, **image)
+    return follow(path, viewpoint, distance=distance, turn_deg=turn_deg, **image)
 
 
 def follow(
@@ -67,16 +63,7 @@ def follow(
     height: int,
     turn_deg: float | Float[Tensor, "frames"] = 0.0,
 ) -> Cameras:
-    """Cameras that look at the points of `path`.
-
-    Args:
-        path: Target of every frame.
-        viewpoint: Side and lens.
-        distance: From the target at zoom 1 [m] (`framing_distance`).
-        width: Of the image [px].
-        height: Of the image [px].
-        turn_deg: Added to the yaw.
-    """
+    """Cameras that look at the points of `path`, from `distance` [m] at zoom 1; `turn_deg` is added to the yaw."""
     return Cameras.orbit(
         path,
         yaw_deg=viewpoint.yaw_deg + turn_deg,

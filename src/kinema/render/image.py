@@ -6,7 +6,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 Centers = Float[Tensor, "frames points 3"]
+"""World positions [m]."""
 Covariances = Float[Tensor, "frames points 3 3"]
+"""In the world [m²]."""
 Opacities = Float[Tensor, "points"] | Float[Tensor, "frames points"]
 """In [0, 1], shared by the frames or per frame."""
 Features = Float[Tensor, "points channels"] | Float[Tensor, "frames points channels"]

@@ -32,14 +32,7 @@ def rasterize(
 ) -> Image:
     """Render one image per frame; differentiable in all four operands and in the cameras' tensors.
 
-    Args:
-        centers: World positions [m].
-        covariances: World covariances [m²]; only their symmetric part counts.
-        opacities: In [0, 1].
-        features: Colours or anything else that is blended.
-        cameras: One per frame.
-        depth: False saves a twentieth of the time where nobody needs it.
-        backend: Which rasterizer.
+    Of the covariances only the symmetric part counts. Without depth a call takes a twentieth less time.
     """
     _check(centers, covariances, opacities, features, cameras)
     backend = chosen_backend(centers, backend)
@@ -53,7 +46,7 @@ def rasterize(
     else:
         from kinema.render._twin import rasterize_torch as render
 
-        for name, tensor in zip(("centers", "covariances", "opacities"), operands, strict=False):
+        for name, tensor in zip(("centers", "covariances", "opacities"), operands[:3], strict=True):
             if not tensor.isfinite().all():
                 raise KinemaError(f"rasterize: {name} holds NaN or infinity")
     image = render(*operands, cameras)

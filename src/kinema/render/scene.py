@@ -49,14 +49,6 @@ def render_video(
 
     Gaussians whose centre is below the ground get opacity 0. That is a step: no gradient tells a hidden Gaussian to
     come up again (the ground loss of the distiller does), and the opacity of the others is untouched by it.
-
-    Args:
-        posed: One entry per frame.
-        opacities: In [0, 1].
-        colors: sRGB, or any three features to be seen as colours.
-        cameras: One per frame.
-        scene: Ground, shadow and sky.
-        backend: Which rasterizer.
     """
     if len(cameras) != len(posed):
         raise KinemaError(f"{len(cameras)} cameras do not fit {len(posed)} frames")

@@ -1,4 +1,4 @@
-"""A character ready to be filmed: its splats, how they hang on the skeleton, and the cameras that follow a path."""
+"""A character on its ground, ready to render: splats with their skin, colours, scene, and cameras along a path."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -21,13 +21,15 @@ from kinema.splat.splats import Splats
 from kinema.splat.transfer import canonical_look, transfer_weights
 
 Look = Literal["canonical", "color"]
+"""The position on the body as a colour, or the asset's colours."""
 MARGIN = 1.15
-"""Room around the box at rest. Nano was trained with this framing: changing it means training again."""
+"""Room around the box at rest, as a factor. A model that was trained on these images has to be trained again if it
+changes."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Everything about a character that stays the same from frame to frame."""
+    """All that stays the same from frame to frame."""
 
     rig: Rig
     splats: Splats
@@ -41,12 +43,12 @@ class Stage:
     def from_character(
         character: Character, rig: Rig, *, count: int, look: Look, rng: np.random.Generator, relax: int = 1
     ) -> "Stage":
-        """Cover the mesh with `count` Gaussians, in their true colours or in the canonical look of nano."""
+        """Cover the mesh with `count` Gaussians; `relax` rounds even them out."""
         splats, anchor = Splats.from_mesh(character.mesh, count, rng=rng, relax=relax)
         skin = transfer_weights(character, anchor, most=4)
         colors = canonical_look(character, splats.centers) if look == "canonical" else splats.colors
         box = np.stack((character.mesh.vertices.min(0), character.mesh.vertices.max(0)))
-        # Squares in proportion to the character: an ant and an elephant look alike to the prior.
+        # Squares in proportion to the character: images do not tell an ant from an elephant.
         tile = 0.2 * float(np.ptp(box, axis=0).max())
         return Stage(rig, splats, skin, colors, box, Scene(ground=Ground(tile=tile)))
 

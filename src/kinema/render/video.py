@@ -40,10 +40,7 @@ def write_video(
 ) -> None:
     """Write one video to every output: .mp4, .gif, .png (a contact sheet) or, without a suffix, a folder of PNG files.
 
-    Args:
-        outputs: One path or several.
-        chunks: The frames in pieces, so that a long video need not be held as a whole.
-        fps: Frames per second.
+    The frames come in chunks, so that a long video need not be held as a whole.
     """
     paths = [outputs] if isinstance(outputs, Path) else outputs
     for path in paths:

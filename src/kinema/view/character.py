@@ -50,7 +50,10 @@ class ShownCharacter:
         ]
         self.cloud: tuple[Splats, Skin | None] | None = None
         self.splats: Any = None
-        self.bones, self.joints = (None, None) if rig is None else self._add_skeleton(rig)
+        self.bones: Any = None
+        self.joints: Any = None
+        if rig is not None:
+            self._add_skeleton(rig)
         self.show_mesh, self.show_splats, self.show_skeleton = True, False, False
         self.grain = 0.0
         """Vertices are rounded to multiples of this [m]; 0: not at all."""
@@ -114,16 +117,16 @@ class ShownCharacter:
             return self.vertices
         return skin_points(blend(self.skin, self.rig, T_world_joint), self.vertices)
 
-    def _add_skeleton(self, rig: Rig) -> tuple[Any, Any]:
+    def _add_skeleton(self, rig: Rig) -> None:
         import trimesh
 
         heads = rig.heads.numpy().astype(np.float32)
         thickness = 0.008 * self.size
-        bones = self.scene.add_line_segments(
+        self.bones = self.scene.add_line_segments(
             f"{self.name}/bones", self._segments(heads), np.array(BONE, np.uint8), thickness=thickness, visible=False
         )
         ball = trimesh.creation.icosphere(subdivisions=2, radius=1.4 * thickness)
-        joints = self.scene.add_batched_meshes_simple(
+        self.joints = self.scene.add_batched_meshes_simple(
             f"{self.name}/joints",
             np.asarray(ball.vertices, np.float32),
             np.asarray(ball.faces, np.uint32),
@@ -134,7 +137,6 @@ class ShownCharacter:
             cast_shadow=False,
             visible=False,
         )
-        return bones, joints
 
     def _segments(self, heads: Float[np.ndarray, "joints 3"]) -> Float[np.ndarray, "bones 2 3"]:
         """Segments from each parent's head to its child's; a lone joint is a point."""

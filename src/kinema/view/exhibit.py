@@ -1,6 +1,6 @@
 """What the viewer shows: a character and its motions, as `kinema view WORDS` names them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ class Exhibit:
     """A character with its motions."""
 
     character: Character
-    motions: Mapping[str, Motion] = field(default_factory=dict)
+    motions: Mapping[str, Motion | Clip] = field(default_factory=dict)
     """By name; without any the rest pose is shown."""
     before: Motion | None = None
     """The first motion as it was before physics."""
@@ -27,21 +27,13 @@ class Exhibit:
     def rig(self) -> Rig | None:
         return None if self.character.skeleton is None else Rig.from_skeleton(self.character.skeleton)
 
-
-class Clips(Mapping[str, Motion]):
-    """A file's clips, each turned into angles when it is asked for: some files have dozens."""
-
-    def __init__(self, rig: Rig, clips: Iterable[Clip]) -> None:
-        self.rig, self.clips = rig, {clip.name: clip for clip in clips}
-
-    def __getitem__(self, name: str) -> Motion:
-        return Motion.from_clip(self.rig, self.clips[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.clips)
-
-    def __len__(self) -> int:
-        return len(self.clips)
+    def motion(self, name: str) -> Motion:
+        """One of the motions; a file's clip becomes angles only here, because some files have dozens."""
+        motion = self.motions[name]
+        if isinstance(motion, Motion):
+            return motion
+        assert self.rig is not None
+        return Motion.from_clip(self.rig, motion)
 
 
 def find_exhibit(words: str, motion: str | None = None, **reading: Any) -> Exhibit:
@@ -57,7 +49,7 @@ def find_exhibit(words: str, motion: str | None = None, **reading: Any) -> Exhib
     character = find_character(words, **reading)
     if character.skeleton is None or character.weights is None:
         return Exhibit(character, title=character.name)
-    return Exhibit(character, Clips(Rig.from_skeleton(character.skeleton), character.clips), title=character.name)
+    return Exhibit(character, {clip.name: clip for clip in character.clips}, title=character.name)
 
 
 def _run(folder: Path) -> Exhibit:

@@ -49,11 +49,18 @@ class Posing:
             gui.add_slider(f"{label} °", min=-180, max=180, step=1, initial_value=0, disabled=True) for label in LABELS
         ]
         self.reset = gui.add_button_group("Reset", ("joint", "all"))
-        options = {"disable_axes": True, "disable_sliders": True, "depth_test": False, "visible": False}
         self.gizmo = server.scene.add_transform_controls(
-            f"{shown.name}/gizmo", scale=0.16 * shown.size, line_width=3.5, **options
+            f"{shown.name}/gizmo",
+            scale=0.16 * shown.size,
+            line_width=3.5,
+            disable_axes=True,
+            disable_sliders=True,
+            depth_test=False,
+            visible=False,
         )
-        self.choice.on_update(lambda event: self.choose(self._index(event.target.value)))
+        self.choice.on_update(
+            lambda event: self.choose(None if event.target.value == NO_JOINT else rig.names.index(event.target.value))
+        )
         for axis, slider in enumerate(self.sliders):
             slider.on_update(lambda event, axis=axis: self._slide(event, axis))
         self.reset.on_click(lambda event: self._reset(everything=event.target.value == "all"))
@@ -128,6 +135,3 @@ class Posing:
         degrees = torch.rad2deg(self.added[self.joint]) if self.joint is not None else torch.zeros(3)
         for slider, value in zip(self.sliders, degrees.tolist(), strict=True):
             slider.value = round(value)
-
-    def _index(self, name: str) -> int | None:
-        return None if name == NO_JOINT else self.rig.names.index(name)

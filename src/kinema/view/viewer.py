@@ -53,12 +53,12 @@ class Viewer:
         self._take(self.clip)
         self.box = self._box()
         self.page.fit(self.box)
-        self.player.start()
+        self.player.thread.start()
 
     @property
     def motion(self) -> Motion | None:
         if self.clip and self.clip not in self.motions:
-            self.motions[self.clip] = self.exhibit.motions[self.clip]
+            self.motions[self.clip] = self.exhibit.motion(self.clip)
         return self.motions.get(self.clip)
 
     def update(self, motion: Motion) -> None:
@@ -146,9 +146,9 @@ class Viewer:
         if self.exhibit.before is None or self.rig is None:
             return
         with self.player.lock, self.server.atomic():
+            self.box = self._box()
             if self.compare.value and self.second is None:
                 self.second = ShownCharacter(self.server.scene, "/before", self.exhibit.character, self.rig)
-                self.box = self._box()
                 top = self.box.center + [0, 0.62 * self.box.extent[1], 0]
                 for shown, text in ((self.shown, "after physics"), (self.second, "before physics")):
                     self.labels.append(self.server.scene.add_label(f"{shown.name}/label", text, position=top))
@@ -192,10 +192,9 @@ class Viewer:
 
     def _box(self) -> Box:
         """The box around the character in all frames, without its travel."""
-        motion = self.motion
-        if motion is None or self.rig is None:
+        if self.motion is None:
             return Box.around(np.asarray(self.exhibit.character.mesh.vertices, dtype=np.float64))
-        return Box.around(self.shown.travelled_points(motion, self.path))
+        return Box.around(self.shown.travelled_points(self.motion, self.path))
 
 
 def _plain_text(title: str) -> str:
@@ -205,24 +204,18 @@ def _plain_text(title: str) -> str:
 
 def serve(exhibit: Exhibit, address: Address, *, announce: Callable[[str], None]) -> None:
     """Show until Ctrl-C; `announce` gets the address to open."""
-    page = Page(address)
-    try:
-        viewer = Viewer(exhibit, page)
-    except BaseException:
-        page.close()
-        raise
-    stop = threading.Event()
-    main = threading.current_thread() is threading.main_thread()
-    # A KeyboardInterrupt may fall into a callback of somebody else's and be lost there; a flag is not.
-    before = signal.signal(signal.SIGINT, lambda *_: stop.set()) if main else None
-    try:
-        announce(page.url)
-        while not stop.wait(0.2):
-            pass
-    except KeyboardInterrupt:
-        # The one way to end it is no failure.
-        return
-    finally:
-        if main:
-            signal.signal(signal.SIGINT, before)
-        viewer.close()
+    stop, main = threading.Event(), threading.current_thread() is threading.main_thread()
+    with contextlib.closing(Page(address)) as page:
+        player = Viewer(exhibit, page).player
+        # A KeyboardInterrupt may fall into a callback of somebody else's and be lost there; a flag is not.
+        before = signal.signal(signal.SIGINT, lambda *_: stop.set()) if main else None
+        try:
+            announce(page.url)
+            while not stop.wait(0.2):
+                pass
+        except KeyboardInterrupt:
+            pass  # the one way to end it is no failure
+        finally:
+            if main:
+                signal.signal(signal.SIGINT, before)
+            player.close()
