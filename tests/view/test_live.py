@@ -98,18 +98,18 @@ def test_buttons(fresh: Callable[..., Distiller]) -> None:
         while distiller.step < 2:
             assert run.is_alive()
             time.sleep(0.02)
-        live._toggle()
+        live.toggle_pause()
         time.sleep(1.0)
         held = distiller.step
         time.sleep(0.5)
         assert distiller.step == held
         assert live.pause.label == "Go on"
-        live._toggle()
+        live.toggle_pause()
         while distiller.step == held:
             assert run.is_alive()
             time.sleep(0.02)
-        live._toggle()
-        live._stop()
+        live.toggle_pause()
+        live.stop_run()
         run.join(timeout=30)
         assert not run.is_alive()
         assert distiller.config.ground == 2 * FOX.ground

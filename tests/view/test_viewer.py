@@ -126,7 +126,7 @@ def test_page_draws_the_motion(fox: Character, rig: Rig, walk: Motion) -> None:
                 whole[piece.vertices] = handle.vertices
             return whole
 
-        viewer._draw(7)
+        viewer.draw(7)
         np.testing.assert_allclose(drawn(), expected(walk.angles[7], 7), atol=1e-5)
         # Hold the character: what the character's node takes away is what the ground takes away, up to whole squares.
         moved = -np.asarray(viewer.shown.node.position) + np.asarray(viewer.page.ground.position)
@@ -136,24 +136,24 @@ def test_page_draws_the_motion(fox: Character, rig: Rig, walk: Motion) -> None:
         assert posing is not None
         joint = 5
         posing.choose(joint)
-        viewer._draw(7)
+        viewer.draw(7)
         assert viewer.shown.at is not None
         turned = viewer.shown.at[joint, :, :3] @ euler_to_matrix(torch.tensor([0.0, 0.4, 0.0]))
         posing.turn(turned)
-        viewer._draw(7)
+        viewer.draw(7)
         torch.testing.assert_close(viewer.shown.at[joint, :, :3], turned, atol=1e-5, rtol=0)
         np.testing.assert_allclose(drawn(), expected(walk.angles[7] + posing.added, 7), atol=1e-5)
         assert posing.added[joint].abs().max() > 0.1
-        posing._reset(everything=True)
-        viewer._draw(7)
+        posing.clear(everything=True)
+        viewer.draw(7)
         np.testing.assert_allclose(drawn(), expected(walk.angles[7], 7), atol=1e-5)
 
         viewer.compare.value = True
-        viewer._compare()
-        viewer._draw(3)
+        viewer.show_before()
+        viewer.draw(3)
         assert viewer.second is not None
         viewer.mesh.value, viewer.splats.value = False, True
-        viewer._show()
+        viewer.show()
         assert viewer.shown.splats.visible
         assert np.isfinite(viewer.shown.splats.centers).all()
         # The renderer's half precision keeps the sizes: no covariance has vanished.
@@ -189,12 +189,12 @@ def test_mesh_without_a_rig_is_shown(fox: Character) -> None:
         assert viewer.posing is None
         assert viewer.skeleton.disabled
         assert viewer.facts.content == f"{len(fox.mesh.faces)} faces, no skeleton"
-        viewer._draw(0)
+        viewer.draw(0)
         positions = viewer.shown.pieces.positions(fox.mesh.vertices)
         for handle, expected in zip(viewer.shown.meshes, positions, strict=True):
             np.testing.assert_allclose(handle.vertices, expected, atol=1e-6)
         viewer.splats.value = True
-        viewer._show()
+        viewer.show()
         # The splats lie where the mesh does.
         centers = np.asarray(viewer.shown.splats.centers) * viewer.shown.splats.scale
         margin = 0.05 * viewer.shown.size

@@ -48,8 +48,8 @@ def rasterize_native(
     features: Features,
     cameras: Cameras,
     *,
-    depth: bool = True,
     simd: int = 0,
+    depth: bool = True,
 ) -> Image:
     """Render on the CPU. `simd` forces one of the kernel's `widths()`; 0 takes the widest."""
     if not is_native(centers):

@@ -29,7 +29,7 @@ class Ground:
 
 @dataclass(frozen=True)
 class GroundHits:
-    """Where the rays through the pixel centres meet the ground."""
+    """Points where the rays through the pixel centres meet the ground."""
 
     x: Float[Tensor, "frames h w"]
     z: Float[Tensor, "frames h w"]

@@ -1,4 +1,4 @@
-"""What rasterizers take and give: the operands' types and the image, the same for all back ends."""
+"""Types of a rasterizer's operands and result, the same for all back ends."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from torch import Tensor
 Centers = Float[Tensor, "frames points 3"]
 """World positions [m]."""
 Covariances = Float[Tensor, "frames points 3 3"]
-"""In the world [m²]."""
+"""World covariances [m²]."""
 Opacities = Float[Tensor, "points"] | Float[Tensor, "frames points"]
 """In [0, 1], shared by the frames or per frame."""
 Features = Float[Tensor, "points channels"] | Float[Tensor, "frames points channels"]
@@ -17,7 +17,7 @@ Features = Float[Tensor, "points channels"] | Float[Tensor, "frames points chann
 
 @dataclass(frozen=True)
 class Image:
-    """What the cameras see, without a background."""
+    """One image per frame, without a background."""
 
     features: Float[Tensor, "frames channels height width"]
     """Premultiplied: sum of weight times feature over the Gaussians of a pixel."""

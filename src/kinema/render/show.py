@@ -71,7 +71,7 @@ def render_character(
         outputs: One path or several: .mp4, .gif, .png for a contact sheet, or a folder for PNG frames.
         options: Size, camera and surroundings.
         splats: A refined or captured cloud instead of one made from the mesh, with the skin that moves it.
-        seed: Of the sampling of the surface.
+        seed: Seed of the sampling of the surface.
     """
     options = options or FilmOptions()
     for path in [outputs] if isinstance(outputs, Path) else outputs:

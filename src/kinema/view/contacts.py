@@ -22,7 +22,7 @@ class Contacts:
     names: tuple[str, ...]
     standing: Bool[np.ndarray, "legs frames"]
     height: Float[np.ndarray, "legs frames"]
-    """Of the soles [m]."""
+    """Height of the soles [m]."""
     fps: float
 
     @staticmethod

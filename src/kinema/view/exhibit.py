@@ -1,4 +1,4 @@
-"""What the viewer shows: a character and its motions, as `kinema view WORDS` names them."""
+"""The viewer's content: a character and its motions, found from the words of `kinema view WORDS`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -48,8 +48,8 @@ class Live:
         self.pause = gui.add_button("Pause the run", disabled=True)
         self.stop = gui.add_button("Stop and keep", disabled=True, hint="go on to physics and write this motion")
         self.weights = gui.add_folder("Weights of the losses", visible=False)
-        self.pause.on_click(lambda _: self._toggle())
-        self.stop.on_click(lambda _: self._stop())
+        self.pause.on_click(lambda _: self.toggle_pause())
+        self.stop.on_click(lambda _: self.stop_run())
 
     def begin(self, character: Character, rig: Rig, config: Animate) -> Callable[[int, Callable[[], Motion]], Control]:
         """Show the character at rest; returns the function that the run calls after every step."""
@@ -104,7 +104,8 @@ class Live:
         self.going.set()
         (self.viewer or self.page).close()
 
-    def _toggle(self) -> None:
+    def toggle_pause(self) -> None:
+        """Pause the run, or let it go on."""
         if self.going.is_set():
             self.going.clear()
             self.pause.label = "Go on"
@@ -112,7 +113,8 @@ class Live:
             self.pause.label = "Pause the run"
             self.going.set()
 
-    def _stop(self) -> None:
+    def stop_run(self) -> None:
+        """End the optimisation after this step and keep its motion."""
         self.stopped = True
         self.pause.disabled = self.stop.disabled = True
         self.status.content = "**Stopped**: going on with this motion"

@@ -25,7 +25,7 @@ class Playback:
     page: str
     """HTML that needs nothing else, no server and no network."""
     height: int
-    """In a notebook [px]."""
+    """Height in a notebook [px]."""
 
     def _repr_html_(self) -> str:
         style = "border:1px solid #ddd;border-radius:4px"

@@ -34,10 +34,10 @@ class Pieces:
 
     pieces: tuple[Piece, ...]
     edges: tuple[Int[np.ndarray, "_ 2"], ...]
-    """Of each division, whose new vertices are the middles of these edges."""
+    """Edges of each division; their middles are its new vertices."""
 
     def positions(self, vertices: Float[np.ndarray, "vertices 3"]) -> list[Float[np.ndarray, "_ 3"]]:
-        """Where each piece's vertices are."""
+        """Positions of each piece's vertices."""
         for edges in self.edges:
             vertices = np.concatenate((vertices, vertices[edges].mean(1)))
         return [vertices[piece.vertices] for piece in self.pieces]

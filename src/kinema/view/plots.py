@@ -10,7 +10,7 @@ from kinema.geometry.rotations import runs
 
 COLORS = ("#d1495b", "#30638e", "#edae49", "#00798c", "#8d6a9f", "#5b8e3e", "#b56576", "#444444")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BAND = 640, 180, 44, 12, 12, 12
-"""Of a chart [px]: the edges of its lines, and the height of a row of bars."""
+"""Layout of a chart [px]: the edges of its lines, and the height of a row of bars."""
 Number = int | float
 
 

@@ -63,7 +63,7 @@ class Posing:
         )
         for axis, slider in enumerate(self.sliders):
             slider.on_update(lambda event, axis=axis: self._slide(event, axis))
-        self.reset.on_click(lambda event: self._reset(everything=event.target.value == "all"))
+        self.reset.on_click(lambda event: self.clear(everything=event.target.value == "all"))
         self.gizmo.on_update(self._drag)
 
         @shown.joints.on_click
@@ -123,7 +123,8 @@ class Posing:
         self.added[self.joint, axis] = math.radians(float(event.target.value))
         self.changed()
 
-    def _reset(self, *, everything: bool) -> None:
+    def clear(self, *, everything: bool) -> None:
+        """Take back the angles added to the chosen joint, or to all."""
         if everything:
             self.added.zero_()
         elif self.joint is not None:

@@ -84,7 +84,7 @@ class Viewer:
             self.clips = gui.add_dropdown("Clip", self.names, initial_value=self.clip)
             self.clips.on_update(lambda event: self._take(event.target.value))
         frames, fps = (len(motion), motion.fps) if motion is not None else (1, 24.0)
-        self.player = Player(self.server, frames=frames, fps=fps, draw=self._draw, playing=playing)
+        self.player = Player(self.server, frames=frames, fps=fps, draw=self.draw, playing=playing)
         with gui.add_folder("Show"):
             self.mesh = gui.add_checkbox("Mesh", True)
             self.splats = gui.add_checkbox("Splats", False, hint="the Gaussians that the video prior sees")
@@ -94,10 +94,10 @@ class Viewer:
             hint = "the motion as distilled, beside the one after physics"
             self.compare = gui.add_checkbox("Before physics", False, hint=hint, visible=self.exhibit.before is not None)
         for choice in (self.mesh, self.splats, self.skeleton):
-            choice.on_update(lambda _: self._show())
+            choice.on_update(lambda _: self.show())
         self.ground.on_update(lambda _: setattr(self.page.ground, "visible", self.ground.value))
         self.follow.on_update(lambda _: self.player.refresh())
-        self.compare.on_update(lambda _: self._compare())
+        self.compare.on_update(lambda _: self.show_before())
         self.feet_folder = gui.add_folder("Feet on the ground", visible=False)
         with self.feet_folder:
             self.feet = gui.add_html("")
@@ -115,7 +115,8 @@ class Viewer:
             self.player.play(False)
         self.player.refresh()
 
-    def _show(self) -> None:
+    def show(self) -> None:
+        """Show what the checkboxes say."""
         with self.player.lock, self.server.atomic():
             for shown in (self.shown, self.second):
                 if shown is not None:
@@ -141,7 +142,7 @@ class Viewer:
         self.feet_folder.visible = self.contacts is not None
         self.player.load(len(motion), motion.fps, rewind=rewind)
 
-    def _compare(self) -> None:
+    def show_before(self) -> None:
         """Show the motion before physics at the left, the one after at the right."""
         if self.exhibit.before is None or self.rig is None:
             return
@@ -156,7 +157,7 @@ class Viewer:
                 self.second.node.remove()
                 self.labels[0].remove()
                 self.second, self.labels = None, []
-        self._show()
+        self.show()
         self.page.aim(self.box.with_second() if self.second is not None else self.box)
 
     def _download(self, event: Any) -> None:
@@ -168,7 +169,8 @@ class Viewer:
             save_motion(path, self.posing.posed(motion), self.rig)
             event.client.send_file_download("motion.npz", path.read_bytes())
 
-    def _draw(self, frame: int) -> None:
+    def draw(self, frame: int) -> None:
+        """Draw one frame: the character, its ground, the gizmo, the motion before physics and the plot's cursor."""
         motion = self.motion
         if motion is None or self.rig is None:
             self.shown.pose(None)
