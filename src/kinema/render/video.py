@@ -93,10 +93,7 @@ def _mp4(path: Path, fps: float) -> Iterator[Callable[[Frames], None]]:
             return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=messages)
 
         def finish(process: "subprocess.Popen[bytes]") -> None:
-            try:
-                process.communicate()
-            except BrokenPipeError:
-                process.wait()
+            process.communicate()
             if process.returncode != 0:
                 messages.seek(0)
                 said = messages.read().decode(errors="replace").strip().splitlines() or ["it said nothing"]
@@ -118,7 +115,7 @@ def _mp4(path: Path, fps: float) -> Iterator[Callable[[Frames], None]]:
         finally:
             if process is not None and process.poll() is None:
                 process.kill()
-                process.wait()
+                process.communicate()
 
 
 @contextmanager
