@@ -61,7 +61,8 @@ def test_sheet_shows_first_and_last_frame_in_reading_order(tmp_path):
     assert picked == [frames[k, 0, 0, 0] for k in (0, 2, 4, 5, 7, 9)]
     assert (sheet[4] == 255).all()
     write_video(tmp_path / "sheet.png", video, fps=24.0)
-    assert Image.open(tmp_path / "sheet.png").size == (6 * 7 - 2, 2 * 6 - 2)
+    with Image.open(tmp_path / "sheet.png") as written:
+        assert written.size == (6 * 7 - 2, 2 * 6 - 2)
 
 
 def test_one_pass_writes_all_outputs(tmp_path):
