@@ -35,7 +35,8 @@ from kinema.job.animate import find_character, make_body, plant_feet, read_tempo
 from kinema.motion.motion import Motion, load_motion, save_motion
 from kinema.physics.track import track
 from kinema.prior.nano.prior import NanoPrior
-from kinema.render.show import Film, render_character
+from kinema.render.follow import Viewpoint
+from kinema.render.show import FilmOptions, render_character
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 
@@ -96,7 +97,8 @@ def distil(run: Run, prior: VideoPrior, folder: Path) -> dict[str, Any]:
 def strip(character: Character, motion: Motion, path: Path, *, period: float, yaw_deg: float = 60.0) -> None:
     """Six moments of one cycle, or of the whole clip where nothing repeats."""
     cycle = motion.resample(6 / period)[:6] if period > 0 else motion[:: max(1, -(-len(motion) // 6))]
-    render_character(character, cycle, path, film=Film(width=240, height=180, yaw_deg=yaw_deg, count=8000))
+    options = FilmOptions(width=240, height=180, viewpoint=Viewpoint(yaw_deg), count=8000)
+    render_character(character, cycle, path, options=options)
 
 
 def sheet(runs: list[Run], folder: Path, path: Path) -> None:

@@ -21,9 +21,11 @@ import torch
 from torch import Tensor
 
 from kinema.geometry.camera import Cameras
+from kinema.geometry.transforms import quaternion_to_matrix
 from kinema.render._native import rasterize_native
 from kinema.render._twin import project
-from kinema.render.rasterize import covariances_from, rasterize
+from kinema.render.image import Image
+from kinema.render.rasterize import rasterize
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ def build(case: Case, *, seed: int = 0) -> tuple[tuple[Tensor, Tensor, Tensor, T
     else:
         scales = case.width_px * metres_per_px * torch.exp(0.5 * torch.randn(n, 3, generator=rng))
         wxyz = torch.randn(n, 4, generator=rng)
-    covariances = covariances_from(scales, wxyz).expand(frames, -1, -1, -1).contiguous()
+    half = quaternion_to_matrix(wxyz) * scales[..., None, :]
+    covariances = (half @ half.mT).expand(frames, -1, -1, -1).contiguous()
     sway = 0.02 * torch.randn(frames, n, 3, generator=rng)
     low = 0.8 if case.shell else 0.1
     opacities = low + (1 - low) * torch.rand(n, generator=rng)
@@ -106,18 +109,17 @@ def measure(renders: dict[str, Callable], case: Case, rounds: int) -> dict[str, 
     for _ in range(rounds):
         for name, render in renders.items():
             start = time.process_time()
-            image, alpha, _ = render(*leaves, cameras)
+            image = render(*leaves, cameras)
             middle = time.process_time()
-            torch.autograd.grad((image, alpha), leaves, (v, va))
+            torch.autograd.grad((image.features, image.alpha), leaves, (v, va))
             end = time.process_time()
             forward, backward = best[name]
             best[name] = min(forward, 1e3 * (middle - start)), min(backward, 1e3 * (end - middle))
     return best
 
 
-def twin(*operands) -> tuple[Tensor, Tensor, None]:
-    image = rasterize(*operands, depth=False, backend="torch")
-    return image.features, image.alpha, None
+def twin(*operands) -> Image:
+    return rasterize(*operands, depth=False, backend="torch")
 
 
 def run(*, quick: bool = False) -> Iterator[tuple[str, float]]:

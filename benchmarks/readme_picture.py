@@ -16,7 +16,8 @@ from kinema.distill.config import Animate
 from kinema.files import replacing
 from kinema.job.animate import animate
 from kinema.motion.source import CONFIG, load_result, read_config
-from kinema.render.show import Film, render_character
+from kinema.render.follow import Viewpoint
+from kinema.render.show import FilmOptions, render_character
 
 JOBS = {
     "fox": ("a red fox", "a fox is walking"),
@@ -44,7 +45,8 @@ def row(folder: Path) -> Image.Image:
     picked = motion[np.linspace(0, last, FRAMES).round().astype(int)]
     strip = folder / "strip.png"
     # Up to six pictures make one line of a contact sheet; a folder of frames has no such limit.
-    render_character(character, picked, strip.with_suffix(""), film=Film(width=WIDTH, height=HEIGHT, yaw_deg=70.0))
+    options = FilmOptions(width=WIDTH, height=HEIGHT, viewpoint=Viewpoint(70.0))
+    render_character(character, picked, strip.with_suffix(""), options=options)
     pictures = [Image.open(path) for path in sorted(strip.with_suffix("").glob("frame_*.png"))]
     line = Image.new("RGB", (FRAMES * (WIDTH + 2) - 2, HEIGHT + 20), "white")
     for index, picture in enumerate(pictures):

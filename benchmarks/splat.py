@@ -23,12 +23,13 @@ from torch import Tensor
 
 from kinema.asset.character import Character
 from kinema.motion.motion import Motion
-from kinema.render.follow import View, box_path, follow, framing_distance
+from kinema.render.follow import Viewpoint, follow, framing_distance, smooth_path
+from kinema.render.image import Image
 from kinema.render.rasterize import rasterize
 from kinema.render.raycast import raycast
 from kinema.render.refine import orbit_views, psnr, refine, render_splats
 from kinema.render.scene import Scene, render_video
-from kinema.render.shadow import Shadow
+from kinema.render.shadow import Shadow, bounding_boxes
 from kinema.rig.kinematics import Rig
 from kinema.skin import Skin, blend, skin_points
 from kinema.splat.pose import PosedSplats, pose_splats
@@ -52,25 +53,25 @@ def characters(names: tuple[str, ...] = NAMES) -> Iterator[Character]:
         yield creature("fox")
 
 
-def on_white(features: Tensor, alpha: Tensor) -> Tensor:
-    return (features + (1 - alpha)[:, None]).clamp(0, 1)
+def on_white(image: Image) -> Tensor:
+    return image.over(torch.ones(())).clamp(0, 1)
 
 
 def rest_quality(character: Character) -> Iterator[tuple[str, float]]:
     mesh = character.mesh
     cameras = orbit_views(mesh, 20, size_px=256, rng=np.random.default_rng(99), elevation_deg=(-5.0, 45.0))
     seen = raycast(mesh, cameras, samples=4)
-    truth = on_white(seen[:, :3], seen[:, 3])
+    truth = on_white(Image(seen[:, :3], seen[:, 3]))
     wall, cpu = time.perf_counter(), time.process_time()
     splats, _ = Splats.from_mesh(mesh, COUNT, rng=np.random.default_rng(0))
     yield "direct_wall", time.perf_counter() - wall
     yield "direct_cpu", time.process_time() - cpu
-    yield "direct_psnr", psnr(on_white(*render_splats(splats, cameras)), truth)
+    yield "direct_psnr", psnr(on_white(render_splats(splats, cameras)), truth)
     wall, cpu = time.perf_counter(), time.process_time()
     refined = refine(splats, mesh, rng=np.random.default_rng(1))
     yield "refined_wall", time.perf_counter() - wall
     yield "refined_cpu", time.process_time() - cpu
-    yield "refined_psnr", psnr(on_white(*render_splats(refined, cameras)), truth)
+    yield "refined_psnr", psnr(on_white(render_splats(refined, cameras)), truth)
 
 
 def posed_psnr(
@@ -94,12 +95,11 @@ def posed_psnr(
             yaw, up = float((number * per_clip + k) * 137.5 % 360), 15.0
             image = {"width": size, "height": size}
             distance = framing_distance(extent, fovy_deg=35.0, yaw_deg=yaw, elevation_deg=up, **image)
-            view = View(yaw, up, distance, 35.0)
-            camera = follow(((low + high) / 2)[None], view, size=float(extent.max()), **image)
+            camera = follow(((low + high) / 2)[None], Viewpoint(yaw, up), distance=distance, **image)
             seen = raycast(mesh, camera, vertices=truth_points.double().numpy(), samples=3)
             posed = pose_splats(splats, skin, rig, T)
             ours = rasterize(posed.centers, posed.covariances, splats.opacities, splats.colors, camera)
-            found.append(psnr(on_white(ours.features, ours.alpha), on_white(seen[:, :3], seen[:, 3])))
+            found.append(psnr(on_white(ours), on_white(Image(seen[:, :3], seen[:, 3]))))
     return found
 
 
@@ -120,14 +120,14 @@ def scene_cost(*, rounds: int = 12) -> Iterator[tuple[str, float]]:
     drift = torch.linspace(0, 1, frames)[:, None, None] * torch.tensor([0.0, 0.0, 0.5])
     centers = (splats.centers + drift).requires_grad_()
     covariances = splats.covariances.expand(frames, -1, -1, -1).contiguous().requires_grad_()
-    extent = np.ptp(character.mesh.vertices, axis=0).astype(np.float64)
-    distance = framing_distance(extent, fovy_deg=35.0, width=size, height=size, yaw_deg=40.0, elevation_deg=12.0)
-    view = View(40.0, 12.0, distance, 35.0)
     colors, opacities = splats.colors, splats.opacities
     weight = torch.randn(frames, 3, size, size, generator=torch.Generator().manual_seed(0))
     scene = Scene(shadow=Shadow())
 
-    cameras = follow(box_path(centers), view, size=float(extent.max()), width=size, height=size)
+    extent = np.ptp(character.mesh.vertices, axis=0).astype(np.float64)
+    distance = framing_distance(extent, fovy_deg=35.0, width=size, height=size, yaw_deg=40.0, elevation_deg=12.0)
+    path = smooth_path(bounding_boxes(centers).mean(1), sigma=4.0)
+    cameras = follow(path, Viewpoint(40.0, 12.0), distance=distance, width=size, height=size)
 
     def bare() -> Tensor:
         return rasterize(centers, covariances, opacities, colors, cameras).features

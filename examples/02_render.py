@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from kinema import Motion, Rig, creature
-from kinema.render.follow import View
+from kinema.render.follow import Viewpoint
 from kinema.render.stage import Stage
 
 cat = creature("a grey cat")
@@ -14,7 +14,9 @@ stage = Stage.from_character(cat, rig, count=3000, look="color", rng=np.random.d
 
 motion = Motion.rest(rig, frames=4, fps=8.0)
 angles = motion.angles.clone().requires_grad_()
-cameras = stage.cameras(motion.root_position, View(yaw_deg=60, elevation_deg=10, fovy_deg=30), width=128, height=96)
+cameras = stage.cameras(
+    motion.root_position, Viewpoint(yaw_deg=60, elevation_deg=10, fovy_deg=30), width=128, height=96
+)
 video = stage.film(Motion(motion.root_position, angles, motion.fps).pose(rig), cameras)
 
 # Which way would the tail have to turn to make the picture darker?

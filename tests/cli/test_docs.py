@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from kinema.cli.commands import parse
 
 ROOT = Path(__file__).parents[2]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 from gait_bodies import BODIES
+from kinema.gait.feet import find_cycle, track_feet
 
 from kinema.gait.captions import caption
-from kinema.gait.feet import find_cycle, track_feet
 from kinema.gait.kinds import Footfalls, Gait, MotionKind, Style
 from kinema.gait.make import make_motion
 from kinema.gait.motions import MOTIONS, verbs

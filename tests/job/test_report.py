@@ -9,11 +9,13 @@ import pytest
 
 from kinema.asset.character import Character
 from kinema.evaluate.metrics import measure
-from kinema.job.report import chart, html_report
+from kinema.geometry.rotations import runs
+from kinema.job.report import html_report
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
-from kinema.view.contacts import Contacts, runs
+from kinema.view.contacts import Contacts
+from kinema.view.plots import chart
 
 
 def report_of(fox: Character, rig: Rig, motion: Motion, **more: Any) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from scipy.ndimage import gaussian_filter1d
 
 from kinema.create.creatures import creature
 from kinema.gait.make import make_motion
-from kinema.motion.feet import find_cycle, find_feet, find_stance, ground_speed, phases, track_feet
+from kinema.geometry.rotations import runs
+from kinema.motion.feet import find_cycle, find_feet, find_stance, ground_speed, track_feet
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
@@ -88,5 +89,5 @@ def test_one_frame_has_no_stance_and_no_period() -> None:
 
 
 def test_phases_are_runs_of_true() -> None:
-    assert phases(np.array([True, True, False, True])) == [(0, 2), (3, 4)]
-    assert phases(np.zeros(3, dtype=bool)) == []
+    assert runs(np.array([True, True, False, True])) == [(0, 2), (3, 4)]
+    assert runs(np.zeros(3, dtype=bool)) == []

@@ -1,9 +1,9 @@
 import numpy as np
 import torch
+from kinema.physics.stops import rig_stops
 
 from kinema.create.creatures import creature
 from kinema.motion.motion import Motion
-from kinema.physics.stops import rig_stops
 from kinema.rig.hinges import hinges
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs

@@ -4,6 +4,18 @@ import torch
 from torch import Tensor
 
 from kinema.geometry.camera import Cameras
+from kinema.geometry.transforms import quaternion_to_matrix
+from kinema.render.image import Image
+
+
+def covariances_from(scales: Tensor, wxyz: Tensor) -> Tensor:
+    """Σ = R diag(scales²) Rᵀ of standard deviations [m] along the axes of a quaternion."""
+    half = quaternion_to_matrix(wxyz) * scales[..., None, :]
+    return half @ half.mT
+
+
+def layers(image: Image) -> list[Tensor]:
+    return [layer for layer in (image.features, image.alpha, image.depth) if layer is not None]
 
 
 def oracle(

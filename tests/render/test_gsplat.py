@@ -8,13 +8,14 @@ import sys
 
 import pytest
 import torch
+from raster_oracle import covariances_from, layers
 from torch import Tensor
 from torch.testing import assert_close
 
 from kinema.geometry.camera import Cameras
 from kinema.render._gsplat import rasterize_gsplat
 from kinema.render._twin import composite, project
-from kinema.render.rasterize import covariances_from, rasterize
+from kinema.render.rasterize import rasterize
 
 pytest.importorskip("gsplat", reason="gsplat is not installed")
 
@@ -86,8 +87,7 @@ def test_our_call_of_gsplat_gives_the_twins_image_and_gradients():
     v = [torch.randn(2, *shape, generator=g, dtype=torch.float64) for shape in ((5, 23, 31), (23, 31), (23, 31))]
     for render in (rasterize_gsplat, lambda *a: rasterize(*a, backend="torch")):
         leaves = [x.clone().requires_grad_() for x in operands]
-        image = render(*leaves, cameras)
-        outputs = image if isinstance(image, tuple) else (image.features, image.alpha, image.depth)
+        outputs = layers(render(*leaves, cameras))
         results.append((*outputs, *torch.autograd.grad(outputs, leaves, v)))
     for ours, twin in zip(*results, strict=True):
         assert_close(ours, twin, atol=1e-9, rtol=1e-7)

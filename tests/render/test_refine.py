@@ -74,8 +74,7 @@ def test_direct_splats_look_like_the_mesh():
     cameras = orbit_views(mesh, 4, size_px=96, rng=np.random.default_rng(5))
     seen = raycast(mesh, cameras, samples=3)
     splats, _ = Splats.from_mesh(mesh, 3000, rng=np.random.default_rng(0))
-    features, alpha = render_splats(splats, cameras)
-    assert psnr(features + (1 - alpha)[:, None], seen[:, :3] + 1 - seen[:, 3:]) > 24
+    assert psnr(render_splats(splats, cameras).over(torch.ones(())), seen[:, :3] + 1 - seen[:, 3:]) > 24
 
 
 def test_refining_gains_and_keeps_the_count():
@@ -94,8 +93,7 @@ def test_refining_gains_and_keeps_the_count():
     truth = seen[:, :3] + 1 - seen[:, 3:]
 
     def score(cloud):
-        features, alpha = render_splats(cloud, cameras)
-        return psnr(features + (1 - alpha)[:, None], truth)
+        return psnr(render_splats(cloud, cameras).over(torch.ones(())), truth)
 
     assert score(refined) > score(splats) + 0.4
 

@@ -5,11 +5,12 @@ from torch.testing import assert_close
 
 from kinema.errors import KinemaError
 from kinema.geometry.camera import Cameras
-from kinema.render.follow import View, ViewRange, box_path, follow, framing_distance, turntable
+from kinema.render.follow import Viewpoint, film_cameras, follow, smooth_path
 from kinema.render.ground import Ground, cast_ground, checker
+from kinema.render.image import Image
 from kinema.render.rasterize import rasterize
-from kinema.render.scene import Scene, backdrop, composite, composite_torch, render_video
-from kinema.render.shadow import Shadow, bounding_boxes, look_up, shadow_map, shadow_map_torch
+from kinema.render.scene import Scene, backdrop, composite, render_video
+from kinema.render.shadow import Shadow, bounding_boxes, cast_shadow, look_up, shadow_map_torch
 from kinema.splat.pose import PosedSplats, native_scene
 
 
@@ -80,7 +81,7 @@ def test_shadow_is_darkest_under_what_touches_the_ground():
     centers = torch.cat([patch + torch.tensor([x, y, 0.0]) for x, y in zip(places, heights, strict=True)])[None]
     covariances = torch.diag(torch.tensor([0.02**2, 1e-8, 0.02**2])).expand(1, len(centers[0]), 3, 3)
     shadow = Shadow(strength=0.5, falloff=2.0)
-    shadows = shadow_map(PosedSplats(centers, covariances), torch.ones(len(centers[0])), shadow)
+    _, shadows = cast_shadow(PosedSplats(centers, covariances), torch.ones(len(centers[0])), shadow)
     s = look_up(shadows, torch.tensor([[[*places, 0.5]]]), torch.zeros(1, 1, 4))[0, 0]
     # s = 1 - s_max exp(-β d), here times a coverage just under 1; nothing lies above the last point.
     expected = 1 - 0.5 * torch.exp(-2.0 * torch.tensor(heights))
@@ -90,7 +91,7 @@ def test_shadow_is_darkest_under_what_touches_the_ground():
 
 def test_shadow_has_the_right_gradient():
     posed = blob()
-    opacities = torch.rand(20, dtype=torch.float64)
+    opacities = torch.rand(20, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     outer = torch.tensor([[-2.0, 0.5, -2.0], [2.0, 0.5, 2.0]], dtype=torch.float64).expand(2, 2, 3)
     x = torch.linspace(-0.5, 0.5, 5, dtype=torch.float64).expand(2, 1, 5)
 
@@ -99,13 +100,9 @@ def test_shadow_has_the_right_gradient():
         centers = torch.cat((outer, inner), 1)
         covariances = torch.cat((posed.covariances, posed.covariances[:, :2]), 1)
         cloud = PosedSplats(centers, covariances)
-        return look_up(shadow_map(cloud, torch.cat((opacities, opacities[:2])), Shadow()), x, 0.3 * x)
+        return look_up(cast_shadow(cloud, torch.cat((opacities, opacities[:2])), Shadow())[1], x, 0.3 * x)
 
     assert torch.autograd.gradcheck(run, (posed.centers.clone().requires_grad_(),), fast_mode=True)
-    detached = shadow_map(
-        PosedSplats(posed.centers.requires_grad_(), posed.covariances), opacities, Shadow(detach=True)
-    )
-    assert not detached.factor.requires_grad
 
 
 def test_compositing_has_the_right_gradient():
@@ -134,17 +131,9 @@ def test_what_is_below_the_ground_is_not_seen():
     assert video.max() > 0.9
 
 
-def test_several_views_are_the_views_one_by_one():
+def test_every_frame_needs_a_camera():
     posed = blob(frames=3)
-    views = ViewRange(elevation_deg=(5.0, 30.0)).sample(2, rng=np.random.default_rng(0))
-    options = {"size": 1.0, "width": 16, "height": 12}
-    path = box_path(posed.centers)
-    opacities, colors = torch.full((20,), 0.7).double(), torch.rand(20, 3).double()
-    scene = Scene(shadow=Shadow())
-    both = render_video(posed, opacities, colors, follow(path, views, **options), scene=scene)
-    for k, view in enumerate(views):
-        one = render_video(posed, opacities, colors, follow(path, view, **options), scene=scene)
-        assert_close(both[3 * k : 3 * k + 3], one)
+    opacities, colors = torch.full((20,), 0.7).double(), torch.full((20, 3), 0.5).double()
     with pytest.raises(KinemaError, match="4 cameras do not fit 3 frames"):
         render_video(posed, opacities, colors, camera(4, 4, frames=4))
 
@@ -152,25 +141,40 @@ def test_several_views_are_the_views_one_by_one():
 def test_smoothing_keeps_a_constant_velocity_and_kills_jitter():
     time = torch.arange(60, dtype=torch.float64)[:, None]
     straight = time * torch.tensor([[0.1, 0.0, 0.3]]).double() + 1
-    assert_close(box_path(straight[:, None]), straight)
+    assert_close(smooth_path(straight, sigma=4.0), straight)
     jitter = torch.where(torch.arange(60) % 2 == 0, 0.1, -0.1)[:, None].double().expand(60, 3)
-    assert (box_path((straight + jitter)[:, None]) - straight)[20:40].abs().max() < 0.001
-    assert box_path(straight[:1, None]).shape == (1, 3)
+    assert (smooth_path(straight + jitter, sigma=4.0) - straight)[20:40].abs().max() < 0.001
+    assert_close(smooth_path(straight[:1], sigma=4.0), straight[:1])
 
 
-def test_views_look_at_the_character_and_frame_its_box():
+def test_cameras_look_at_the_path_from_their_side():
     path = torch.tensor([[0.0, 0.5, 0.0], [1.0, 0.5, 2.0]])
-    cameras = follow(path, View(yaw_deg=90.0, elevation_deg=0.0, distance=2.0), size=1.5, width=20, height=10)
-    # Yaw 90 sees the left side, +X, from 2 × 1.5 m.
+    viewpoint = Viewpoint(yaw_deg=90.0, elevation_deg=0.0, zoom=0.5)
+    cameras = follow(path, viewpoint, distance=1.5, width=20, height=10)
+    # Yaw 90 sees the left side, +X; zoom 0.5 doubles the distance.
     assert_close(cameras.position_world, path + torch.tensor([3.0, 0.0, 0.0]))
-    extent = np.array([0.4, 1.0, 2.0])
-    distance = framing_distance(extent, fovy_deg=30.0, width=64, height=48)
-    round_it = turntable(torch.zeros(3), View(0.0, 0.0, distance, 30.0), frames=36, size=2.0, width=64, height=48)
-    corners = torch.cartesian_prod(*(torch.tensor([-e / 2, e / 2], dtype=torch.float32) for e in extent))
-    seen = corners @ round_it.T_camera_world[:, :, :3].mT + round_it.T_camera_world[:, None, :, 3]
-    pixel = seen[..., :2] / seen[..., 2:] * round_it.focal_center_px[:, None, :2] + torch.tensor([32.0, 24.0])
+
+
+def box_corners(extent) -> torch.Tensor:
+    return torch.cartesian_prod(*(torch.tensor([-e / 2, e / 2], dtype=torch.float32) for e in extent))
+
+
+@pytest.mark.parametrize("camera", ["follow", "still", "turntable"])
+def test_film_cameras_have_the_whole_character_in_every_frame(camera):
+    frames = 36
+    travel = torch.zeros(frames, 1, 3) if camera == "turntable" else torch.linspace(0, 3, frames)[:, None, None]
+    centers = box_corners((0.4, 1.0, 2.0)) + travel * torch.tensor([0.3, 0.0, 1.0])
+    cameras = film_cameras(centers, Viewpoint(20.0, 8.0), camera=camera, width=64, height=48)
+    T = cameras.T_camera_world
+    seen = centers @ T[:, :, :3].mT + T[:, None, :, 3]
+    pixel = seen[..., :2] / seen[..., 2:] * cameras.focal_center_px[:, None, :2] + torch.tensor([32.0, 24.0])
     assert (pixel > 0).all()
     assert (pixel < torch.tensor([64.0, 48.0])).all()
+    # And it is no smaller than it has to be: some corner comes near to an edge.
+    reach = ((pixel - torch.tensor([32.0, 24.0])).abs() / torch.tensor([32.0, 24.0])).max()
+    assert reach > 0.7
+    moved = cameras.position_world.diff(dim=0).norm(dim=-1)
+    assert (moved < 1e-5).all() if camera == "still" else (moved > 1e-3).all()
 
 
 @pytest.mark.parametrize("size", [(64, 48), (37, 23)])
@@ -180,18 +184,23 @@ def test_native_compositing_is_its_twin(size, with_shadow):
     width, height = size
     posed = blob(frames=3, dtype=torch.float32)
     path = torch.tensor([[0.0, 0.4, 0.0], [0.1, 0.4, 0.1], [0.2, 0.4, 0.2]])
-    cameras = follow(path, View(elevation_deg=6.0), size=1.0, width=width, height=height)
+    cameras = follow(path, Viewpoint(elevation_deg=6.0), distance=2.0, width=width, height=height)
     g = torch.Generator().manual_seed(0)
     features, alpha = torch.rand(3, 3, height, width, generator=g), torch.rand(3, height, width, generator=g)
     weight = torch.randn(3, 3, height, width, generator=g)
     scene = Scene(ground=Ground(light=(0.9, 0.6, 0.5), dark=(0.1, 0.2, 0.3)), shadow=Shadow(strength=0.8))
     results = []
-    for function, cast in ((composite, shadow_map), (composite_torch, shadow_map_torch)):
+    for native in (True, False):
         inputs = [x.clone().requires_grad_() for x in (features, alpha, posed.centers)]
         shadows = None
         if with_shadow:
-            shadows = cast(PosedSplats(inputs[2], posed.covariances), torch.ones(20), scene.shadow)
-        video = function(inputs[0], inputs[1], cameras, scene=scene, shadows=shadows)
+            casting = PosedSplats(inputs[2], posed.covariances), torch.ones(20), scene.shadow
+            shadows = cast_shadow(*casting)[1] if native else shadow_map_torch(*casting)
+        image = Image(inputs[0], inputs[1])
+        if native:
+            video = composite(image, cameras, scene=scene, shadows=shadows)
+        else:
+            video = image.over(backdrop(cameras, scene, shadows))
         grads = torch.autograd.grad((video * weight).sum(), inputs[: 3 if with_shadow else 2])
         results.append((video.detach(), *grads))
     for native, twin in zip(*results, strict=True):
@@ -199,29 +208,27 @@ def test_native_compositing_is_its_twin(size, with_shadow):
 
 
 @pytest.mark.skipif(native_scene() is None, reason="native/scene was not built")
-@pytest.mark.parametrize("detach", [False, True])
-def test_gradients_of_image_and_shadow_add_up(detach):
+def test_gradients_of_image_and_shadow_add_up():
     posed = blob(frames=3, dtype=torch.float32)
     path = torch.tensor([[0.0, 0.4, 0.0], [0.1, 0.4, 0.1], [0.2, 0.4, 0.2]])
-    cameras = follow(path, View(elevation_deg=20.0), size=1.0, width=40, height=32)
+    cameras = follow(path, Viewpoint(elevation_deg=20.0), distance=2.0, width=40, height=32)
     g = torch.Generator().manual_seed(0)
     colors, weight = torch.rand(20, 3, generator=g), torch.randn(3, 3, 32, 40, generator=g)
-    scene = Scene(ground=Ground(height=-1.0), shadow=Shadow(strength=0.8, most=7, detach=detach))
+    scene = Scene(ground=Ground(height=-1.0), shadow=Shadow(strength=0.8, most=7))
     centers = posed.centers.clone().requires_grad_()
     cloud = PosedSplats(centers, posed.covariances)
     video = render_video(cloud, torch.full((20,), 0.8), colors, cameras, scene=scene)
     found = [torch.autograd.grad((video * weight).sum(), centers, retain_graph=True)[0] for _ in range(2)]
     # The same by parts: every third of the 20 casts the shadow, and autograd adds.
     image = rasterize(centers, posed.covariances, torch.full((20,), 0.8), colors, cameras)
-    shadows = shadow_map(cloud, torch.full((20,), 0.8), scene.shadow, height=-1.0)
-    parts = composite(image.features, image.alpha, cameras, scene=scene, shadows=shadows)
+    _, shadows = cast_shadow(cloud, torch.full((20,), 0.8), scene.shadow, height=-1.0)
+    parts = composite(image, cameras, scene=scene, shadows=shadows)
     torch.testing.assert_close(video, parts, atol=0, rtol=0)
     expected = torch.autograd.grad((parts * weight).sum(), centers, retain_graph=True)[0]
     for grad in found:
         torch.testing.assert_close(grad, expected)
-    if not detach:
-        alone = torch.autograd.grad((shadows.factor**2).sum(), centers)[0]
-        assert alone[:, ::3].abs().max() > 1e-4
+    alone = torch.autograd.grad((shadows.factor**2).sum(), centers)[0]
+    assert alone[:, ::3].abs().max() > 1e-4
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 50])
@@ -242,12 +249,13 @@ def test_no_points_give_the_bare_ground(dtype):
 
 def test_painting_does_not_depend_on_threads():
     cameras = camera(40, 30, frames=5, dtype=torch.float32)
-    features, alpha = torch.rand(5, 3, 30, 40), torch.rand(5, 30, 40)
+    g = torch.Generator().manual_seed(0)
+    image = Image(torch.rand(5, 3, 30, 40, generator=g), torch.rand(5, 30, 40, generator=g))
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
-        one = composite(features, alpha, cameras)
+        one = composite(image, cameras)
         torch.set_num_threads(2)
-        assert torch.equal(one, composite(features, alpha, cameras))
+        assert torch.equal(one, composite(image, cameras))
     finally:
         torch.set_num_threads(before)

@@ -9,8 +9,8 @@ from torch.testing import assert_close
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.errors import KinemaError
 from kinema.motion.motion import Motion
-from kinema.render.show import Film, render_character
-from kinema.render.video import contact_sheet, to_bytes, write_frames, write_video
+from kinema.render.show import FilmOptions, render_character
+from kinema.render.video import contact_sheet, to_bytes, write_video
 from kinema.rig.kinematics import Rig
 
 
@@ -54,12 +54,33 @@ def test_gif_plays_as_long_as_the_video(tmp_path):
 
 def test_sheet_shows_first_and_last_frame_in_reading_order(tmp_path):
     video = torch.arange(10.0)[:, None, None, None].expand(10, 3, 4, 5) / 10
-    sheet = contact_sheet(video, columns=3, rows=2, gap=1)
-    assert sheet.shape == (3, 9, 17)
-    picked = [float(sheet[0, y, x]) for y in (0, 5) for x in (0, 6, 12)]
-    assert picked == pytest.approx([0.0, 0.2, 0.4, 0.5, 0.7, 0.9])
+    frames = to_bytes(video)
+    sheet = contact_sheet(frames, columns=3, rows=2, gap=1)
+    assert sheet.shape == (9, 17, 3)
+    picked = [sheet[y, x, 0] for y in (0, 5) for x in (0, 6, 12)]
+    assert picked == [frames[k, 0, 0, 0] for k in (0, 2, 4, 5, 7, 9)]
+    assert (sheet[4] == 255).all()
     write_video(tmp_path / "sheet.png", video, fps=24.0)
-    assert Image.open(tmp_path / "sheet.png").size == (6 * 7 - 2, 2 * 6 - 2)
+    with Image.open(tmp_path / "sheet.png") as written:
+        assert written.size == (6 * 7 - 2, 2 * 6 - 2)
+
+
+def test_one_pass_writes_all_outputs(tmp_path):
+    asked = []
+
+    def chunks():
+        for k in range(0, 7, 3):
+            asked.append(k)
+            yield clip()[k : k + 3]
+
+    outputs = [tmp_path / name for name in ("film.mp4", "film.gif", "sheet.png", "frames")]
+    write_video(outputs, chunks(), fps=24.0)
+    assert asked == [0, 3, 6]
+    for path in outputs:
+        alone = tmp_path / f"alone{path.suffix}"
+        write_video(alone, clip(), fps=24.0)
+        for one, other in zip(*(sorted(p.iterdir()) if p.is_dir() else [p] for p in (path, alone)), strict=True):
+            assert one.read_bytes() == other.read_bytes()
 
 
 def test_errors_are_one_line_and_leave_nothing_behind(tmp_path):
@@ -106,9 +127,9 @@ def test_a_film_of_a_character_moves_and_a_still_one_turns(tmp_path):
     rig = Rig.from_skeleton(character.skeleton)
     motion = Motion.rest(rig, frames=4, fps=24.0)
     motion.angles[:, 1, 0] = torch.linspace(0, 1, 4)
-    film = Film(width=32, height=24, count=500, turn=5, transparent=True, light=0.0)
+    options = FilmOptions(width=32, height=24, count=500, turn=5, transparent=True, light=0.0)
     for name, what, frames in (("moves", motion, 4), ("turns", None, 5)):
-        render_character(character, what, tmp_path / name, film=film)
+        render_character(character, what, tmp_path / name, options=options)
         files = sorted((tmp_path / name).iterdir())
         assert [file.name for file in files] == [f"frame_{k:05d}.png" for k in range(frames)]
         pictures = [np.asarray(Image.open(file)) for file in files]
@@ -119,7 +140,7 @@ def test_a_film_of_a_character_moves_and_a_still_one_turns(tmp_path):
         assert len(inside) > 10
         assert_close(inside[:, :3].astype(float), np.full((len(inside), 3), 51.0), atol=2, rtol=0)
         assert pictures[0][0, 0, 3] == 0
-    render_character(character, motion[:2], tmp_path / "moves", film=film)
+    render_character(character, motion[:2], tmp_path / "moves", options=options)
     assert len(list((tmp_path / "moves").iterdir())) == 2
 
 
@@ -128,14 +149,14 @@ def test_a_film_needs_what_it_shows(tmp_path):
     assert rod().skeleton is not None
     motion = Motion.rest(Rig.from_skeleton(rod().skeleton), frames=2, fps=24.0)
     with pytest.raises(KinemaError, match="bare: has no skin weights"):
-        render_character(bare, motion, tmp_path / "a.mp4", film=Film(count=100))
+        render_character(bare, motion, tmp_path / "a.mp4", options=FilmOptions(count=100))
     with pytest.raises(KinemaError, match="only PNG keeps transparency"):
-        render_character(bare, None, tmp_path / "a.mp4", film=Film(transparent=True))
+        render_character(bare, None, tmp_path / "a.mp4", options=FilmOptions(transparent=True))
 
 
 def test_frames_appear_all_or_none(tmp_path):
     def broken(error):
-        yield torch.rand(2, 3, 4, 6)
+        yield torch.zeros(2, 3, 4, 6)
         raise error
 
     for error, told in (
@@ -143,12 +164,12 @@ def test_frames_appear_all_or_none(tmp_path):
         (KeyboardInterrupt(), KeyboardInterrupt),
     ):
         with pytest.raises(told):
-            write_frames(tmp_path / "new", broken(error))
+            write_video(tmp_path / "new", broken(error), fps=24.0)
         assert not (tmp_path / "new").exists()
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "frame_00007.png").write_bytes(b"of a longer film")
     with pytest.raises(KinemaError, match=r"old: cannot be written \(No space left on device\)"):
-        write_frames(tmp_path / "old", broken(OSError(28, "No space left on device")))
+        write_video(tmp_path / "old", broken(OSError(28, "No space left on device")), fps=24.0)
     assert [path.name for path in (tmp_path / "old").iterdir()] == ["frame_00007.png"]
-    write_frames(tmp_path / "old", [torch.rand(2, 3, 4, 6)])
+    write_video(tmp_path / "old", torch.zeros(2, 3, 4, 6), fps=24.0)
     assert sorted(path.name for path in (tmp_path / "old").iterdir()) == ["frame_00000.png", "frame_00001.png"]

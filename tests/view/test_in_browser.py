@@ -21,9 +21,10 @@ from kinema.gait.make import make_motion
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
+from kinema.view.exhibit import Exhibit
 from kinema.view.page import Page
 from kinema.view.server import Address
-from kinema.view.viewer import Exhibit, Viewer
+from kinema.view.viewer import Viewer
 
 pytestmark = pytest.mark.browser
 
@@ -74,7 +75,7 @@ def test_page_plays(viewer: Viewer) -> None:
         before = scene(browser)
         tick(browser, "Splats")
         tick(browser, "Mesh")
-        wait_for(lambda: viewer.actor.splats is not None and not viewer.actor.meshes[0].visible, "splats")
+        wait_for(lambda: viewer.shown.splats is not None and not viewer.shown.meshes[0].visible, "splats")
         wait_for(lambda: coloured(scene(browser)) > 0.03 and changed(before, scene(browser)) > 0.02, "splats")
         # viser gives its splats a flat square whose third coordinate three.js misses; all else would be ours.
         assert [c for c in complaints(browser) if "computeBoundingSphere" not in c] == []

@@ -20,7 +20,8 @@ from kinema.motion.motion import Motion
 from kinema.prior.nano.codec import fit_codec, patches
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior, Reader
-from kinema.view.live import Live, loss_chart
+from kinema.view.live import Live
+from kinema.view.plots import loss_chart
 from kinema.view.server import Address
 
 FOX = resolve(Animate("fox", "a fox is walking", splats=300, engine="sds", iterations=4, frames=12, physics=False))
@@ -95,18 +96,20 @@ def test_buttons(fresh: Callable[..., Distiller]) -> None:
         run = threading.Thread(target=lambda: distiller.run(report=live.progress, observe=observe), daemon=True)
         run.start()
         while distiller.step < 2:
+            assert run.is_alive()
             time.sleep(0.02)
-        live._toggle()
+        live.toggle_pause()
         time.sleep(1.0)
         held = distiller.step
         time.sleep(0.5)
         assert distiller.step == held
         assert live.pause.label == "Go on"
-        live._toggle()
+        live.toggle_pause()
         while distiller.step == held:
+            assert run.is_alive()
             time.sleep(0.02)
-        live._toggle()
-        live._stop()
+        live.toggle_pause()
+        live.stop_run()
         run.join(timeout=30)
         assert not run.is_alive()
         assert distiller.config.ground == 2 * FOX.ground

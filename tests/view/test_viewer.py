@@ -16,21 +16,20 @@ import zstandard
 from kinema.asset.character import Character, Mesh
 from kinema.errors import KinemaError
 from kinema.export.write import write
+from kinema.geometry.rotations import runs
 from kinema.geometry.transforms import euler_to_matrix
-from kinema.job.animate import Animation
-from kinema.motion.feet import phases
 from kinema.motion.motion import Motion, save_motion
 from kinema.rig.ik import joint_angles
 from kinema.rig.kinematics import Rig, forward_kinematics
 from kinema.rig.limbs import find_limbs
 from kinema.skin import Skin, blend, skin_points
 from kinema.view.contacts import Contacts
-from kinema.view.find import find_exhibit
+from kinema.view.exhibit import Exhibit, find_exhibit
 from kinema.view.notebook import play
-from kinema.view.page import Framing, Page, travel_path
+from kinema.view.page import Box, Page, travel_path
 from kinema.view.palette import pieces_of
 from kinema.view.server import Address
-from kinema.view.viewer import Exhibit, Viewer
+from kinema.view.viewer import Viewer
 
 
 def test_pieces_are_the_mesh(fox: Character) -> None:
@@ -94,10 +93,10 @@ def test_constant_velocity_is_followed_exactly() -> None:
 
 
 def test_side_by_side_is_not_hidden() -> None:
-    framing = Framing(np.array([0.0, 0.4, 0.0]), np.array([0.3, 0.8, 1.2]))
-    half = framing.extent / 2
-    corners = framing.center + half * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
-    first, second = corners @ framing.right, (corners + framing.beside()) @ framing.right
+    box = Box(np.array([0.0, 0.4, 0.0]), np.array([0.3, 0.8, 1.2]))
+    half = box.extent / 2
+    corners = box.center + half * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
+    first, second = corners @ box.right, (corners + box.beside()) @ box.right
     assert first.max() < second.min()
 
 
@@ -105,7 +104,7 @@ def test_contact_plot_has_a_bar_for_every_stance(fox: Character, rig: Rig, walk:
     contacts = Contacts.of(rig, find_limbs(fox), walk)
     assert contacts is not None
     assert contacts.names == ("L1", "R1", "L2", "R2")
-    assert contacts.plot().count("<rect") == sum(len(phases(row)) for row in contacts.standing)
+    assert contacts.plot().count("<rect") == sum(len(runs(row)) for row in contacts.standing)
     assert 0.4 < contacts.standing.mean() < 0.95
 
 
@@ -123,43 +122,43 @@ def test_page_draws_the_motion(fox: Character, rig: Rig, walk: Motion) -> None:
 
         def drawn() -> np.ndarray:
             whole = np.full_like(fox.mesh.vertices, np.nan)
-            for piece, handle in zip(viewer.actor.pieces.pieces, viewer.actor.meshes, strict=True):
+            for piece, handle in zip(viewer.shown.pieces.pieces, viewer.shown.meshes, strict=True):
                 whole[piece.vertices] = handle.vertices
             return whole
 
-        viewer._draw(7)
+        viewer.draw(7)
         np.testing.assert_allclose(drawn(), expected(walk.angles[7], 7), atol=1e-5)
-        # Hold the character: what the actor's node takes away is what the ground takes away, up to whole squares.
-        moved = -np.asarray(viewer.actor.node.position) + np.asarray(viewer.page.ground.position)
+        # Hold the character: what the character's node takes away is what the ground takes away, up to whole squares.
+        moved = -np.asarray(viewer.shown.node.position) + np.asarray(viewer.page.ground.position)
         np.testing.assert_allclose(np.round(moved / viewer.page.section) * viewer.page.section, moved, atol=1e-6)
 
         posing = viewer.posing
         assert posing is not None
         joint = 5
         posing.choose(joint)
-        viewer._draw(7)
-        assert viewer.actor.at is not None
-        turned = viewer.actor.at[joint, :, :3] @ euler_to_matrix(torch.tensor([0.0, 0.4, 0.0]))
+        viewer.draw(7)
+        assert viewer.shown.at is not None
+        turned = viewer.shown.at[joint, :, :3] @ euler_to_matrix(torch.tensor([0.0, 0.4, 0.0]))
         posing.turn(turned)
-        viewer._draw(7)
-        torch.testing.assert_close(viewer.actor.at[joint, :, :3], turned, atol=1e-5, rtol=0)
+        viewer.draw(7)
+        torch.testing.assert_close(viewer.shown.at[joint, :, :3], turned, atol=1e-5, rtol=0)
         np.testing.assert_allclose(drawn(), expected(walk.angles[7] + posing.added, 7), atol=1e-5)
         assert posing.added[joint].abs().max() > 0.1
-        posing._reset(everything=True)
-        viewer._draw(7)
+        posing.clear(everything=True)
+        viewer.draw(7)
         np.testing.assert_allclose(drawn(), expected(walk.angles[7], 7), atol=1e-5)
 
         viewer.compare.value = True
-        viewer._compare()
-        viewer._draw(3)
+        viewer.show_before()
+        viewer.draw(3)
         assert viewer.second is not None
         viewer.mesh.value, viewer.splats.value = False, True
-        viewer._show()
-        assert viewer.actor.splats.visible
-        assert np.isfinite(viewer.actor.splats.centers).all()
+        viewer.show()
+        assert viewer.shown.splats.visible
+        assert np.isfinite(viewer.shown.splats.centers).all()
         # The renderer's half precision keeps the sizes: no covariance has vanished.
-        assert (np.trace(np.asarray(viewer.actor.splats.covariances), axis1=1, axis2=2) > 0).all()
-        assert math.isclose(viewer.actor.splats.scale, 0.01 * viewer.actor.size)
+        assert (np.trace(np.asarray(viewer.shown.splats.covariances), axis1=1, axis2=2) > 0).all()
+        assert math.isclose(viewer.shown.splats.scale, 0.01 * viewer.shown.size)
     finally:
         viewer.close()
 
@@ -186,15 +185,29 @@ def test_a_still_comes_to_life(fox: Character, rig: Rig, walk: Motion) -> None:
 def test_mesh_without_a_rig_is_shown(fox: Character) -> None:
     page = Page(Address(port=0))
     viewer = Viewer(Exhibit(Character("statue", fox.mesh), title="statue"), page)
-    viewer._draw(0)
-    viewer.splats.value = True
-    viewer._show()
-    viewer.close()
+    try:
+        assert viewer.posing is None
+        assert viewer.skeleton.disabled
+        assert viewer.facts.content == f"{len(fox.mesh.faces)} faces, no skeleton"
+        viewer.draw(0)
+        positions = viewer.shown.pieces.positions(fox.mesh.vertices)
+        for handle, expected in zip(viewer.shown.meshes, positions, strict=True):
+            np.testing.assert_allclose(handle.vertices, expected, atol=1e-6)
+        viewer.splats.value = True
+        viewer.show()
+        # The splats lie where the mesh does.
+        centers = np.asarray(viewer.shown.splats.centers) * viewer.shown.splats.scale
+        margin = 0.05 * viewer.shown.size
+        assert (centers > fox.mesh.vertices.min(0) - margin).all()
+        assert (centers < fox.mesh.vertices.max(0) + margin).all()
+        assert np.ptp(centers, axis=0).max() > 0.9 * viewer.shown.size
+    finally:
+        viewer.close()
 
 
-def test_motion_shows_itself(fox: Character, rig: Rig, walk: Motion, tmp_path: Path) -> None:
+def test_recording_of_a_motion(fox: Character, walk: Motion, tmp_path: Path) -> None:
     """One page with everything in it: the client, and a recording as long as the motion."""
-    shown = Animation(tmp_path, fox, rig, walk[:6], walk, {}).show(height=300)
+    shown = play(walk[:6], fox, height=300)
     assert "<iframe" in shown._repr_html_()
     assert 'height="300"' in shown._repr_html_()
     page = shown.save(tmp_path / "walk.html").read_text()
@@ -226,9 +239,9 @@ def test_what_words_mean(fox: Character, rig: Rig, walk: Motion, tmp_path: Path)
     assert list(find_exhibit("fox", str(tmp_path / "motion.npz")).motions) == ["motion"]
     assert len(find_exhibit("fox").motions) == 0
     write(tmp_path / "walk.glb", fox, walk, name="walk")
-    clips = find_exhibit(str(tmp_path / "walk.glb")).motions
-    assert list(clips) == ["walk"]
-    torch.testing.assert_close(clips["walk"].root_position, walk.root_position, atol=1e-4, rtol=0)
+    file = find_exhibit(str(tmp_path / "walk.glb"))
+    assert list(file.motions) == ["walk"]
+    torch.testing.assert_close(file.motion("walk").root_position, walk.root_position, atol=1e-4, rtol=0)
     (tmp_path / "config.json").unlink()
     for words, why in (("", "no character"), (str(tmp_path / "motion.npz"), "--motion"), ("no/such.glb", "no such")):
         with pytest.raises(KinemaError, match=why):

@@ -15,6 +15,7 @@ OutFile = Annotated[Path, named("FILE", "-o")]
 OutFolder = Annotated[Path, named("FOLDER", "-o")]
 Reading = tyro.conf.OmitArgPrefixes[FileOptions]
 Listen = tyro.conf.OmitArgPrefixes[Address]
+AS_FOUND = FileOptions()
 LOCAL = Address()
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from kinema.cli.arguments import Asset, OutFile, Reading, check_seed
+from kinema.cli.arguments import AS_FOUND, Asset, OutFile, Reading, check_seed
 from kinema.cli.output import Output
 from kinema.errors import KinemaError, check_number
 from kinema.options import Flag, named
@@ -18,7 +18,7 @@ class InspectCommand:
 
     file: Asset
     """A character file or the words of a built-in creature."""
-    reading: Reading = Reading()
+    reading: Reading = AS_FOUND
     """How the file is read; what is not given is found."""
 
 
@@ -69,7 +69,7 @@ class RigCommand:
     """Template skeleton for a mesh without joints: biped or quadruped; found if not given."""
     visibility: Literal["field", "rays"] = "field"
     """How bone heat tests whether a bone is visible from a vertex: Pinocchio's distance field, or rays."""
-    reading: Reading = Reading()
+    reading: Reading = AS_FOUND
     """How the file is read; what is not given is found."""
 
 
@@ -104,7 +104,7 @@ class SplatCommand:
     """Optimise against rendered views of the mesh; off: as covered directly."""
     seed: int = 0
     """Seed of the sampling of the surface."""
-    reading: Reading = Reading()
+    reading: Reading = AS_FOUND
     """How the file is read; what is not given is found."""
 
 
@@ -147,7 +147,7 @@ class ConvertCommand:
     """Leave the root's travel out."""
     loop: Flag = False
     """Close the loop: the last frame meets the first."""
-    reading: Reading = Reading()
+    reading: Reading = AS_FOUND
     """How the file is read; what is not given is found."""
 
 

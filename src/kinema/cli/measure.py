@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from kinema.cli.arguments import Asset, OutFile, Reading
+from kinema.cli.arguments import AS_FOUND, Asset, OutFile, Reading
 from kinema.cli.output import Output
 from kinema.errors import check_number
 from kinema.options import Flag, named
@@ -27,7 +27,7 @@ class TrackCommand:
     """Controls per substep, loss at frames, the motion itself as target."""
     simulator: Flag = False
     """With a USD file: rigid bodies, joints and ground of the physics schema instead of a skinned character."""
-    reading: Reading = Reading()
+    reading: Reading = AS_FOUND
     """How the file is read; what is not given is found."""
 
 
@@ -82,7 +82,7 @@ class EvalCommand:
     """The folder of its weights videophysics/videocon_physics; by default videocon_physics in the clone."""
     videophy_python: Annotated[Path | None, named("FILE")] = None
     """The Python that has VideoPhy's requirements; by default this one."""
-    reading: Reading = Reading()
+    reading: Reading = AS_FOUND
     """How the file is read; what is not given is found."""
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from kinema.cli.arguments import LOCAL, Asset, Listen, OutFile, Reading
+from kinema.cli.arguments import AS_FOUND, LOCAL, Asset, Listen, OutFile, Reading
 from kinema.cli.output import Output
 from kinema.errors import check_number
 from kinema.options import Flag, named
@@ -34,7 +34,7 @@ class RenderCommand:
     """Only the character, with alpha; for PNG."""
     look: Literal["color", "canonical"] = "color"
     """The asset's colours, or the canonical look that the embedded prior sees."""
-    reading: Reading = Reading()
+    reading: Reading = AS_FOUND
     """How the file is read; what is not given is found."""
 
 
@@ -81,7 +81,7 @@ class ViewCommand:
     """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default all clips."""
     listen: Listen = LOCAL
     """Where the page is found."""
-    reading: Reading = Reading()
+    reading: Reading = AS_FOUND
     """How the file is read; what is not given is found."""
 
 

@@ -11,7 +11,7 @@ from kinema.distill.parameters import Coefficients
 from kinema.distill.tempo import Tempo
 from kinema.motion.motion import Motion
 from kinema.prior.protocol import Shot, VideoPrior
-from kinema.render.follow import View
+from kinema.render.follow import Viewpoint
 from kinema.render.stage import Stage
 
 FOVY_DEG = 30.0
@@ -27,8 +27,8 @@ class Take:
     """Frame number of the first frame."""
 
     @property
-    def view(self) -> View:
-        return View(self.yaw_deg, self.elevation_deg, 1.0, FOVY_DEG)
+    def view(self) -> Viewpoint:
+        return Viewpoint(self.yaw_deg, self.elevation_deg, 1.0, FOVY_DEG)
 
 
 def random_take(rng: np.random.Generator, tempo: Tempo, *, last_start: float) -> Take:

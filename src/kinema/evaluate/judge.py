@@ -19,8 +19,8 @@ from kinema.motion.motion import Motion
 from kinema.motion.source import find_motion_of, find_path, read_config
 from kinema.prior.nano.prior import NanoPrior
 from kinema.prior.protocol import Shot
-from kinema.render.follow import View
-from kinema.render.show import Film, render_character
+from kinema.render.follow import Viewpoint
+from kinema.render.show import FilmOptions, render_character
 from kinema.render.stage import Stage
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
@@ -66,7 +66,7 @@ def judge(
             raise KinemaError("VideoPhy needs a sentence: say with --prompt what the clip should show")
         with tempfile.TemporaryDirectory() as folder:
             film = Path(folder) / "film.mp4"
-            render_character(character, clip, film, film=Film(width=512, height=384))
+            render_character(character, clip, film, options=FilmOptions(width=512, height=384))
             verdict["videophy"] = videophy.scores(film, prompt)
     return verdict
 
@@ -102,7 +102,7 @@ def film(stage: Stage, motion: Motion, *, yaw_deg: float, width: int, height: in
     base = stage.rig.heads[0] + torch.linspace(0, 1, len(motion))[:, None] * way
     away = level * (motion.root_position - base).mean(0)
     placed = replace(motion, root_position=motion.root_position - away)
-    view = View(yaw_deg, elevation_deg, 1.0, FOVY_DEG)
+    view = Viewpoint(yaw_deg, elevation_deg, 1.0, FOVY_DEG)
     video = stage.film(placed.pose(stage.rig), stage.cameras(base, view, width=width, height=height))
     return video, Shot(stage.reference(base, view, width=width, height=height), yaw_deg, elevation_deg)
 

@@ -14,7 +14,8 @@ from kinema.gait.arms import hang_arm, point_arm
 from kinema.gait.kinds import MotionKind
 from kinema.gait.motions import find_motion
 from kinema.gait.plan import UP, FootPlan, GaitBody, stand
-from kinema.motion.feet import Cycle, find_cycle, find_stance, ground_speed, phases, track_feet
+from kinema.geometry.rotations import runs
+from kinema.motion.feet import Cycle, find_cycle, find_stance, ground_speed, track_feet
 from kinema.motion.loop import cut_cycle, without_stills
 from kinema.motion.motion import Motion
 from kinema.rig.ik import about
@@ -150,7 +151,7 @@ def nail(contact: Float[np.ndarray, "frames 3"], standing: Bool[np.ndarray, "fra
     if not standing.any():
         return contact
     fixed = contact.copy()
-    for start, stop in phases(standing):
+    for start, stop in runs(standing):
         fixed[start:stop] = contact[start:stop].mean(0) * [1, 0, 1]
     at = np.flatnonzero(standing)
     frames = np.arange(len(contact))

@@ -1,23 +1,41 @@
 """report.html: the film, the contact sheet and the plots that a person would rather look at than JSON."""
 
 import html
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
 
-from kinema.evaluate.metrics import UNITS
 from kinema.files import replacing
-from kinema.motion.feet import phases
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
-from kinema.view.contacts import COLORS, Contacts
+from kinema.view.contacts import Contacts
+from kinema.view.plots import chart
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP = 640, 180, 44, 12, 12
-BAND = 12
+UNITS = {
+    "period": "s",
+    "phases": "cycles, by leg",
+    "amplitude": "leg lengths",
+    "lift": "leg lengths",
+    "slide": "of the body's speed",
+    "speed": "leg lengths/s",
+    "travel": "leg lengths",
+    "turn": "rad",
+    "penetration": "of the height",
+    "penetration_worst": "of the height",
+    "floating": "leg lengths",
+    "motion": "leg lengths/s",
+    "stance_speed": "m/s",
+    "body_speed": "m/s",
+    "loaded_slip": "m/s",
+    "depth": "m",
+    "airborne": "of the frames in stance",
+    "missed": "stances",
+    "stances": "in the clip",
+    "power": "W/kg",
+}
+"""Of what is measured; what is not here has none."""
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em; color: #222 }
 h1 { font-size: 1.5em } h2 { font-size: 1.1em; margin-top: 2em } video, img { max-width: 100%; border-radius: 4px }
@@ -49,51 +67,6 @@ def html_report(report: dict[str, Any], rig: Rig, limbs: Limbs, motion: Motion, 
 <h2>Joint angles</h2>{_angles(rig, motion)}
 <h2>Losses</h2>{_losses(report)}</html>
 """
-
-
-def chart(
-    lines: dict[str, Float[np.ndarray, "n"]],
-    *,
-    title: str,
-    x_end: str,
-    bands: Iterable[Bool[np.ndarray, "n"]] = (),
-) -> str:
-    """Lines over a common x axis as SVG; `bands` are rows of on/off marks below them, in the lines' colours."""
-    bands = tuple(bands)
-    finite = np.concatenate([v[np.isfinite(v)] for v in lines.values()] or [np.zeros(1)])
-    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
-    high = high if high > low else low + 1.0
-    bottom, right = HEIGHT + BAND * len(bands) + 6, WIDTH - RIGHT
-
-    def x_of(share: float) -> float:
-        return LEFT + (right - LEFT) * share
-
-    def y_of(value: float) -> float:
-        return TOP + (HEIGHT - TOP) * (high - value) / (high - low)
-
-    parts = []
-    # Zero too, where its label would not touch the others.
-    for value in (low, high, 0.0) if min(-low, high) > 0.08 * (high - low) else (low, high):
-        y = y_of(value)
-        parts.append(f'<line x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y + 3:.1f}" text-anchor="end">{value:.3g}</text>')
-    for index, line in enumerate(lines.values()):
-        last = max(1, len(line) - 1)
-        points = " ".join(f"{x_of(k / last):.1f},{y_of(v):.1f}" for k, v in enumerate(line.tolist()) if np.isfinite(v))
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{_color(index)}" stroke-width="1.5"/>')
-    for row, band in enumerate(bands):
-        y = HEIGHT + 6 + BAND * row
-        for start, end in phases(band):
-            x, wide = x_of(start / len(band)), (right - LEFT) * (end - start) / len(band)
-            parts.append(f'<rect x="{x:.1f}" y="{y}" width="{wide:.1f}" height="8" fill="{_color(row)}"/>')
-    parts.append(f'<text x="{LEFT}" y="{bottom + 12}">0</text>')
-    parts.append(f'<text x="{right}" y="{bottom + 12}" text-anchor="end">{html.escape(x_end)}</text>')
-    keys = "".join(
-        f'<span class="key"><span style="color:{_color(index)}">■</span> {html.escape(name)}</span>'
-        for index, name in enumerate(lines)
-    )
-    box = f'viewBox="0 0 {WIDTH} {bottom + 18}" width="{WIDTH}" font-size="10" fill="#555"'
-    return f"<figure><svg {box}>{''.join(parts)}</svg><figcaption>{html.escape(title)}<br>{keys}</figcaption></figure>"
 
 
 def table(columns: dict[str, dict[str, Any]]) -> str:
@@ -139,10 +112,6 @@ def _losses(report: dict[str, Any]) -> str:
 
 def _seconds(motion: Motion) -> str:
     return f"{(len(motion) - 1) / motion.fps:.3g} s"
-
-
-def _color(index: int) -> str:
-    return COLORS[index % len(COLORS)]
 
 
 def _text(value: Any) -> str:

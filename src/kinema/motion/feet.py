@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
 
+from kinema.geometry.rotations import runs
 from kinema.motion.motion import Motion
 from kinema.rig.cuboids import Cuboids, contact_corners
 from kinema.rig.ik import Effector
@@ -207,12 +208,6 @@ def ground_speed(feet: Feet, stance: Bool[np.ndarray, "frames feet"]) -> float:
     return abs(float(np.median(ahead))) if len(ahead) else 0.0
 
 
-def phases(on: Bool[np.ndarray, "frames"]) -> list[tuple[int, int]]:
-    """First and one past the last frame of each run of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], on.astype(np.int8), [0]))))
-    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
-
-
 @dataclass(frozen=True)
 class Cycle:
     """The common period of the feet and each foot's first harmonic."""
@@ -268,7 +263,7 @@ def _best_period(
     # |Qᵀ s|² is the variance within the span of the basis.
     bases = (np.linalg.qr(_basis(len(signals), float(period)))[0] for period in candidates)
     scores = np.array([float(((Q.T @ signals) ** 2).sum()) / total for Q in bases])
-    first, last = phases(scores > scores.max() - 0.06)[0]
+    first, last = runs(scores > scores.max() - 0.06)[0]
     best = first + int(scores[first:last].argmax())
     if not refine or not 0 < best < len(candidates) - 1:
         return float(candidates[best]), float(scores[best])

@@ -12,8 +12,9 @@ from jaxtyping import Bool, Float
 from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
 
+from kinema.geometry.rotations import runs
 from kinema.geometry.transforms import apply
-from kinema.motion.feet import contact_paths, find_feet, find_stance, phases, touching, track_feet
+from kinema.motion.feet import contact_paths, find_feet, find_stance, touching, track_feet
 from kinema.motion.motion import GRAVITY, Motion, rotation_angles
 from kinema.rig.cuboids import Cuboids, contact_corners
 from kinema.rig.ik import Effector, reach
@@ -94,7 +95,7 @@ def plan_stance(
         weight = weight * _importance(effort, stance)
         for k, first, last in _runs(stance):
             # Its longest part that is easy to keep on the ground; at least two frames.
-            easy = phases(effort[first:last, k] <= LARGEST_EFFORT_DEG)
+            easy = runs(effort[first:last, k] <= LARGEST_EFFORT_DEG)
             a, b = max(easy, key=lambda run: run[1] - run[0], default=(0, 0))
             if b - a < 2:
                 a = max(0, min(int(effort[first:last, k].argmin()), last - first - 2))
@@ -234,7 +235,7 @@ def _smooth_fit(
 
 def _runs(stance: Stance) -> list[tuple[int, int, int]]:
     """Foot, first and one past the last frame of every stance."""
-    return [(k, a, b) for k in range(stance.shape[1]) for a, b in phases(stance[:, k])]
+    return [(k, a, b) for k in range(stance.shape[1]) for a, b in runs(stance[:, k])]
 
 
 def _slip(velocity: Float[np.ndarray, "intervals 3"], fps: float) -> Float[np.ndarray, "frames 3"]:
@@ -301,6 +302,6 @@ def _centre_in_reach(body: _Body, base: Motion, stance: Stance, offset: Offsets)
             room = np.sqrt(np.maximum(length**2 - aim[:, 1] ** 2, 0.0))
             scale = np.minimum(room / np.maximum(np.linalg.norm(aim[:, [0, 2]], axis=-1), 1e-9), 1.0)
             lack = aim * ((scale - 1)[:, None] * [1.0, 0.0, 1.0])
-            for first, last in phases(stance[:, k]):
+            for first, last in runs(stance[:, k]):
                 offset[first:last, k] += lack[first:last].min(0) + lack[first:last].max(0)
     return offset

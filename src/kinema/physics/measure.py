@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from kinema.motion.feet import contact_paths, phases
+from kinema.geometry.rotations import runs
+from kinema.motion.feet import contact_paths
 from kinema.motion.motion import Motion, rotation_angles
 from kinema.motion.plant import corner_paths
 from kinema.physics.model import Model
@@ -61,7 +62,7 @@ def ground_report(
     slide = moved[..., [0, 2]].norm(dim=-1)
     root = (motion.root_position[1:] - motion.root_position[:-1])[:, [0, 2]].norm(dim=-1) * motion.fps
     standing = stance.any(1)
-    runs = [(k, a, b) for k in range(stance.shape[1]) for a, b in phases(stance[:, k])]
+    stances = [(k, a, b) for k in range(stance.shape[1]) for a, b in runs(stance[:, k])]
     energy = mechanical_energy(rig, model, motion)
     seconds = max(len(energy) - 1, 1) / motion.fps
     return GroundReport(
@@ -70,8 +71,8 @@ def ground_report(
         float(slide[loaded].mean()) if bool(loaded.any()) else 0.0,
         max(0.0, -float(corners[..., 1].min())),
         float((heights[standing].min(1) > touch).mean()) if standing.any() else 0.0,
-        sum(1 for k, a, b in runs if heights[a:b, k].min() > touch),
-        len(runs),
+        sum(1 for k, a, b in stances if heights[a:b, k].min() > touch),
+        len(stances),
         float(energy.diff().clamp(min=0).sum()) / seconds / float(model.mass.sum()),
     )
 

@@ -6,78 +6,72 @@ import warnings
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from kinema.errors import KinemaError
 from kinema.geometry.camera import Cameras
+from kinema.render.image import Centers, Covariances, Features, Image, Opacities
 
 OPERANDS = ("centers", "covariances", "opacities", "features", "T_camera_world", "focal_center")
 """Names of the rasterizer's inputs in the kernel."""
 SMALL = 1 << 18
-"""Numbers, below which the allocator itself keeps memory for the next call."""
+"""Number of values below which the allocator itself keeps memory for the next call."""
 
 
 @functools.cache
-def available() -> bool:
-    """Whether the kernel was built; says once if not."""
+def native_rasterizer() -> Any:
+    """The kernel of native/rasterizer, or None with a warning where it was not built."""
     try:
-        import kinema._rasterizer  # noqa: F401
+        import kinema._rasterizer as kernel
     except ImportError as error:
         warnings.warn(f"no native rasterizer ({error}); rendering in torch, hundreds of times slower", stacklevel=4)
-        return False
-    return True
+        return None
+    return kernel
+
+
+def is_native(*tensors: Tensor) -> bool:
+    """True if native kernels take these tensors: float32 on the CPU."""
+    return all(tensor.dtype == torch.float32 and tensor.device.type == "cpu" for tensor in tensors)
+
+
+def new_output(*shape: int) -> Tensor:
+    """Memory for a float32 result. Large ones are used again: fetching fresh pages costs a tenth of a call."""
+    size = math.prod(shape)
+    if size < SMALL or native_rasterizer() is None:
+        return torch.empty(shape, dtype=torch.float32)
+    return native_rasterizer().empty(size).view(shape)
 
 
 def rasterize_native(
-    centers: Float[Tensor, "frames points 3"],
-    covariances: Float[Tensor, "frames points 3 3"],
-    opacities: Float[Tensor, "points"] | Float[Tensor, "frames points"],
-    features: Float[Tensor, "points channels"] | Float[Tensor, "frames points channels"],
+    centers: Centers,
+    covariances: Covariances,
+    opacities: Opacities,
+    features: Features,
     cameras: Cameras,
     *,
-    depth: bool = True,
     simd: int = 0,
-) -> tuple[
-    Float[Tensor, "frames channels height width"],
-    Float[Tensor, "frames height width"],
-    Float[Tensor, "frames height width"] | None,
-]:
-    """Features, alpha and, if wanted, depth. `simd` forces one of `_rasterizer.widths()`; 0 takes the widest."""
-    if centers.dtype != torch.float32 or centers.device.type != "cpu":
+    depth: bool = True,
+) -> Image:
+    """Render on the CPU. `simd` forces one of the kernel's `widths()`; 0 takes the widest."""
+    if not is_native(centers):
         raise KinemaError(f"rasterize: native needs float32 on the CPU, got {centers.dtype} on {centers.device}")
     operands = (centers, covariances, opacities, features, cameras.T_camera_world, cameras.focal_center_px)
     # Inside an autograd.Function every tensor looks as if it needed no gradient.
     keep = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in operands)
-    return _Rasterize.apply(*operands, cameras.width, cameras.height, depth, keep, simd)  # pyright: ignore[reportReturnType]
-
-
-def new_output(*shape: int) -> Tensor:
-    """Memory for a float32 result. Large ones are used again: to fetch fresh pages costs a tenth of a call."""
-    size = math.prod(shape)
-    if size < SMALL or not available():
-        return torch.empty(shape, dtype=torch.float32)
-    import kinema._rasterizer as _rasterizer
-
-    return _rasterizer.empty(size).view(shape)
+    return Image(*_Rasterize.apply(*operands, cameras.width, cameras.height, depth, keep, simd))
 
 
 class _Rasterize(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, Tensor, Tensor | None]:
-        import kinema._rasterizer as _rasterizer
-
         *operands, width, height, depth, keep, simd = arguments
         operands = [tensor.detach().contiguous() for tensor in operands]
-        frames, channels = operands[0].shape[0], operands[3].shape[-1]
-        image = (
-            new_output(frames, channels, height, width),
-            new_output(frames, height, width),
-            new_output(frames, height, width) if depth else None,
-        )
+        size, channels = (len(operands[0]), height, width), operands[3].shape[-1]
+        features = new_output(size[0], channels, height, width)
+        image = (features, new_output(*size), new_output(*size) if depth else None)
         try:
-            saved = _rasterizer.forward(
+            saved = native_rasterizer().forward(
                 **dict(zip(OPERANDS, operands)),
                 width=width,
                 height=height,
@@ -99,14 +93,11 @@ class _Rasterize(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        import kinema._rasterizer as _rasterizer
-
         operands = ctx.saved_tensors
         incoming = [None if g is None else g.contiguous() for g in gradients]
         outgoing = [new_output(*tensor.shape) for tensor in operands[:4]]
-        wants_camera = any(ctx.needs_input_grad[4:6])
-        camera = torch.empty(operands[0].shape[0], 16, dtype=torch.float64) if wants_camera else None
-        _rasterizer.backward(
+        camera = torch.empty(len(operands[0]), 16, dtype=torch.float64) if any(ctx.needs_input_grad[4:6]) else None
+        native_rasterizer().backward(
             ctx.saved,
             **dict(zip(OPERANDS, operands)),
             width=ctx.size[0],

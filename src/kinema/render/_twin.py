@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.geometry.camera import Cameras
+from kinema.render.image import Centers, Covariances, Features, Image, Opacities
 
 NEAR = 0.01
 """Gaussians whose centre is closer than this along the optical axis [m] are cut."""
@@ -59,35 +60,42 @@ def composite(
     return weights @ features, weights.sum(-1)
 
 
-def rasterize_frame(
+def rasterize_torch(
+    centers: Centers, covariances: Covariances, opacities: Opacities, features: Features, cameras: Cameras
+) -> Image:
+    """Render opacities and features per frame, frame by frame."""
+    size = (cameras.width, cameras.height)
+    operands = (centers, covariances, opacities, features, cameras.T_camera_world, cameras.focal_center_px)
+    frames = [_frame(*one, size=size) for one in zip(*operands, strict=True)]
+    stack = torch.stack(frames) if frames else centers.new_zeros(0, *size[::-1], features.shape[-1] + 2)
+    return Image(stack[..., :-2].permute(0, 3, 1, 2), stack[..., -1], stack[..., -2])
+
+
+def _frame(
     centers: Float[Tensor, "points 3"],
     covariances: Float[Tensor, "points 3 3"],
     opacities: Float[Tensor, "points"],
     features: Float[Tensor, "points channels"],
     T_camera_world: Float[Tensor, "3 4"],
     focal_center_px: Float[Tensor, "4"],
-    *,
-    width: int,
-    height: int,
-    tile: int = TILE,
+    size: tuple[int, int],
 ) -> Float[Tensor, "height width channels_and_2"]:
     """Features, depth and alpha of one frame, tile by tile."""
     depth = centers.detach() @ T_camera_world[2, :3].detach() + T_camera_world[2, 3].detach()
     keep = ((depth >= NEAR) & (opacities.detach() >= ALPHA_MIN)).nonzero().squeeze(-1)
     keep = keep[torch.sort(depth[keep], stable=True).indices]
-    means, spread, z = project(centers[keep], covariances[keep], T_camera_world, focal_center_px, width, height)
+    means, spread, z = project(centers[keep], covariances[keep], T_camera_world, focal_center_px, *size)
     opacity, feature = opacities[keep], torch.cat((features[keep], z[:, None]), -1)
     with torch.no_grad():
         # alpha >= 1/255 inside an ellipse; these are the half widths of its bounding box.
         reach = (2 * torch.log(opacity / ALPHA_MIN)[:, None] * spread.diagonal(dim1=-2, dim2=-1)).clamp(min=0).sqrt()
         low, high = means - reach - 1e-3, means + reach + 1e-3
         valid = torch.linalg.det(spread) > 0
-    x = torch.arange(width, dtype=centers.dtype, device=centers.device) + 0.5
-    y = torch.arange(height, dtype=centers.dtype, device=centers.device) + 0.5
+    x, y = (torch.arange(pixels, dtype=centers.dtype, device=centers.device) + 0.5 for pixels in size)
     rows = []
-    for ys in y.split(tile):
+    for ys in y.split(TILE):
         row = []
-        for xs in x.split(tile):
+        for xs in x.split(TILE):
             touched = (low[:, 0] <= xs[-1]) & (high[:, 0] >= xs[0]) & (low[:, 1] <= ys[-1]) & (high[:, 1] >= ys[0])
             hit = (touched & valid).nonzero().squeeze(-1)
             pixels = torch.stack(torch.meshgrid(xs, ys, indexing="xy"), -1)
@@ -95,27 +103,3 @@ def rasterize_frame(
             row.append(torch.cat((colour, alpha[:, None]), -1).unflatten(0, pixels.shape[:2]))
         rows.append(torch.cat(row, 1))
     return torch.cat(rows, 0)
-
-
-def rasterize_torch(
-    centers: Float[Tensor, "frames points 3"],
-    covariances: Float[Tensor, "frames points 3 3"],
-    opacities: Float[Tensor, "frames points"],
-    features: Float[Tensor, "frames points channels"],
-    cameras: Cameras,
-) -> tuple[
-    Float[Tensor, "frames channels height width"],
-    Float[Tensor, "frames height width"],
-    Float[Tensor, "frames height width"],
-]:
-    """Features, alpha and depth, frame by frame."""
-    frames = [
-        rasterize_frame(*operands, width=cameras.width, height=cameras.height)
-        for operands in zip(
-            centers, covariances, opacities, features, cameras.T_camera_world, cameras.focal_center_px, strict=True
-        )
-    ]
-    stack = (
-        torch.stack(frames) if frames else centers.new_zeros(0, cameras.height, cameras.width, features.shape[-1] + 2)
-    )
-    return stack[..., :-2].permute(0, 3, 1, 2), stack[..., -1], stack[..., -2]

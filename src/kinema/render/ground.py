@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -28,7 +29,7 @@ class Ground:
 
 @dataclass(frozen=True)
 class GroundHits:
-    """Where the rays through the pixel centres meet the ground."""
+    """Points where the rays through the pixel centres meet the ground."""
 
     x: Float[Tensor, "frames h w"]
     z: Float[Tensor, "frames h w"]
@@ -99,3 +100,9 @@ def ground_pattern(ground: Ground, hits: GroundHits) -> Float[Tensor, "frames h 
     """Share of the light colour in every pixel."""
     scale = 1 / ground.tile
     return checker(hits.x * scale, hits.z * scale, hits.width_x * scale, hits.width_z * scale)
+
+
+def round_length(target: float) -> float:
+    """Round to the nearest of 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** np.floor(np.log10(target))
+    return float(power * min((1, 2, 5, 10), key=lambda digit: abs(np.log(digit * power / target))))

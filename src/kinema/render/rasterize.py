@@ -6,38 +6,25 @@ finished before its transmittance would fall to 1e-4. `_twin.py` writes that dow
 fast path on the CPU and gsplat the one on CUDA.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
-import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from kinema.errors import KinemaError
 from kinema.geometry.camera import Cameras
-from kinema.geometry.transforms import quaternion_to_matrix
-
-
-@dataclass(frozen=True)
-class Image:
-    """What a camera sees; the background is left to the caller, who adds (1 - alpha) times it."""
-
-    features: Float[Tensor, "frames channels height width"]
-    """Premultiplied: sum of weight times feature over the Gaussians of a pixel."""
-    alpha: Float[Tensor, "frames height width"]
-    """Sum of the weights, in [0, 1)."""
-    depth: Float[Tensor, "frames height width"] | None
-    """Sum of weight times depth along the optical axis [m]: divide by alpha for the mean depth of what is there."""
-
+from kinema.render._native import is_native, native_rasterizer, rasterize_native
+from kinema.render.image import Centers, Covariances, Features, Image, Opacities
 
 Backend = Literal["auto", "native", "gsplat", "torch"]
+"""`auto` takes gsplat for CUDA tensors, native for float32 on the CPU, and the torch twin otherwise."""
 
 
 def rasterize(
-    centers: Float[Tensor, "frames points 3"],
-    covariances: Float[Tensor, "frames points 3 3"],
-    opacities: Float[Tensor, "points"] | Float[Tensor, "frames points"],
-    features: Float[Tensor, "points channels"] | Float[Tensor, "frames points channels"],
+    centers: Centers,
+    covariances: Covariances,
+    opacities: Opacities,
+    features: Features,
     cameras: Cameras,
     *,
     depth: bool = True,
@@ -45,55 +32,38 @@ def rasterize(
 ) -> Image:
     """Render one image per frame; differentiable in all four operands and in the cameras' tensors.
 
-    Args:
-        centers: world positions [m].
-        covariances: world covariances [m²]; only their symmetric part counts.
-        opacities: in [0, 1], shared by the frames or per frame.
-        features: colours or anything else that is to be blended, shared by the frames or per frame.
-        cameras: one per frame.
-        depth: off where nobody asks for it, which saves a twentieth of the time.
-        backend: `auto` takes gsplat for CUDA tensors, native for float32 on the CPU, and the torch twin otherwise.
+    Of the covariances only the symmetric part counts. Without depth a call takes a twentieth less time.
     """
     _check(centers, covariances, opacities, features, cameras)
     backend = chosen_backend(centers, backend)
     if backend == "native":
-        from kinema.render._native import rasterize_native
-
-        return Image(*rasterize_native(centers, covariances, opacities, features, cameras, depth=depth))
-    frames = centers.shape[0]
-    opacities = opacities.expand(frames, -1)
-    features = features.expand(frames, -1, -1)
+        return rasterize_native(centers, covariances, opacities, features, cameras, depth=depth)
+    operands = (centers, covariances, opacities.expand(len(centers), -1), features.expand(len(centers), -1, -1))
     if backend == "gsplat":
         if not centers.is_cuda:
             raise KinemaError(f"rasterize: gsplat renders CUDA tensors only, these are on {centers.device}")
-        from kinema.render._gsplat import rasterize_gsplat
+        from kinema.render._gsplat import rasterize_gsplat as render
+    else:
+        from kinema.render._twin import rasterize_torch as render
 
-        image = Image(*rasterize_gsplat(centers, covariances, opacities, features, cameras))
-        return image if depth else replace(image, depth=None)
-    from kinema.render._twin import rasterize_torch
-
-    for name, tensor in (("centers", centers), ("covariances", covariances), ("opacities", opacities)):
-        if not tensor.isfinite().all():
-            raise KinemaError(f"rasterize: {name} holds NaN or infinity")
-    image = Image(*rasterize_torch(centers, covariances, opacities, features, cameras))
+        for name, tensor in zip(("centers", "covariances", "opacities"), operands[:3], strict=True):
+            if not tensor.isfinite().all():
+                raise KinemaError(f"rasterize: {name} holds NaN or infinity")
+    image = render(*operands, cameras)
     return image if depth else replace(image, depth=None)
 
 
 def chosen_backend(centers: Tensor, backend: Backend = "auto") -> Backend:
-    """What `auto` means for these operands."""
+    """The back end that `auto` means for these operands."""
     if backend != "auto":
         return backend
     if centers.is_cuda:
         return "gsplat"
-    if centers.dtype != torch.float32 or centers.device.type != "cpu":
-        return "torch"
-    from kinema.render._native import available
-
-    return "native" if available() else "torch"
+    return "native" if is_native(centers) and native_rasterizer() is not None else "torch"
 
 
 def _check(centers: Tensor, covariances: Tensor, opacities: Tensor, features: Tensor, cameras: Cameras) -> None:
-    """Shapes, types and devices, in one line that names what is wrong."""
+    """Raise an error that names the operand with the wrong shape, type or device."""
     if centers.ndim != 3 or centers.shape[-1] != 3:
         raise KinemaError(f"rasterize: centers are {tuple(centers.shape)}, not (frames, points, 3)")
     frames, points = centers.shape[:2]
@@ -115,9 +85,3 @@ def _check(centers: Tensor, covariances: Tensor, opacities: Tensor, features: Te
         raise KinemaError(f"rasterize: centers are {centers.dtype}, not floating point")
     if cameras.width < 1 or cameras.height < 1:
         raise KinemaError(f"rasterize: the image is {cameras.width}x{cameras.height} px")
-
-
-def covariances_from(scales: Float[Tensor, "*b 3"], wxyz: Float[Tensor, "*b 4"]) -> Float[Tensor, "*b 3 3"]:
-    """Σ = R diag(scales²) Rᵀ of standard deviations [m] along the axes of a quaternion."""
-    half = quaternion_to_matrix(wxyz) * scales[..., None, :]
-    return half @ half.mT

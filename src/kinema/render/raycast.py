@@ -1,4 +1,4 @@
-"""The mesh itself, ray-cast: what splats are fitted to and judged by. No light, only the surface's own colour."""
+"""Ray-cast images of the mesh, without light: the target of the fit of splats, and its measure."""
 
 import numpy as np
 import torch
@@ -17,19 +17,11 @@ DEEPEST = 8
 
 
 def raycast(
-    mesh: Mesh,
-    cameras: Cameras,
-    *,
-    vertices: Float[np.ndarray, "frames vertices 3"] | None = None,
-    samples: int = 3,
+    mesh: Mesh, cameras: Cameras, *, vertices: Float[np.ndarray, "frames vertices 3"] | None = None, samples: int = 3
 ) -> Float[Tensor, "frames 4 h w"]:
-    """Premultiplied colour and coverage per pixel, the mean of samples × samples rays.
+    """Premultiplied colour and coverage per pixel, the mean of samples × samples rays; faces have two sides.
 
-    Args:
-        mesh: Faces and look; both sides of a face are seen.
-        cameras: One per frame.
-        vertices: Posed vertices per frame [m]; None: the mesh at rest in all frames.
-        samples: Rays per pixel along each axis.
+    `vertices` are those of every frame [m]; None: the mesh at rest in all frames.
     """
     if len(mesh.faces) == 0:
         raise KinemaError("the mesh has no faces to cast rays at")
@@ -62,10 +54,8 @@ def _one(mesh: Mesh, tracer: RayCaster, points: np.ndarray, camera: Cameras, sam
         return image
     u = (np.arange(x0 * samples, x1 * samples) + 0.5) / samples
     v = (np.arange(y0 * samples, y1 * samples) + 0.5) / samples
-    shape = (len(v), len(u))
-    in_camera = np.ones((*shape, 3))
-    in_camera[..., 0], in_camera[..., 1] = ((u - cx) / fx)[None, :], ((v - cy) / fy)[:, None]
-    directions = (in_camera @ T[:, :3]).reshape(-1, 3)
+    across, down = np.meshgrid((u - cx) / fx, (v - cy) / fy)
+    directions = (np.stack((across, down, np.ones_like(across)), -1) @ T[:, :3]).reshape(-1, 3)
     rgba = _shade(mesh, tracer, eye, directions).reshape(y1 - y0, samples, x1 - x0, samples, 4)
     image[:, y0:y1, x0:x1] = rgba.mean((1, 3)).transpose(2, 0, 1)
     return image

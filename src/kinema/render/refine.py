@@ -1,7 +1,4 @@
-"""Fit Gaussians to views of the mesh: 3DGS optimisation with a fixed budget of Gaussians.
-
-It lives here and not in splat/ because it renders.
-"""
+"""Fit Gaussians to images of the mesh: 3DGS optimisation with a fixed number of Gaussians."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,10 +11,12 @@ from torch import Tensor
 from kinema.asset.character import Mesh
 from kinema.geometry.camera import Cameras
 from kinema.geometry.transforms import quaternion_to_matrix
-from kinema.render.follow import View, follow, framing_distance
+from kinema.render.follow import framing_distance
 from kinema.render.harmonics import sh_colors
+from kinema.render.image import Image
 from kinema.render.rasterize import rasterize
 from kinema.render.raycast import raycast
+from kinema.splat.pose import rest_splats
 from kinema.splat.splats import SH_DC, Splats
 
 FOVY_DEG = 35.0
@@ -25,11 +24,11 @@ FOVY_DEG = 35.0
 
 @dataclass(frozen=True)
 class Refinement:
-    """How long and against what."""
+    """Images of the mesh and length of the fit."""
 
     views: int = 200
     size_px: int = 256
-    """Edge of the square views."""
+    """Edge of the square images."""
     samples: int = 2
     """Rays per pixel along each axis."""
     steps: int = 500
@@ -53,7 +52,7 @@ def orbit_views(
     rng: np.random.Generator,
     elevation_deg: tuple[float, float] = (-20.0, 60.0),
 ) -> Cameras:
-    """Cameras all around the mesh, each as near as its box allows."""
+    """Place cameras all around the mesh, each as near as its box allows."""
     low, high = mesh.vertices.min(0), mesh.vertices.max(0)
     extent = (high - low).astype(np.float64)
     # Even in yaw by the golden angle; elevations uniform in height, as on a sphere.
@@ -61,31 +60,23 @@ def orbit_views(
     rise = np.sin(np.radians(elevation_deg))
     ups = np.degrees(np.arcsin(rng.permutation(np.linspace(rise[0], rise[1], count))))
     image = {"width": size_px, "height": size_px}
-    views = tuple(
-        View(
-            float(yaw),
-            float(up),
-            framing_distance(extent, fovy_deg=FOVY_DEG, yaw_deg=float(yaw), elevation_deg=float(up), **image),
-            FOVY_DEG,
-        )
+    distances = [
+        framing_distance(extent, fovy_deg=FOVY_DEG, yaw_deg=float(yaw), elevation_deg=float(up), **image)
         for yaw, up in zip(yaws, ups, strict=True)
-    )
-    target = torch.from_numpy((low + high) / 2).float()[None]
-    return follow(target, views, size=float(extent.max()), **image)
+    ]
+    yaw, up, distance = torch.tensor(np.array((yaws, ups, distances)), dtype=torch.float32)
+    target = torch.from_numpy((low + high) / 2).float().expand(count, 3)
+    return Cameras.orbit(target, yaw_deg=yaw, elevation_deg=up, distance=distance, fovy_deg=FOVY_DEG, **image)
 
 
-def render_splats(splats: Splats, cameras: Cameras) -> tuple[Float[Tensor, "v 3 h w"], Float[Tensor, "v h w"]]:
-    """Premultiplied colour and alpha of the cloud at rest."""
-    count = len(cameras)
-    centers = splats.centers.expand(count, -1, -1)
-    covariances = splats.covariances.expand(count, -1, -1, -1)
-    colors = (
-        sh_colors(splats.sh, centers, cameras.position_world)
-        if splats.sh.shape[1] > 1
-        else 0.5 + SH_DC * splats.sh[:, 0]
-    )
-    image = rasterize(centers, covariances, splats.opacities, colors, cameras, depth=False)
-    return image.features, image.alpha
+def render_splats(splats: Splats, cameras: Cameras) -> Image:
+    """Render the cloud at rest."""
+    posed = rest_splats(splats, frames=len(cameras))
+    if splats.sh.shape[1] > 1:
+        colors = sh_colors(splats.sh, posed.centers, cameras.position_world)
+    else:
+        colors = 0.5 + SH_DC * splats.sh[:, 0]
+    return rasterize(posed.centers, posed.covariances, splats.opacities, colors, cameras, depth=False)
 
 
 def psnr(a: Float[Tensor, "views 3 h w"], b: Float[Tensor, "views 3 h w"]) -> float:
@@ -101,14 +92,14 @@ def refine(
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> Splats:
-    """The cloud after optimisation against views of the mesh; as many Gaussians as before.
+    """Optimise the cloud against images of the mesh; the number of Gaussians stays.
 
-    Gaussians that have become invisible are pruned and their places are given to halves of those whose position
-    still wants to change most. The best state on a few views held back from the fit is returned.
+    Gaussians that have become invisible are pruned, and those whose positions have the largest gradients are split in
+    their place. The best state on a few views held back from the fit is returned.
 
     Args:
-        splats: Where to start (`Splats.from_mesh`).
-        mesh: What to look like.
+        splats: Start of the optimisation (`Splats.from_mesh`).
+        mesh: The target.
         settings: Views, steps and density control.
         rng: Source of views and order.
         progress: Called after every round.
@@ -129,12 +120,11 @@ def refine(
         # A new backdrop every step: only the right alpha fits all of them.
         backdrop = torch.from_numpy(rng.random((cfg.batch, 3, 1, 1))).float()
         target = truth[chosen, :3] + (1 - truth[chosen, 3:]) * backdrop
-        features, alpha = render_splats(state.splats(), here)
-        error = features + (1 - alpha)[:, None] * backdrop - target
+        error = render_splats(Splats(*state.parameters), here).over(backdrop) - target
         loss = error.abs().mean() + 2 * error.square().mean()
         state.step(loss)
         if (step + 1) % cfg.density_every == 0 or step + 1 == cfg.steps:
-            current = state.frozen()
+            current = Splats(*(p.detach().clone() for p in state.parameters))
             found = _score(current, cameras[:held], truth[:held])
             if progress is not None:
                 progress(step + 1, cfg.steps, found)
@@ -150,13 +140,12 @@ def refine(
 
 def _score(splats: Splats, cameras: Cameras, truth: Tensor) -> float:
     with torch.no_grad():
-        features, alpha = render_splats(splats, cameras)
-        white = features + (1 - alpha)[:, None]
-        return psnr(white.clamp(0, 1), truth[:, :3] + 1 - truth[:, 3:])
+        on_white = render_splats(splats, cameras).over(torch.ones(()))
+        return psnr(on_white.clamp(0, 1), truth[:, :3] + 1 - truth[:, 3:])
 
 
 class _State:
-    """The parameters, their optimizer, and how much each Gaussian's position wanted to change."""
+    """The parameters, their optimizer, and the sum of each position's gradient norms (`pull`)."""
 
     def __init__(self, splats: Splats, *, size: float, steps: int) -> None:
         values = (splats.centers, splats.scales_log, splats.wxyz, splats.opacity_logit, splats.sh)
@@ -168,12 +157,6 @@ class _State:
         self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 0.05 ** (step / max(steps, 1)))
         self.pull = torch.zeros(len(splats))
 
-    def splats(self) -> Splats:
-        return Splats(*self.parameters)
-
-    def frozen(self) -> Splats:
-        return Splats(*(p.detach().clone() for p in self.parameters))
-
     def step(self, loss: Tensor) -> None:
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -184,7 +167,7 @@ class _State:
         self.schedule.step()
 
     def densify(self, rng: np.random.Generator) -> None:
-        """Give the places of the invisible to halves of the restless; the total stays."""
+        """Replace invisible Gaussians by halves of those with the largest gradients; the number stays."""
         with torch.no_grad():
             centers, scales_log, wxyz, opacity_logit, sh = self.parameters
             spread = scales_log.exp()

@@ -1,7 +1,7 @@
-"""A posed character on its ground under its sky, as video."""
+"""Compose a posed character with the ground, its shadow and the sky."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -9,21 +9,22 @@ from torch import Tensor
 
 from kinema.errors import KinemaError
 from kinema.geometry.camera import Cameras
-from kinema.render._native import new_output
+from kinema.render._native import is_native, new_output
 from kinema.render.ground import FARTHEST, Color, Ground, cast_ground, ground_pattern
-from kinema.render.rasterize import chosen_backend, rasterize
-from kinema.render.shadow import Shadow, ShadowMap, bounding_boxes, look_up, shadow_map, with_shadow
+from kinema.render.image import Features, Image
+from kinema.render.rasterize import Backend, chosen_backend, rasterize
+from kinema.render.shadow import Shadow, ShadowMap, bounding_boxes, cast_shadow, look_up
 from kinema.splat.pose import PosedSplats, native_scene
 
 CHUNK_PX = 1 << 16
 """Frames are painted in groups of about this many pixels, so that the many small steps stay in the cache."""
 WIDEST = 4096
-"""Pixels in a row that the native kernel has room for."""
+"""Most pixels of a row that the native kernel has room for."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """All that is not the character."""
+    """Surroundings of the character: ground, shadow and sky."""
 
     ground: Ground | None = field(default_factory=Ground)
     shadow: Shadow | None = None
@@ -32,62 +33,41 @@ class Scene:
 
 
 PLAIN = Scene()
-"""Grey low-contrast checker and a pale sky: what the embedded prior was trained on."""
+"""Grey low-contrast checker and a pale sky."""
 
 
 def render_video(
     posed: PosedSplats,
     opacities: Float[Tensor, "n"],
-    colors: Float[Tensor, "n 3"] | Float[Tensor, "frames n 3"],
+    colors: Features,
     cameras: Cameras,
     *,
     scene: Scene = PLAIN,
-    backend: Literal["auto", "native", "gsplat", "torch"] = "auto",
-) -> Float[Tensor, "views_frames 3 h w"]:
-    """Video in [0, 1], frames in the order of `cameras`.
+    backend: Backend = "auto",
+) -> Float[Tensor, "frames 3 h w"]:
+    """Render the character on its ground: video in [0, 1].
 
     Gaussians whose centre is below the ground get opacity 0. That is a step: no gradient tells a hidden Gaussian to
     come up again (the ground loss of the distiller does), and the opacity of the others is untouched by it.
-
-    Args:
-        posed: One entry per frame.
-        opacities: Of the Gaussians, in [0, 1].
-        colors: sRGB, or any three features to be seen as colours.
-        cameras: As many as frames, or a multiple of it for several views, one view after the other.
-        scene: Ground, shadow and sky.
-        backend: The rasterizer's.
     """
-    views, rest = divmod(len(cameras), len(posed))
-    if views < 1 or rest:
-        raise KinemaError(f"{len(cameras)} cameras do not fit {len(posed)} frames: give one or several per frame")
+    if len(cameras) != len(posed):
+        raise KinemaError(f"{len(cameras)} cameras do not fit {len(posed)} frames")
     shadows = None
     if scene.ground is not None:
         height, boxes = scene.ground.height, bounding_boxes(posed.centers)
         if bool((boxes[:, 0, 1] < height).any()):  # otherwise the frames share one set
             opacities = torch.where(posed.centers[..., 1].detach() < height, 0.0, opacities)
         if scene.shadow is not None:
-            if views == 1 and chosen_backend(posed.centers, backend) == "native":
-                posed, shadows = with_shadow(posed, opacities, scene.shadow, height=height, boxes=boxes)
-            else:
-                shadows = shadow_map(posed, opacities, scene.shadow, height=height)
-    centers, covariances = posed.centers, posed.covariances
-    if views > 1:
-        centers, covariances = centers.repeat(views, 1, 1), covariances.repeat(views, 1, 1, 1)
-        opacities = opacities.repeat(views, 1) if opacities.ndim == 2 else opacities
-        colors = colors.repeat(views, 1, 1) if colors.ndim == 3 else colors
-        if shadows is not None:
-            shadows = ShadowMap(shadows.factor.repeat(views, 1, 1), shadows.origin.repeat(views, 1), shadows.cell)
-    image = rasterize(centers, covariances, opacities, colors, cameras, depth=False, backend=backend)
-    return composite(image.features, image.alpha, cameras, scene=scene, shadows=shadows)
+            again, shadows = cast_shadow(posed, opacities, scene.shadow, height=height, boxes=boxes)
+            posed = again if chosen_backend(posed.centers, backend) == "native" else posed
+    image = rasterize(posed.centers, posed.covariances, opacities, colors, cameras, depth=False, backend=backend)
+    return composite(image, cameras, scene=scene, shadows=shadows)
 
 
 def render_rgba(
-    posed: PosedSplats,
-    opacities: Float[Tensor, "n"],
-    colors: Float[Tensor, "n 3"] | Float[Tensor, "frames n 3"],
-    cameras: Cameras,
+    posed: PosedSplats, opacities: Float[Tensor, "n"], colors: Features, cameras: Cameras
 ) -> Float[Tensor, "frames 4 h w"]:
-    """The character alone: colours that are not multiplied by alpha, as PNG has them, and alpha. No gradient."""
+    """Render the character alone: colours that are not multiplied by alpha, as PNG has them, and alpha. No gradient."""
     with torch.no_grad():
         image = rasterize(posed.centers, posed.covariances, opacities, colors, cameras, depth=False)
         straight = image.features / image.alpha[:, None].clamp(min=1e-6)
@@ -95,69 +75,46 @@ def render_rgba(
 
 
 def composite(
-    features: Float[Tensor, "frames 3 h w"],
-    alpha: Float[Tensor, "frames h w"],
-    cameras: Cameras,
-    *,
-    scene: Scene = PLAIN,
-    shadows: ShadowMap | None = None,
+    image: Image, cameras: Cameras, *, scene: Scene = PLAIN, shadows: ShadowMap | None = None
 ) -> Float[Tensor, "frames 3 h w"]:
-    """Premultiplied colours over the backdrop.
+    """Put the image over the backdrop.
 
-    Differentiable in the colours, alpha and shadow, and by the twin (`composite_torch`) in the cameras as well.
+    Differentiable in the image and the shadow, and by the twin (`image.over(backdrop(...))`) in the cameras as well.
     """
-    if scene.ground is not None and _fast(features, alpha, cameras):
-        R = cameras.T_camera_world[:, :, :3].flatten(1)
-        pinholes = torch.cat((R, cameras.position_world, cameras.focal_center_px), 1).contiguous()
-        factor = None if shadows is None else shadows.factor
-        return _Paint.apply(features.contiguous(), alpha.contiguous(), factor, pinholes, scene, shadows)
-    return composite_torch(features, alpha, cameras, scene=scene, shadows=shadows)
-
-
-def composite_torch(
-    features: Float[Tensor, "frames 3 h w"],
-    alpha: Float[Tensor, "frames h w"],
-    cameras: Cameras,
-    *,
-    scene: Scene = PLAIN,
-    shadows: ShadowMap | None = None,
-) -> Float[Tensor, "frames 3 h w"]:
-    """The same, written down."""
-    return features + (1 - alpha)[:, None] * backdrop(cameras, scene, shadows)
+    pinholes = (cameras.T_camera_world, cameras.focal_center_px)
+    if (
+        scene.ground is None
+        or cameras.width > WIDEST
+        or any(x.requires_grad for x in pinholes)
+        or not is_native(image.features, image.alpha, *pinholes)
+        or native_scene() is None
+    ):
+        return image.over(backdrop(cameras, scene, shadows))
+    R = cameras.T_camera_world[:, :, :3].flatten(1)
+    packed = torch.cat((R, cameras.position_world, cameras.focal_center_px), 1).contiguous()
+    factor = None if shadows is None else shadows.factor
+    return _Paint.apply(image.features.contiguous(), image.alpha.contiguous(), factor, packed, scene, shadows)
 
 
 def backdrop(
     cameras: Cameras, scene: Scene, shadows: ShadowMap | None = None
 ) -> Float[Tensor, "frames 3 h w"] | Float[Tensor, "1 3 1 1"]:
-    """Sky, ground and shadow without the character."""
-    like = {"dtype": cameras.T_camera_world.dtype, "device": cameras.T_camera_world.device}
-    sky = torch.tensor(scene.sky, **like)[None, :, None, None]
-    if scene.ground is None:
-        return sky
-    light = torch.tensor(scene.ground.light, **like)[None, :, None, None]
-    dark = torch.tensor(scene.ground.dark, **like)[None, :, None, None]
+    """Render sky, ground and shadow without the character; a bare sky is one pixel."""
+    ground, like = scene.ground, {"dtype": cameras.T_camera_world.dtype, "device": cameras.T_camera_world.device}
+    if ground is None:
+        return torch.tensor(scene.sky, **like)[None, :, None, None]
+    sky, dark, light = torch.tensor((scene.sky, ground.dark, ground.light), **like)[..., None, None].split(1)
     group = max(1, CHUNK_PX // (cameras.width * cameras.height))
     parts = []
     for start in range(0, len(cameras), group):
         frames = slice(start, start + group)
-        hits = cast_ground(cameras[frames], height=scene.ground.height)
-        pattern = ground_pattern(scene.ground, hits)[:, None]
-        color = torch.lerp(dark, light, pattern)
+        hits = cast_ground(cameras[frames], height=ground.height)
+        color = torch.lerp(dark, light, ground_pattern(ground, hits)[:, None])
         if shadows is not None:
             here = ShadowMap(shadows.factor[frames], shadows.origin[frames], shadows.cell)
             color = color * look_up(here, hits.x, hits.z)[:, None]
         parts.append(torch.lerp(sky, color, hits.coverage[:, None]))
     return torch.cat(parts) if len(parts) > 1 else parts[0]
-
-
-def _fast(features: Tensor, alpha: Tensor, cameras: Cameras) -> bool:
-    pinholes = (cameras.T_camera_world, cameras.focal_center_px)
-    return (
-        all(x.dtype == torch.float32 and x.device.type == "cpu" for x in (features, alpha, *pinholes))
-        and not any(x.requires_grad for x in pinholes)
-        and cameras.width <= WIDEST
-        and native_scene() is not None
-    )
 
 
 class _Paint(torch.autograd.Function):
@@ -167,41 +124,32 @@ class _Paint(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        features: Tensor,
-        alpha: Tensor,
-        factor: Tensor | None,
-        pinholes: Tensor,
-        scene: Scene,
-        shadows: ShadowMap | None,
-    ) -> Tensor:
-        assert scene.ground is not None
+    def forward(ctx: Any, features: Tensor, alpha: Tensor, factor: Tensor | None, *constants: Any) -> Tensor:
+        pinholes, scene, shadows = constants
         ground = scene.ground
-        origin = None if shadows is None else shadows.origin.contiguous()
-        cell = 1.0 if shadows is None else shadows.cell
+        origin, cell = (None, 1.0) if shadows is None else (shadows.origin.contiguous(), shadows.cell)
         factor = None if factor is None else factor.detach().contiguous()
         colors = torch.tensor((scene.sky, ground.dark, ground.light), dtype=torch.float32)
         image = new_output(*features.shape)
-        constants = (pinholes.detach(), factor, origin, colors, cell, ground.tile, ground.height, FARTHEST)
+        operands = (pinholes.detach(), factor, origin, colors, cell, ground.tile, ground.height, FARTHEST)
         kept = spans = None
         if any(ctx.needs_input_grad):
             kept = new_output(*alpha.shape).view(torch.int32)
             spans = torch.empty(*alpha.shape[:2], 2, dtype=torch.int32)
         native_scene().paint_forward(
-            features.detach(), alpha.detach(), *constants, image, kept, spans, torch.get_num_threads()
+            features.detach(), alpha.detach(), *operands, image, kept, spans, torch.get_num_threads()
         )
         ctx.save_for_backward(alpha, kept, spans)
-        ctx.constants = constants
+        ctx.operands = operands
         return image
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         alpha, kept, spans = ctx.saved_tensors
         grad = grads[0].contiguous()
         grad_alpha = new_output(*alpha.shape)
-        grad_factor = torch.empty_like(ctx.constants[1]) if ctx.needs_input_grad[2] else None
+        grad_factor = torch.empty_like(ctx.operands[1]) if ctx.needs_input_grad[2] else None
         native_scene().paint_backward(
-            alpha.detach(), *ctx.constants, kept, spans, grad, grad_alpha, grad_factor, torch.get_num_threads()
+            alpha.detach(), *ctx.operands, kept, spans, grad, grad_alpha, grad_factor, torch.get_num_threads()
         )
         return grad, grad_alpha, grad_factor, None, None, None

@@ -1,8 +1,8 @@
-"""Vertical shadows: light falls straight down and a thing darkens the ground the more the nearer it is.
+"""Vertical shadows: light falls straight down, and the ground is the darker the nearer the character is above it.
 
-    s(P) = 1 - s_max exp(-β d(P)),   d(P) = height of the lowest thing above P
+    s(P) = 1 - s_max exp(-β d(P)),   d(P) = height of the lowest Gaussian above P
 
-On a grid on the ground: every Gaussian is dropped onto it with its optical thickness w from above, and with
+On a grid on the ground, every Gaussian deposits its optical thickness w as seen from above, and with
 S0 = Σ w, S1 = Σ w exp(-κ y) the soft minimum of the heights is d = -log(S1 / S0) / κ. Where little or nothing is
 above P the term fades with the coverage 1 - exp(-S0).
 """
@@ -14,29 +14,29 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from kinema.render._native import is_native
+from kinema.render.image import Opacities
 from kinema.splat.pose import PosedSplats, native_scene
 
 CELLS = 64
 SHARPNESS = 4
-"""κ / β; the native kernel takes the root as two square roots."""
+"""κ / β; a power of two, because the native kernel takes the root as two square roots."""
 LAYERS = 2.0
-"""A surface of splats is a little transparent; counting it more often closes the gaps."""
+"""Factor of the optical thickness: a surface of splats is a little transparent, and this closes the gaps."""
 TINY = 1e-8
 """Keeps S1 / S0 finite where there is nothing."""
 
 
 @dataclass(frozen=True)
 class Shadow:
-    """How shadows look."""
+    """Look of the shadow, and how many Gaussians cast it."""
 
     strength: float = 0.5
-    """s_max: how much darker the ground is where it is touched."""
+    """s_max: share by which the ground is darker where it is touched."""
     falloff: float = 4.0
     """β [1/m]."""
-    detach: bool = False
-    """Whether gradients stop at the shadow."""
     most: int = 1000
-    """Cast by at most this many Gaussians, evenly picked."""
+    """Most Gaussians that cast the shadow, evenly picked."""
 
 
 @dataclass(frozen=True)
@@ -51,66 +51,43 @@ class ShadowMap:
     """Edge of a cell [m]."""
 
 
-def shadow_map(
+def cast_shadow(
     posed: PosedSplats,
-    opacities: Float[Tensor, "n"] | Float[Tensor, "frames n"],
-    shadow: Shadow,
-    *,
-    height: float = 0.0,
-) -> ShadowMap:
-    """Differentiable with respect to the centres: where a Gaussian is and how high. Its thickness is a constant."""
-    return with_shadow(posed, opacities, shadow, height=height)[1]
-
-
-def with_shadow(
-    posed: PosedSplats,
-    opacities: Float[Tensor, "n"] | Float[Tensor, "frames n"],
+    opacities: Opacities,
     shadow: Shadow,
     *,
     height: float = 0.0,
     boxes: Float[Tensor, "frames 2 3"] | None = None,
 ) -> tuple[PosedSplats, ShadowMap]:
-    """The shadow map, and the same Gaussians again for the native rasterizer, and for nothing else.
+    """Make the shadow map, and give the same Gaussians again for the native rasterizer, and for nothing else.
 
-    The gradient that reaches those is taken over and the shadow's is added to it in place, instead of making an array
-    as large as all centres for the few that cast the shadow. It belongs to us alone only if the native rasterizer
-    made it. `boxes` are the bounding boxes of the centres, if they are known.
+    Differentiable with respect to the centres: where a Gaussian is and how high. Its thickness is a constant.
+
+    The gradient that reaches the Gaussians given back is taken over and the shadow's is added to it in place, instead
+    of making an array as large as all centres for the few that cast the shadow. It belongs to us alone only if the
+    native rasterizer made it. `boxes` are the bounding boxes of the centres, if they are known.
     """
-    operands = (posed.centers, posed.covariances, opacities)
-    native = native_scene() is not None and all(x.dtype == torch.float32 and x.device.type == "cpu" for x in operands)
-    if not native:
+    if native_scene() is None or not is_native(posed.centers, posed.covariances, opacities):
         return posed, shadow_map_torch(posed, opacities, shadow, height=height)
-    step = _step(posed, shadow)
+    stride = _stride(posed, shadow)
     origin, cell = _grid(bounding_boxes(posed.centers) if boxes is None else boxes)
-    kappa = SHARPNESS * shadow.falloff
-    gain = 2 * torch.pi * LAYERS * step / cell**2
-    options = (step, cell, gain, kappa, height, shadow.strength, TINY)
-    centers = posed.centers.detach() if shadow.detach else posed.centers
+    gain = 2 * torch.pi * LAYERS * stride / cell**2
+    options = (stride, cell, gain, SHARPNESS * shadow.falloff, height, shadow.strength, TINY)
     constants = (posed.covariances.detach().contiguous(), opacities.detach().contiguous(), origin, options)
-    centers, factor = _Cast.apply(centers.contiguous(), *constants)  # pyright: ignore[reportGeneralTypeIssues]
-    if shadow.detach:
-        centers = posed.centers
+    centers, factor = _Cast.apply(posed.centers.contiguous(), *constants)  # pyright: ignore[reportGeneralTypeIssues]
     return PosedSplats(centers, posed.covariances), ShadowMap(factor, origin, cell)
 
 
-def shadow_map_torch(
-    posed: PosedSplats,
-    opacities: Float[Tensor, "n"] | Float[Tensor, "frames n"],
-    shadow: Shadow,
-    *,
-    height: float = 0.0,
-) -> ShadowMap:
-    """The same, written down."""
-    step = _step(posed, shadow)
-    centers = posed.centers[:, ::step]
-    if shadow.detach:
-        centers = centers.detach()
+def shadow_map_torch(posed: PosedSplats, opacities: Opacities, shadow: Shadow, *, height: float = 0.0) -> ShadowMap:
+    """The twin of `cast_shadow` in plain torch."""
+    stride = _stride(posed, shadow)
+    centers = posed.centers[:, ::stride]
     origin, cell = _grid(bounding_boxes(posed.centers))
     with torch.no_grad():
-        flat = posed.covariances[:, ::step]
+        flat = posed.covariances[:, ::stride]
         area = 2 * torch.pi * (flat[..., 0, 0] * flat[..., 2, 2] - flat[..., 0, 2] ** 2).clamp(min=0).sqrt()
         above = (centers[..., 1] > height).to(area)
-        weight = area * above * opacities[..., ::step] * (LAYERS * step / cell**2)
+        weight = area * above * opacities[..., ::stride] * (LAYERS * stride / cell**2)
     kappa = SHARPNESS * shadow.falloff
     y = (centers[..., 1] - height).clamp(min=0)
     deposit = torch.stack((weight.expand_as(y), weight * (-kappa * y).clamp(min=-50).exp()), 1)
@@ -131,7 +108,7 @@ def shadow_map_torch(
 def bounding_boxes(centers: Float[Tensor, "frames n 3"]) -> Float[Tensor, "frames 2 3"]:
     """Smallest and largest coordinates per frame, infinite without points; no gradient passes."""
     centers = centers.detach()
-    if native_scene() is None or centers.dtype != torch.float32 or centers.device.type != "cpu":
+    if native_scene() is None or not is_native(centers):
         nowhere = centers.new_full((len(centers), 1, 3), torch.inf)
         return torch.stack((torch.cat((centers, nowhere), 1).amin(1), torch.cat((centers, -nowhere), 1).amax(1)), 1)
     boxes = centers.new_empty(len(centers), 2, 3)
@@ -139,13 +116,13 @@ def bounding_boxes(centers: Float[Tensor, "frames n 3"]) -> Float[Tensor, "frame
     return boxes
 
 
-def _step(posed: PosedSplats, shadow: Shadow) -> int:
-    """Every so-manieth Gaussian casts the shadow."""
+def _stride(posed: PosedSplats, shadow: Shadow) -> int:
+    """Stride through the Gaussians, of which only a subset casts the shadow."""
     return max(1, -(-posed.centers.shape[1] // shadow.most))
 
 
 def _grid(boxes: Float[Tensor, "frames 2 3"]) -> tuple[Float[Tensor, "frames 2"], float]:
-    """Origin per frame and edge of a cell: square, one size for all frames, with four cells of margin for the blur."""
+    """Origin per frame and edge of the square cells, the same for all frames; four cells of margin are for the blur."""
     low, high = boxes[..., ::2].unbind(1)
     cell = float((high - low).amax().clamp(min=1e-6)) / (CELLS - 9)
     middle = torch.where(low <= high, (low + high) / 2, 0.0)  # somewhere, if there are no points
@@ -153,15 +130,14 @@ def _grid(boxes: Float[Tensor, "frames 2 3"]) -> tuple[Float[Tensor, "frames 2"]
 
 
 class _Cast(torch.autograd.Function):
-    """The centres again, and the factors."""
+    """Gives the centres again, and the shadow factors."""
 
     @staticmethod
-    def forward(
-        ctx: Any, centers: Tensor, covariances: Tensor, opacities: Tensor, origin: Tensor, options: tuple
-    ) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, Tensor]:
+        centers, *constants, options = arguments
         mass = centers.new_empty(len(centers), 2, CELLS, CELLS)
         factor = centers.new_empty(len(centers), CELLS, CELLS)
-        operands = (centers.detach(), covariances, opacities, origin)
+        operands = (centers.detach(), *constants)
         native_scene().shadow_forward(*operands, mass, *options, factor, torch.get_num_threads())
         ctx.save_for_backward(*operands, mass)
         ctx.options = options
@@ -169,9 +145,8 @@ class _Cast(torch.autograd.Function):
         return centers.view_as(centers), factor
 
     @staticmethod
-    def backward(
-        ctx: Any, grad_centers: Tensor | None, grad_factor: Tensor | None
-    ) -> tuple[Tensor | None, None, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        grad_centers, grad_factor = grads
         if grad_factor is not None:
             operands = ctx.saved_tensors
             grad_centers = torch.zeros_like(operands[0]) if grad_centers is None else grad_centers.contiguous()
@@ -182,7 +157,7 @@ class _Cast(torch.autograd.Function):
 
 
 def _blur(mass: Float[Tensor, "frames 2 cells cells"]) -> Float[Tensor, "frames 2 cells cells"]:
-    """Binomial (1 4 6 4 1) / 16 both ways: a deviation of one cell."""
+    """Blur by the binomial (1 4 6 4 1) / 16 along both axes: a deviation of one cell."""
     kernel = torch.tensor([1.0, 4, 6, 4, 1], dtype=mass.dtype, device=mass.device) / 16
     flat = mass.flatten(0, 1)[:, None]
     flat = torch.nn.functional.conv2d(flat, kernel[None, None, None, :], padding=(0, 2))
@@ -193,10 +168,8 @@ def _blur(mass: Float[Tensor, "frames 2 cells cells"]) -> Float[Tensor, "frames 
 def look_up(
     shadows: ShadowMap, x: Float[Tensor, "frames h w"], z: Float[Tensor, "frames h w"]
 ) -> Float[Tensor, "frames h w"]:
-    """s at ground points, bilinear between the cells' centres."""
-    scale = 2 / (CELLS - 1) / shadows.cell
-    grid = torch.stack(
-        ((x - shadows.origin[:, 0, None, None]) * scale - 1, (z - shadows.origin[:, 1, None, None]) * scale - 1), -1
-    )
+    """Read s at ground points, bilinear between the cells' centres."""
+    place = torch.stack((x, z), -1) - shadows.origin[:, None, None]
+    grid = place * (2 / (CELLS - 1) / shadows.cell) - 1
     darkness = (1 - shadows.factor)[:, None]
     return 1 - torch.nn.functional.grid_sample(darkness, grid, padding_mode="zeros", align_corners=True)[:, 0]

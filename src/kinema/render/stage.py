@@ -1,4 +1,4 @@
-"""A character ready to be filmed: its splats, how they hang on the skeleton, and the cameras that follow a path."""
+"""A character on its ground, ready to render: splats with their skin, colours, scene, and cameras along a path."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from kinema.asset.character import Character
 from kinema.geometry.camera import Cameras
-from kinema.render.follow import View, follow, framing_distance
+from kinema.render.follow import Viewpoint, follow, framing_distance
 from kinema.render.ground import Ground
 from kinema.render.rasterize import rasterize
 from kinema.render.scene import Scene, backdrop, render_video
@@ -22,13 +22,15 @@ from kinema.splat.splats import Splats
 from kinema.splat.transfer import transfer_weights
 
 Look = Literal["canonical", "color"]
+"""The position on the body as a colour, or the asset's colours."""
 MARGIN = 1.15
-"""Room around the box at rest. Nano was trained with this framing: changing it means training again."""
+"""Room around the box at rest, as a factor. A model that was trained on these images has to be trained again if it
+changes."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Everything about a character that stays the same from frame to frame."""
+    """All that stays the same from frame to frame."""
 
     rig: Rig
     splats: Splats
@@ -42,12 +44,12 @@ class Stage:
     def from_character(
         character: Character, rig: Rig, *, count: int, look: Look, rng: np.random.Generator, relax: int = 1
     ) -> "Stage":
-        """Cover the mesh with `count` Gaussians, in their true colours or in the canonical look of nano."""
+        """Cover the mesh with `count` Gaussians; `relax` rounds even them out."""
         splats, anchor = Splats.from_mesh(character.mesh, count, rng=rng, relax=relax)
         skin = transfer_weights(character, anchor, most=4)
         colors = canonical_colors(character, splats.centers) if look == "canonical" else splats.colors
         box = np.stack((character.mesh.vertices.min(0), character.mesh.vertices.max(0)))
-        # Squares in proportion to the character: an ant and an elephant look alike to the prior.
+        # Squares in proportion to the character: images do not tell an ant from an elephant.
         tile = 0.2 * float(np.ptp(box, axis=0).max())
         return Stage(rig, splats, skin, colors, box, Scene(ground=Ground(tile=tile)))
 
@@ -57,16 +59,13 @@ class Stage:
         return float(np.ptp(self.box, axis=0).max())
 
     def cameras(
-        self, base_path: Float[Tensor, "frames 3"], view: View, *, width: int, height: int, zoom: float = 1.0
+        self, base_path: Float[Tensor, "frames 3"], viewpoint: Viewpoint, *, width: int, height: int
     ) -> Cameras:
-        """Cameras that travel with the root's base path and have the whole character at rest in the picture."""
-        center = torch.from_numpy(self.box.mean(0)).to(base_path)
-        target = center + base_path - self.rig.heads[0]
-        distance = framing_distance(
-            np.ptp(self.box, axis=0), fovy_deg=view.fovy_deg, width=width, height=height, margin=MARGIN
-        )
-        chosen = View(view.yaw_deg, view.elevation_deg, distance / zoom, view.fovy_deg)
-        return follow(target, chosen, size=self.size, width=width, height=height)
+        """Cameras that travel with the root's base path; at zoom 1 the whole character at rest is in the image."""
+        target = torch.from_numpy(self.box.mean(0)).to(base_path) + base_path - self.rig.heads[0]
+        extent, image = np.ptp(self.box, axis=0), {"width": width, "height": height}
+        distance = framing_distance(extent, fovy_deg=viewpoint.fovy_deg, margin=MARGIN, **image)
+        return follow(target, viewpoint, distance=distance, **image)
 
     def film(
         self, T_world_joint: Float[Tensor, "frames joints 3 4"], cameras: Cameras
@@ -77,14 +76,14 @@ class Stage:
 
     @torch.no_grad()
     def reference(
-        self, base_path: Float[Tensor, "frames 3"], view: View, *, width: int, height: int, zoom: float = 1.0
+        self, base_path: Float[Tensor, "frames 3"], viewpoint: Viewpoint, *, width: int, height: int
     ) -> Float[Tensor, "frames 3 height width"]:
         """Video of the character at rest, carried along the base path like a statue on a cart."""
         # It keeps its place in the picture, so one rasterization serves all frames; only the ground moves.
-        at_rest = self.cameras(self.rig.heads[:1], view, width=width, height=height, zoom=zoom)
+        at_rest = self.cameras(self.rig.heads[:1], viewpoint, width=width, height=height)
         still = rest_splats(self.splats)
         standing = self.splats.opacities * (still.centers[0, :, 1] >= 0)
         image = rasterize(still.centers, still.covariances, standing, self.colors, at_rest, depth=False)
-        ground = backdrop(self.cameras(base_path, view, width=width, height=height, zoom=zoom), self.scene)
+        ground = backdrop(self.cameras(base_path, viewpoint, width=width, height=height), self.scene)
         # A bare sky is one picture for all frames.
-        return (image.features + (1 - image.alpha)[:, None] * ground).expand(len(base_path), -1, -1, -1)
+        return image.over(ground).expand(len(base_path), -1, -1, -1)

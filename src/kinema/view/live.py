@@ -1,4 +1,4 @@
-"""`kinema animate --live`: watch the motion come about, change its weights, pause, or stop and keep it."""
+"""`kinema animate --live`: watch a run, change the weights of its losses, pause it, or stop and keep the motion."""
 
 import threading
 import time
@@ -6,17 +6,17 @@ from collections import defaultdict
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float
 
 from kinema.asset.character import Character
 from kinema.distill.config import Animate
 from kinema.distill.loop import Control, Progress
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
-from kinema.view.contacts import COLORS
+from kinema.view.exhibit import Exhibit
 from kinema.view.page import Page
+from kinema.view.plots import loss_chart
 from kinema.view.server import Address
-from kinema.view.viewer import Exhibit, Viewer
+from kinema.view.viewer import Viewer
 
 WEIGHTS = {
     "smooth": "Smooth",
@@ -26,11 +26,11 @@ WEIGHTS = {
     "guidance": "Guidance",
 }
 FRESH_SECONDS = 0.4
-"""Between two looks at the motion."""
+"""Least time between two updates of the page."""
 
 
 class Live:
-    """The page of a run. The run calls `progress` and `observe`; the page's buttons answer."""
+    """The page of a run: the run calls `begin`, `observe`, `progress` and `finish`, the page's buttons steer it."""
 
     def __init__(self, address: Address) -> None:
         self.page = Page(address)
@@ -48,13 +48,11 @@ class Live:
         self.pause = gui.add_button("Pause the run", disabled=True)
         self.stop = gui.add_button("Stop and keep", disabled=True, hint="go on to physics and write this motion")
         self.weights = gui.add_folder("Weights of the losses", visible=False)
-        self.pause.on_click(lambda _: self._toggle())
-        self.stop.on_click(lambda _: self._stop())
-
-    # -- what the run says ------------------------------------------------------------------------------------------
+        self.pause.on_click(lambda _: self.toggle_pause())
+        self.stop.on_click(lambda _: self.stop_run())
 
     def begin(self, character: Character, rig: Rig, config: Animate) -> Callable[[int, Callable[[], Motion]], Control]:
-        """Show the character at rest; gives the function that the run calls after every step."""
+        """Show the character at rest; returns the function that the run calls after every step."""
         gui = self.page.server.gui
         self.started = {name: float(getattr(config, name)) for name in WEIGHTS}
         with self.weights:
@@ -72,7 +70,7 @@ class Live:
         return self.observe
 
     def observe(self, step: int, motion: Callable[[], Motion]) -> Control:
-        """After every step: show it now and then, and wait while the run is paused."""
+        """Show the motion now and then, and wait while the run is paused."""
         if self.viewer is not None and time.monotonic() - self.seen > FRESH_SECONDS:
             self.viewer.update(motion())
             self.seen = time.monotonic()
@@ -81,7 +79,7 @@ class Live:
         return Control({name: self.started[name] * factor for name, factor in self.factors.items()}, self.stopped)
 
     def progress(self, at: Progress) -> None:
-        """Numbers and the losses so far."""
+        """Show the step and the losses so far."""
         self.losses[at.stage].append(at.loss)
         if time.monotonic() - self.seen < FRESH_SECONDS and at.step < at.steps:
             return
@@ -94,7 +92,7 @@ class Live:
             self.pause.disabled = self.stop.disabled = True
 
     def finish(self, motion: Motion, distilled: Motion) -> None:
-        """The result, beside what it was before physics."""
+        """Show the result, beside the motion before physics."""
         self.status.content = "**Finished**"
         self.bar.value = 100.0
         self.pause.visible = self.stop.visible = self.weights.visible = False
@@ -104,14 +102,10 @@ class Live:
 
     def close(self) -> None:
         self.going.set()
-        if self.viewer is not None:
-            self.viewer.close()
-        else:
-            self.page.close()
+        (self.viewer or self.page).close()
 
-    # -- what the page says -----------------------------------------------------------------------------------------
-
-    def _toggle(self) -> None:
+    def toggle_pause(self) -> None:
+        """Pause the run, or let it go on."""
         if self.going.is_set():
             self.going.clear()
             self.pause.label = "Go on"
@@ -119,28 +113,9 @@ class Live:
             self.pause.label = "Pause the run"
             self.going.set()
 
-    def _stop(self) -> None:
+    def stop_run(self) -> None:
+        """End the optimisation after this step and keep its motion."""
         self.stopped = True
         self.pause.disabled = self.stop.disabled = True
         self.status.content = "**Stopped**: going on with this motion"
         self.going.set()
-
-
-def loss_chart(losses: dict[str, Float[np.ndarray, "steps"]]) -> str:
-    """One small line per stage, each on its own scale."""
-    lines, keys = [], []
-    for index, (name, values) in enumerate(losses.items()):
-        values = values[np.isfinite(values)]
-        if len(values) < 2:
-            continue
-        thin = values[:: max(1, len(values) // 150)]
-        low, high = float(thin.min()), float(thin.max())
-        scaled = (thin - low) / max(high - low, 1e-12)
-        points = " ".join(f"{6 + 288 * k / (len(thin) - 1):.1f},{54 - 46 * v:.1f}" for k, v in enumerate(scaled))
-        color = COLORS[index % len(COLORS)]
-        lines.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.3"/>')
-        keys.append(f'<text x="{8 + 60 * len(keys)}" y="68" fill="{color}">{name}</text>')
-    if not lines:
-        return ""
-    style = "width:100%;display:block;padding:0 8px;box-sizing:border-box"
-    return f'<svg viewBox="0 0 300 72" style="{style}" font-size="10">{"".join(lines + keys)}</svg>'

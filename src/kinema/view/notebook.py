@@ -10,13 +10,12 @@ from kinema.errors import KinemaError
 from kinema.files import replacing
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
-from kinema.view.actor import Actor
-from kinema.view.page import Framing, Page, travel_path
+from kinema.view.character import ShownCharacter
+from kinema.view.page import Box, Page, travel_path
 from kinema.view.server import Address
-from kinema.view.viewer import pose_points
 
 MOST_FPS = 24.0
-"""Every frame is stored: more would be more to load than to see."""
+"""Every frame is stored, so a higher rate would make the file larger without looking better."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +25,12 @@ class Playback:
     page: str
     """HTML that needs nothing else, no server and no network."""
     height: int
-    """In a notebook [px]."""
+    """Height in a notebook [px]."""
 
     def _repr_html_(self) -> str:
         style = "border:1px solid #ddd;border-radius:4px"
-        return (
-            f'<iframe srcdoc="{html.escape(self.page)}" width="100%" height="{self.height}" style="{style}"></iframe>'
-        )
+        page = html.escape(self.page)
+        return f'<iframe srcdoc="{page}" width="100%" height="{self.height}" style="{style}"></iframe>'
 
     def __repr__(self) -> str:
         return f"Playback({len(self.page) / 1e6:.1f} MB of HTML; save it with .save('motion.html'))"
@@ -46,7 +44,7 @@ class Playback:
 
 
 def play(motion: Motion, character: Character, *, height: int = 480) -> Playback:
-    """Record one round of the motion."""
+    """Record one round of the motion on the character as a page, `height` pixels high in a notebook."""
     if character.skeleton is None or character.weights is None:
         raise KinemaError(f"{character.name}: has no rig to play a motion on")
     rig = Rig.from_skeleton(character.skeleton)
@@ -55,15 +53,15 @@ def play(motion: Motion, character: Character, *, height: int = 480) -> Playback
     motion = motion.resample(MOST_FPS) if motion.fps > MOST_FPS else motion
     page = Page(Address(port=0))
     try:
-        actor = Actor(page.server.scene, "/character", character, rig)
+        shown = ShownCharacter(page.server.scene, "/character", character, rig)
         # A power of two leaves zeros in the floats, which makes the file half as large.
-        actor.grain = 2.0 ** math.floor(math.log2(actor.size / 4000))
+        shown.grain = 2.0 ** math.floor(math.log2(shown.size / 4000))
         path = travel_path(motion.root_position, motion.fps)
-        page.set_stage(Framing.around(pose_points(actor, motion, path)))
+        page.fit(Box.around(shown.travelled_points(motion, path)))
         recorder = page.server.get_scene_serializer()
         for frame in range(len(motion)):
-            actor.pose(motion[frame : frame + 1].pose(rig)[0].detach())
-            actor.node.position = -path[frame]
+            shown.pose_frame(motion, frame)
+            shown.node.position = -path[frame]
             page.travel(path[frame])
             recorder.insert_sleep(1 / motion.fps)
         return Playback(recorder.as_html(), height)

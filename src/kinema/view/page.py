@@ -1,4 +1,4 @@
-"""The page around a character: light, ground, camera and the panel's frame."""
+"""The browser page around a character: light, ground, camera and panel."""
 
 import contextlib
 import io
@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.render.follow import framing_distance
+from kinema.render.follow import framing_distance, smooth_path
+from kinema.render.ground import round_length
 from kinema.view.server import Address, open_server
 
 YAW_DEG, ELEVATION_DEG, FOVY_DEG = 40.0, 12.0, 30.0
@@ -18,35 +19,31 @@ BRAND = (48, 99, 142)
 
 
 @dataclass(frozen=True)
-class Framing:
-    """What the camera has to see."""
+class Box:
+    """The box that the camera has to see."""
 
     center: Float[np.ndarray, "3"]
     extent: Float[np.ndarray, "3"]
 
     @staticmethod
-    def around(points: Float[np.ndarray, "points 3"]) -> "Framing":
+    def around(points: Float[np.ndarray, "points 3"]) -> "Box":
         low, high = points.min(0), points.max(0)
-        return Framing((low + high) / 2, np.maximum(high - low, 1e-6))
-
-    @property
-    def size(self) -> float:
-        return float(self.extent.max())
+        return Box((low + high) / 2, np.maximum(high - low, 1e-6))
 
     @property
     def right(self) -> Float[np.ndarray, "3"]:
-        """To the right in the picture, over the ground."""
+        """Direction over the ground that points to the right in the picture."""
         yaw = np.deg2rad(YAW_DEG)
         return np.array([np.cos(yaw), 0.0, -np.sin(yaw)])
 
     def beside(self) -> Float[np.ndarray, "3"]:
-        """Where a second one stands without hiding the first."""
+        """Offset of a second character that does not hide the first."""
         return 1.15 * float(np.abs(self.right) @ self.extent) * self.right
 
-    def with_second(self) -> "Framing":
-        """Both."""
+    def with_second(self) -> "Box":
+        """The box around both."""
         corners = self.center + np.stack((-self.extent, self.extent)) / 2
-        return Framing.around(np.concatenate((corners, corners + self.beside())))
+        return Box.around(np.concatenate((corners, corners + self.beside())))
 
 
 class Page:
@@ -68,9 +65,10 @@ class Page:
         self.ground: Any = None
         self.section = 1.0
 
-    def set_stage(self, framing: Framing) -> None:
-        """A ground in proportion to the character, and a camera that sees all of it."""
-        self.section = round_length(framing.size / 2)
+    def fit(self, box: Box) -> None:
+        """Lay a ground in proportion to the character, and aim the camera at it."""
+        size = float(box.extent.max())
+        self.section = round_length(size / 2)
         self.ground = self.server.scene.add_grid(
             "/ground",
             plane="xz",
@@ -79,30 +77,21 @@ class Page:
             cell_color=(222, 226, 230),
             section_color=(186, 194, 202),
             infinite_grid=True,
-            fade_distance=14 * framing.size,
+            fade_distance=14 * size,
             shadow_opacity=0.28,
             plane_color=(247, 248, 249),
             plane_opacity=1.0,
         )
-        self.aim(framing)
+        self.aim(box)
 
-    def aim(self, framing: Framing) -> None:
-        """Look at all of it, now and after "Reset View"."""
-        distance = framing.size * framing_distance(
-            framing.extent,
-            fovy_deg=FOVY_DEG,
-            width=1200,
-            height=900,
-            yaw_deg=YAW_DEG,
-            elevation_deg=ELEVATION_DEG,
-            margin=1.25,
-        )
+    def aim(self, box: Box) -> None:
+        """Look at the whole box, now and after "Reset View"."""
+        angles = {"yaw_deg": YAW_DEG, "elevation_deg": ELEVATION_DEG, "fovy_deg": FOVY_DEG}
+        distance = framing_distance(box.extent, width=1200, height=900, margin=1.25, **angles)
         yaw, elevation = np.deg2rad(YAW_DEG), np.deg2rad(ELEVATION_DEG)
         away = np.array([np.sin(yaw) * np.cos(elevation), np.sin(elevation), np.cos(yaw) * np.cos(elevation)])
-        place = framing.center + distance * away
-        cameras = [self.server.initial_camera, *(client.camera for client in self.server.get_clients().values())]
-        for camera in cameras:
-            camera.position, camera.look_at = place, framing.center
+        for camera in (self.server.initial_camera, *(client.camera for client in self.server.get_clients().values())):
+            camera.position, camera.look_at = box.center + distance * away, box.center
             camera.fov = float(np.deg2rad(FOVY_DEG))
             camera.near, camera.far = distance / 100, distance * 100
 
@@ -116,26 +105,7 @@ class Page:
             self.server.stop()
 
 
-def round_length(target: float) -> float:
-    """The nearest of 1, 2 or 5 times a power of ten."""
-    power = 10.0 ** np.floor(np.log10(target))
-    return float(power * min((1, 2, 5, 10), key=lambda digit: abs(np.log(digit * power / target))))
-
-
 def travel_path(root: Float[Tensor, "frames 3"], fps: float) -> Float[np.ndarray, "frames 3"]:
-    """Where over the ground the character is, without the sway of its steps; the first frame is at the origin."""
-    path = root.detach().double().numpy() * [1, 0, 1]
-    sigma, count = 0.25 * fps, len(path)
-    reach = min(int(3 * sigma), count - 1)
-    if reach > 0:
-        # Continued by point reflection, so that a constant velocity stays exactly that.
-        before, after = 2 * path[:1] - path[reach:0:-1], 2 * path[-1:] - path[-2 : -reach - 2 : -1]
-        kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
-        longer = np.concatenate((before, path, after))
-        path = np.stack([np.convolve(x, kernel / kernel.sum(), mode="valid") for x in longer.T], -1)
-    return path - path[0]
-
-
-def sampled(count: int, most: int = 12) -> Tensor:
-    """Frames that stand for all."""
-    return torch.linspace(0, count - 1, min(count, most)).round().long()
+    """Position over the ground in time, without the sway of the steps; the first frame is at the origin."""
+    path = smooth_path(root.detach().double() * torch.tensor([1.0, 0.0, 1.0]), sigma=0.25 * fps)
+    return (path - path[0]).numpy()

@@ -35,10 +35,10 @@ class Pieces:
 
     pieces: tuple[Piece, ...]
     edges: tuple[Int[np.ndarray, "_ 2"], ...]
-    """Of each division: its new vertices are the middles of these edges."""
+    """Edges of each division; their middles are its new vertices."""
 
     def positions(self, vertices: Float[np.ndarray, "vertices 3"]) -> list[Float[np.ndarray, "_ 3"]]:
-        """Where each piece's vertices are."""
+        """Positions of each piece's vertices."""
         for edges in self.edges:
             vertices = np.concatenate((vertices, vertices[edges].mean(1)))
         return [vertices[piece.vertices] for piece in self.pieces]
@@ -46,7 +46,9 @@ class Pieces:
 
 def pieces_of(mesh: Mesh, *, colors: int = COLORS) -> Pieces:
     """Group the faces by colour."""
-    faces, place, edges = mesh.faces, _corners(len(mesh.faces)), []
+    faces, edges = mesh.faces, []
+    # Barycentric coordinates of the corners in the face that they were cut from.
+    place = np.tile(np.eye(3), (len(faces), 1, 1))
     if mesh.textures:
         count = len(mesh.vertices)
         while len(faces) < FINE and len(edges) < 4:
@@ -64,24 +66,17 @@ def pieces_of(mesh: Mesh, *, colors: int = COLORS) -> Pieces:
     return Pieces(tuple(pieces), tuple(edges))
 
 
-def _corners(faces: int) -> Float[np.ndarray, "faces 3 3"]:
-    """Barycentric coordinates of each face's corners in itself."""
-    return np.tile(np.eye(3), (faces, 1, 1))
-
-
 def _divide(
     faces: Int[np.ndarray, "faces 3"], count: int, place: Float[np.ndarray, "faces 3 3"]
 ) -> tuple[Int[np.ndarray, "four_faces 3"], Int[np.ndarray, "edges 2"], Float[np.ndarray, "four_faces 3 3"]]:
-    """Four faces for each, in its place; with the edges whose middles are new and where the corners lie."""
+    """Divide each face into four: the faces, the edges whose middles are new vertices, and the corners' places."""
     sides = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]], axis=-1)
     edges, which = np.unique(sides.reshape(-1, 2), axis=0, return_inverse=True)
-    (a, b, c), (ab, bc, ca) = faces.T, count + which.reshape(-1, 3).T
-    four = np.stack([np.stack(f, -1) for f in ((a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca))], 1)
-    pa, pb, pc = place[:, 0], place[:, 1], place[:, 2]
-    pab, pbc, pca = (pa + pb) / 2, (pb + pc) / 2, (pc + pa) / 2
-    corners = ((pa, pab, pca), (pab, pb, pbc), (pca, pbc, pc), (pab, pbc, pca))
-    places = np.stack([np.stack(p, 1) for p in corners], 1)
-    return four.reshape(-1, 3), edges, places.reshape(-1, 3, 3)
+    # Corners a, b, c and the middles of ab, bc, ca.
+    six_vertices = np.concatenate((faces, count + which.reshape(-1, 3)), 1)
+    six_places = np.concatenate((place, (place + np.roll(place, -1, axis=1)) / 2), 1)
+    four = [[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]]
+    return six_vertices[:, four].reshape(-1, 3), edges, six_places[:, four].reshape(-1, 3, 3)
 
 
 def _quantize(

@@ -1,4 +1,4 @@
-"""Time on the page: play, pause, scrub, speed. One thread draws; whoever changes something asks it to."""
+"""The timeline of the page: play, pause, scrub, speed. One thread draws; callbacks only ask it to."""
 
 import threading
 import time
@@ -19,14 +19,14 @@ class Player:
     ) -> None:
         self.server, self.draw, self.fps, self.frames = server, draw, fps, max(1, frames)
         self.lock = threading.RLock()
-        """Held while the scene is drawn or what is drawn is exchanged."""
+        """Held while the scene is drawn, and while its motion is exchanged."""
         self.playing, self.position, self.stale = playing, 0.0, True
         self.closed = threading.Event()
         gui = server.gui
         self.button = gui.add_button("Play")
         self.timeline = gui.add_slider("Frame", min=0, max=max(1, frames - 1), step=1, initial_value=0)
         self.pace = gui.add_slider("Speed", min=0.1, max=2.0, step=0.1, initial_value=1.0, hint="1 is real time")
-        self.button.on_click(lambda _: self.toggle())
+        self.button.on_click(lambda _: self.play(not self.playing))
         self.timeline.on_update(self._scrub)
         self.thread = threading.Thread(target=self._run, daemon=True)
         self._enable()
@@ -34,12 +34,6 @@ class Player:
     @property
     def frame(self) -> int:
         return min(self.frames - 1, int(self.position))
-
-    def start(self) -> None:
-        self.thread.start()
-
-    def toggle(self) -> None:
-        self.play(not self.playing)
 
     def play(self, playing: bool) -> None:
         self.playing = playing
@@ -50,7 +44,7 @@ class Player:
         self.stale = True
 
     def load(self, frames: int, fps: float, *, rewind: bool) -> None:
-        """Another clip, or the same with other values."""
+        """Take another clip, or the same with other values."""
         with self.lock:
             resized = frames != self.frames
             self.frames, self.fps, self.stale = max(1, frames), fps, True
@@ -65,7 +59,7 @@ class Player:
             self.thread.join(timeout=2)
 
     def _enable(self) -> None:
-        """A single pose has no time."""
+        """Disable the controls for a single pose."""
         self.button.label = "Pause" if self.playing and self.frames > 1 else "Play"
         for control in (self.button, self.timeline):
             control.disabled = self.frames < 2

@@ -1,4 +1,4 @@
-"""Pose a joint by hand: a gizmo in the scene and three sliders, as angles added to the motion's own."""
+"""Pose a joint by hand, with a gizmo in the scene or three sliders: their angles are added to the motion's own."""
 
 import math
 from collections.abc import Callable
@@ -18,60 +18,64 @@ from kinema.rig.kinematics import Rig
 if TYPE_CHECKING:
     from viser import ViserServer
 
-    from kinema.view.actor import Actor
+    from kinema.view.character import ShownCharacter
 
-NOBODY = "(click or choose a joint)"
+NO_JOINT = "(click or choose a joint)"
 LABELS, ROOT_LABELS = ("Flexion", "Abduction", "Twist"), ("Yaw", "Roll", "Pitch")
 
 
 class Posing:
-    """What was added by hand, and its controls. `changed` is called after every change."""
+    """Angles added by hand, and their controls. `changed` is called after every change."""
 
-    def __init__(self, server: "ViserServer", actor: "Actor", rig: Rig, *, changed: Callable[[], None]) -> None:
-        self.actor, self.rig, self.changed = actor, rig, changed
+    def __init__(
+        self, server: "ViserServer", shown: "ShownCharacter", rig: Rig, *, changed: Callable[[], None]
+    ) -> None:
+        self.shown, self.rig, self.changed = shown, rig, changed
         self.added = torch.zeros(len(rig.parents), 3)
         self.joint: int | None = None
         self.dragging = False
         self.own: Float[Tensor, "3"] = torch.zeros(3)
         """The motion's angles of the chosen joint in the frame that is shown."""
         gui = server.gui
-        self.choice = gui.add_dropdown("Joint", (NOBODY, *rig.names), initial_value=NOBODY)
+        self.choice = gui.add_dropdown("Joint", (NO_JOINT, *rig.names), initial_value=NO_JOINT)
         self.sliders = [
             gui.add_slider(f"{label} °", min=-180, max=180, step=1, initial_value=0, disabled=True) for label in LABELS
         ]
         self.reset = gui.add_button_group("Reset", ("joint", "all"))
         self.gizmo = server.scene.add_transform_controls(
-            f"{actor.name}/gizmo",
-            scale=0.16 * actor.size,
+            f"{shown.name}/gizmo",
+            scale=0.16 * shown.size,
             line_width=3.5,
             disable_axes=True,
             disable_sliders=True,
             depth_test=False,
             visible=False,
         )
-        self.choice.on_update(lambda event: self.choose(self._index(event.target.value)))
+        self.choice.on_update(
+            lambda event: self.choose(None if event.target.value == NO_JOINT else rig.names.index(event.target.value))
+        )
         for axis, slider in enumerate(self.sliders):
             slider.on_update(lambda event, axis=axis: self._slide(event, axis))
-        self.reset.on_click(lambda event: self._reset(everything=event.target.value == "all"))
+        self.reset.on_click(lambda event: self.clear(everything=event.target.value == "all"))
         self.gizmo.on_update(self._drag)
 
-        @actor.joints.on_click
+        @shown.joints.on_click
         def _(event: Any) -> None:
             if event.instance_index is not None:
                 self.choice.value = rig.names[event.instance_index]
 
     def pose(self, motion: Motion, frame: int) -> Float[Tensor, "joints 3"]:
-        """The motion's angles with what was added."""
+        """Angles of a frame with those added."""
         if self.joint is not None:
             self.own = motion.angles[frame, self.joint]
         return motion.angles[frame] + self.added
 
     def posed(self, motion: Motion) -> Motion:
-        """The whole clip with what was added."""
+        """The whole clip with the added angles."""
         return replace(motion, angles=motion.angles + self.added)
 
     def place_gizmo(self, T_world_joint: Float[Tensor, "joints 3 4"]) -> None:
-        """Put it on the chosen joint, unless a hand is on it."""
+        """Put the gizmo on the chosen joint; while it is dragged it keeps its orientation."""
         if self.joint is None:
             return
         self.gizmo.position = T_world_joint[self.joint, :, 3].numpy()
@@ -84,13 +88,13 @@ class Posing:
         for slider, label in zip(self.sliders, labels, strict=True):
             slider.label, slider.disabled = f"{label} °", joint is None
         self.gizmo.visible = joint is not None
-        self.actor.mark(joint)
+        self.shown.mark(joint)
         self._tell_sliders()
         self.changed()
 
     def turn(self, R_world_joint: Float[Tensor, "3 3"]) -> None:
         """Turn the chosen joint to a world orientation in the frame that is shown."""
-        at = self.actor.at
+        at = self.shown.at
         if self.joint is None or at is None:
             return
         parent = self.rig.parents[self.joint]
@@ -112,7 +116,8 @@ class Posing:
         self.added[self.joint, axis] = math.radians(float(event.target.value))
         self.changed()
 
-    def _reset(self, *, everything: bool) -> None:
+    def clear(self, *, everything: bool) -> None:
+        """Take back the angles added to the chosen joint, or to all."""
         if everything:
             self.added.zero_()
         elif self.joint is not None:
@@ -124,6 +129,3 @@ class Posing:
         degrees = torch.rad2deg(self.added[self.joint]) if self.joint is not None else torch.zeros(3)
         for slider, value in zip(self.sliders, degrees.tolist(), strict=True):
             slider.value = round(value)
-
-    def _index(self, name: str) -> int | None:
-        return None if name == NOBODY else self.rig.names.index(name)

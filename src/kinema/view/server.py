@@ -1,4 +1,4 @@
-"""Open viser's server so that only those who may look can look.
+"""Open viser's server behind a guard that checks every request.
 
 On this machine alone (the default) the browser needs no secret, but pages of other sites must not reach the viewer
 through it: requests have to name this machine (DNS rebinding) and websockets have to come from the viewer's own page.
@@ -30,26 +30,26 @@ _opening = threading.Lock()
 
 @dataclass(frozen=True)
 class Address:
-    """Where the viewer listens and what it wants to hear first."""
+    """Network address of the viewer, and the secret that it asks for."""
 
     host: str = "127.0.0.1"
     """Address to listen on; any but this machine's own needs a token."""
     port: int = 8080
-    """0: any that is free."""
+    """Port to listen on; 0 takes any that is free."""
     token: Annotated[str | None, named("TOKEN")] = None
     """Secret that the browser must show; by default made and printed if --host is not this machine."""
 
 
 @dataclass(frozen=True)
 class Guard:
-    """Who is let in."""
+    """Decides which requests are answered."""
 
     token: str | None
     """None: the host is this machine, and nobody else can reach it."""
     cookie: str
 
     def refuse(self, path: str, headers: "Headers") -> str | None:
-        """Why a request is refused, or None."""
+        """The reason to refuse a request, or None."""
         host = headers.get("Host", "")
         name = urlsplit(f"//{host}").hostname
         if self.token is None and name not in LOOPBACK:
@@ -57,7 +57,9 @@ class Guard:
         origin = headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
             return "the request comes from another site"
-        if self.token is not None and not any(self._is_token(said) for said in self._tokens(path, headers)):
+        if self.token is not None and not any(
+            hmac.compare_digest(said.encode(), self.token.encode()) for said in self._tokens(path, headers)
+        ):
             return "the token is missing or wrong: open the address that kinema printed, with ?token="
         return None
 
@@ -71,14 +73,14 @@ class Guard:
             said += [value for key, _, value in pairs if key == self.cookie]
         return said
 
-    def _is_token(self, said: str) -> bool:
-        assert self.token is not None
-        return hmac.compare_digest(said.encode(), self.token.encode())
-
 
 def open_server(address: Address, *, label: str = "Kinema") -> tuple["ViserServer", str]:
-    """A server that guards its door, and what to open in a browser."""
-    viser, serving = _import_viser()
+    """Open a guarded server; returns it with the address for the browser."""
+    try:
+        import viser
+        import websockets.asyncio.server as serving
+    except ImportError as error:
+        raise KinemaError(f"the viewer needs viser ({error}): pip install viser") from None
     token = _token(address)
     listener = _listen(address)
     host, port = listener.getsockname()[:2]
@@ -110,15 +112,6 @@ def open_server(address: Address, *, label: str = "Kinema") -> tuple["ViserServe
     return server, f"http://{shown}:{port}{query}"
 
 
-def _import_viser() -> tuple[Any, Any]:
-    try:
-        import viser
-        import websockets.asyncio.server as serving
-    except ImportError as error:
-        raise KinemaError(f"the viewer needs viser ({error}): pip install viser") from None
-    return viser, serving
-
-
 def _token(address: Address) -> str | None:
     if address.host in LOOPBACK and address.token is None:
         return None
@@ -145,15 +138,13 @@ def _listen(address: Address) -> socket.socket:
         listener.listen()
     except OSError as error:
         listener.close()
-        reason = error.strerror or error
-        raise KinemaError(
-            f"cannot listen on {address.host} port {address.port} ({reason}); give another --host or --port"
-        ) from None
+        where, reason = f"{address.host} port {address.port}", error.strerror or error
+        raise KinemaError(f"cannot listen on {where} ({reason}); give another --host or --port") from None
     return listener
 
 
 def _guarded(guard: Guard, inner: Callable[..., Any]) -> Callable[..., Any]:
-    """viser's answer to a request, for those who are let in."""
+    """Put the guard before viser's own answer to requests."""
     from websockets.datastructures import Headers
     from websockets.http11 import Response
 

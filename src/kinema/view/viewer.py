@@ -1,71 +1,31 @@
 """`kinema view`: a character and its motions on a page in the browser."""
 
+import contextlib
 import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
-from torch import Tensor
 
-from kinema.asset.character import Character, Clip
 from kinema.errors import KinemaError
 from kinema.motion.motion import Motion, save_motion
-from kinema.rig.kinematics import Rig, forward_kinematics
+from kinema.rig.kinematics import forward_kinematics
 from kinema.rig.limbs import Limbs, find_limbs
-from kinema.view.actor import Actor
+from kinema.view.character import ShownCharacter
 from kinema.view.contacts import Contacts
-from kinema.view.page import Framing, Page, sampled, travel_path
+from kinema.view.exhibit import Exhibit
+from kinema.view.page import Box, Page, travel_path
 from kinema.view.player import Player
 from kinema.view.posing import Posing
 from kinema.view.server import Address
 
 CURSOR_SECONDS = 0.1
-"""The plot's cursor moves ten times a second: a plot is text that the browser has to read anew."""
-
-
-@dataclass(frozen=True)
-class Exhibit:
-    """What is shown."""
-
-    character: Character
-    motions: Mapping[str, Motion] = field(default_factory=dict)
-    """By name; nothing shows the rest pose."""
-    before: Motion | None = None
-    """The first motion as it was before physics."""
-    title: str = ""
-
-    @property
-    def rig(self) -> Rig | None:
-        return None if self.character.skeleton is None else Rig.from_skeleton(self.character.skeleton)
-
-
-class Clips(Mapping[str, Motion]):
-    """A file's clips, each turned into angles when it is asked for: some files have dozens."""
-
-    def __init__(self, rig: Rig, clips: Iterable[Clip]) -> None:
-        self.rig, self.clips = rig, {clip.name: clip for clip in clips}
-
-    def __getitem__(self, name: str) -> Motion:
-        return Motion.from_clip(self.rig, self.clips[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.clips)
-
-    def __len__(self) -> int:
-        return len(self.clips)
-
-
-def exhibit_character(character: Character) -> Exhibit:
-    """A character file with its clips."""
-    if character.skeleton is None or character.weights is None:
-        return Exhibit(character, title=character.name)
-    return Exhibit(character, Clips(Rig.from_skeleton(character.skeleton), character.clips), title=character.name)
+"""Time between two moves of the plot's cursor: a plot is text that the browser has to parse anew."""
 
 
 class Viewer:
@@ -76,29 +36,33 @@ class Viewer:
         rest = {"rest pose": Motion.rest(self.rig, frames=1, fps=24.0)} if self.rig is not None else {}
         self.names = tuple(exhibit.motions) or tuple(rest)
         self.motions: dict[str, Motion] = {} if exhibit.motions else rest
-        """Those that were shown."""
+        """Motions that were loaded."""
         self.page, self.server = page, page.server
-        self.actor = Actor(self.server.scene, "/character", exhibit.character, self.rig)
-        self.second: Actor | None = None
+        self.shown = ShownCharacter(self.server.scene, "/character", exhibit.character, self.rig)
+        self.second: ShownCharacter | None = None
         self.labels: list[Any] = []
         self.contacts: Contacts | None = None
         self.plot, self.plotted = "", 0.0
-        self.limbs = _limbs(exhibit.character) if self.rig is not None else None
+        self.limbs: Limbs | None = None
+        if self.rig is not None:
+            with contextlib.suppress(KinemaError):
+                self.limbs = find_limbs(exhibit.character)
         self.clip = self.names[0] if self.names else ""
         self.path = np.zeros((1, 3))
         self._panel(playing=playing)
         self._take(self.clip)
-        self.page.set_stage(self._framing())
-        self.player.start()
+        self.box = self._box()
+        self.page.fit(self.box)
+        self.player.thread.start()
 
     @property
     def motion(self) -> Motion | None:
         if self.clip and self.clip not in self.motions:
-            self.motions[self.clip] = self.exhibit.motions[self.clip]
+            self.motions[self.clip] = self.exhibit.motion(self.clip)
         return self.motions.get(self.clip)
 
     def update(self, motion: Motion) -> None:
-        """The same clip with other values, while it plays."""
+        """Exchange the values of the clip while it plays."""
         with self.player.lock:
             self.motions[self.clip] = motion
             self._load(motion, rewind=False)
@@ -112,8 +76,6 @@ class Viewer:
         self.player.close()
         self.page.close()
 
-    # -- panel ------------------------------------------------------------------------------------------------------
-
     def _panel(self, *, playing: bool) -> None:
         gui, motion = self.server.gui, self.motion
         gui.add_markdown(f"**{_plain_text(self.exhibit.title)}**")
@@ -122,31 +84,27 @@ class Viewer:
             self.clips = gui.add_dropdown("Clip", self.names, initial_value=self.clip)
             self.clips.on_update(lambda event: self._take(event.target.value))
         frames, fps = (len(motion), motion.fps) if motion is not None else (1, 24.0)
-        self.player = Player(self.server, frames=frames, fps=fps, draw=self._draw, playing=playing)
+        self.player = Player(self.server, frames=frames, fps=fps, draw=self.draw, playing=playing)
         with gui.add_folder("Show"):
             self.mesh = gui.add_checkbox("Mesh", True)
             self.splats = gui.add_checkbox("Splats", False, hint="the Gaussians that the video prior sees")
             self.skeleton = gui.add_checkbox("Skeleton", False, disabled=self.rig is None)
             self.ground = gui.add_checkbox("Ground", True)
             self.follow = gui.add_checkbox("Follow", True, hint="hold the character, let the ground pass under it")
-            self.compare = gui.add_checkbox(
-                "Before physics",
-                False,
-                hint="the motion as distilled, beside the one that can happen",
-                visible=self.exhibit.before is not None,
-            )
+            hint = "the motion as distilled, beside the one after physics"
+            self.compare = gui.add_checkbox("Before physics", False, hint=hint, visible=self.exhibit.before is not None)
         for choice in (self.mesh, self.splats, self.skeleton):
-            choice.on_update(lambda _: self._show())
+            choice.on_update(lambda _: self.show())
         self.ground.on_update(lambda _: setattr(self.page.ground, "visible", self.ground.value))
         self.follow.on_update(lambda _: self.player.refresh())
-        self.compare.on_update(lambda _: self._compare())
+        self.compare.on_update(lambda _: self.show_before())
         self.feet_folder = gui.add_folder("Feet on the ground", visible=False)
         with self.feet_folder:
             self.feet = gui.add_html("")
         self.posing = None
         if self.rig is not None:
             with gui.add_folder("Pose", expand_by_default=False):
-                self.posing = Posing(self.server, self.actor, self.rig, changed=self._posed)
+                self.posing = Posing(self.server, self.shown, self.rig, changed=self._posed)
                 save = gui.add_button("Download this motion (.npz)")
             save.on_click(self._download)
 
@@ -157,11 +115,12 @@ class Viewer:
             self.player.play(False)
         self.player.refresh()
 
-    def _show(self) -> None:
+    def show(self) -> None:
+        """Show what the checkboxes say."""
         with self.player.lock, self.server.atomic():
-            for actor in (self.actor, self.second):
-                if actor is not None:
-                    actor.show(mesh=self.mesh.value, splats=self.splats.value, skeleton=self.skeleton.value)
+            for shown in (self.shown, self.second):
+                if shown is not None:
+                    shown.show(mesh=self.mesh.value, splats=self.splats.value, skeleton=self.skeleton.value)
         self.player.refresh()
 
     def _take(self, name: str) -> None:
@@ -183,25 +142,23 @@ class Viewer:
         self.feet_folder.visible = self.contacts is not None
         self.player.load(len(motion), motion.fps, rewind=rewind)
 
-    def _compare(self) -> None:
-        """The motion before physics at the left, the one after at the right."""
-        before = self.exhibit.before
-        if before is None or self.rig is None:
+    def show_before(self) -> None:
+        """Show the motion before physics at the left, the one after at the right."""
+        if self.exhibit.before is None or self.rig is None:
             return
         with self.player.lock, self.server.atomic():
+            self.box = self._box()
             if self.compare.value and self.second is None:
-                self.second = Actor(self.server.scene, "/before", self.exhibit.character, self.rig)
-                framing = self._framing()
-                top = framing.center + [0, 0.62 * framing.extent[1], 0]
-                for actor, text in ((self.actor, "after physics"), (self.second, "before physics")):
-                    self.labels.append(self.server.scene.add_label(f"{actor.name}/label", text, position=top))
+                self.second = ShownCharacter(self.server.scene, "/before", self.exhibit.character, self.rig)
+                top = self.box.center + [0, 0.62 * self.box.extent[1], 0]
+                for shown, text in ((self.shown, "after physics"), (self.second, "before physics")):
+                    self.labels.append(self.server.scene.add_label(f"{shown.name}/label", text, position=top))
             elif not self.compare.value and self.second is not None:
-                self.second.remove()
+                self.second.node.remove()
                 self.labels[0].remove()
                 self.second, self.labels = None, []
-        self._show()
-        framing = self._framing()
-        self.page.aim(framing.with_second() if self.second is not None else framing)
+        self.show()
+        self.page.aim(self.box.with_second() if self.second is not None else self.box)
 
     def _download(self, event: Any) -> None:
         motion = self.motion
@@ -212,93 +169,55 @@ class Viewer:
             save_motion(path, self.posing.posed(motion), self.rig)
             event.client.send_file_download("motion.npz", path.read_bytes())
 
-    # -- drawing ----------------------------------------------------------------------------------------------------
-
-    def _draw(self, frame: int) -> None:
+    def draw(self, frame: int) -> None:
+        """Draw one frame: the character, its ground, the gizmo, the motion before physics and the plot's cursor."""
         motion = self.motion
         if motion is None or self.rig is None:
-            self.actor.pose(None)
+            self.shown.pose(None)
             return
         angles = self.posing.pose(motion, frame) if self.posing is not None else motion.angles[frame]
         translation = None if motion.translation is None else motion.translation[frame]
         T_world_joint = forward_kinematics(self.rig, motion.root_position[frame], angles, translation).detach()
-        self.actor.pose(T_world_joint)
+        self.shown.pose(T_world_joint)
         held = self.path[min(frame, len(self.path) - 1)] if self.follow.value else np.zeros(3)
-        beside = self._framing_beside if self.second is not None else np.zeros(3)
-        self.actor.node.position = beside - held
+        self.shown.node.position = (self.box.beside() if self.second is not None else 0.0) - held
         self.page.travel(held)
         if self.posing is not None:
             self.posing.place_gizmo(T_world_joint)
         before = self.exhibit.before
         if self.second is not None and before is not None:
-            at = min(frame, len(before) - 1)
-            self.second.pose(before[at : at + 1].pose(self.rig)[0].detach())
+            self.second.pose_frame(before, min(frame, len(before) - 1))
             self.second.node.position = -held
         if self.contacts is not None and time.monotonic() - self.plotted > CURSOR_SECONDS:
             self.plotted = time.monotonic()
             self.feet.content = self.contacts.page(self.plot, frame)
 
-    def _framing(self) -> Framing:
-        """A box around the character in all frames, its travel left out."""
-        framing = Framing.around(self._points())
-        self._framing_beside = framing.beside()
-        return framing
-
-    def _points(self) -> Float[np.ndarray, "points 3"]:
-        motion = self.motion
-        if motion is None or self.rig is None:
-            return np.asarray(self.exhibit.character.mesh.vertices, dtype=np.float64)
-        return pose_points(self.actor, motion, self.path)
-
-
-def pose_points(actor: Actor, motion: Motion, path: Float[np.ndarray, "frames 3"]) -> Float[np.ndarray, "points 3"]:
-    """Vertices of some frames, without the travel."""
-    assert actor.rig is not None
-    points = []
-    shown = actor.at
-    for frame in sampled(len(motion)).tolist():
-        actor.at = _pose(actor.rig, motion, frame)
-        points.append(actor.posed_vertices().double().numpy() - path[frame])
-    actor.at = shown
-    return np.concatenate(points)
-
-
-def _pose(rig: Rig, motion: Motion, frame: int) -> Float[Tensor, "joints 3 4"]:
-    return motion[frame : frame + 1].pose(rig)[0].detach()
-
-
-def _limbs(character: Character) -> Limbs | None:
-    try:
-        return find_limbs(character)
-    except KinemaError:
-        return None
+    def _box(self) -> Box:
+        """The box around the character in all frames, without its travel."""
+        if self.motion is None:
+            return Box.around(np.asarray(self.exhibit.character.mesh.vertices, dtype=np.float64))
+        return Box.around(self.shown.travelled_points(self.motion, self.path))
 
 
 def _plain_text(title: str) -> str:
-    """Markdown's signs in a file's name are no markdown."""
+    """Escape the markdown in a name."""
     return "".join(f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|" else c for c in title[:200].replace("\n", " "))
 
 
 def serve(exhibit: Exhibit, address: Address, *, announce: Callable[[str], None]) -> None:
-    """Show until Ctrl-C; `announce` is told what to open."""
-    page = Page(address)
-    try:
-        viewer = Viewer(exhibit, page)
-    except BaseException:
-        page.close()
-        raise
-    stop = threading.Event()
-    main = threading.current_thread() is threading.main_thread()
-    # A KeyboardInterrupt may fall into a callback of somebody else's and be lost there; a flag is not.
-    before = signal.signal(signal.SIGINT, lambda *_: stop.set()) if main else None
-    try:
-        announce(page.url)
-        while not stop.wait(0.2):
-            pass
-    except KeyboardInterrupt:
-        # The one way to end it is no failure.
-        return
-    finally:
-        if main:
-            signal.signal(signal.SIGINT, before)
-        viewer.close()
+    """Show until Ctrl-C; `announce` gets the address to open."""
+    stop, main = threading.Event(), threading.current_thread() is threading.main_thread()
+    with contextlib.closing(Page(address)) as page:
+        player = Viewer(exhibit, page).player
+        # A KeyboardInterrupt may fall into a callback of somebody else's and be lost there; a flag is not.
+        before = signal.signal(signal.SIGINT, lambda *_: stop.set()) if main else None
+        try:
+            announce(page.url)
+            while not stop.wait(0.2):
+                pass
+        except KeyboardInterrupt:
+            pass  # the one way to end it is no failure
+        finally:
+            if main:
+                signal.signal(signal.SIGINT, before)
+            player.close()

@@ -24,7 +24,7 @@ from kinema.gait.retarget import Recording
 from kinema.motion.motion import Motion
 from kinema.prior.nano.codec import FRAMES, HEIGHT, WIDTH
 from kinema.prior.nano.shards import SHARD, Clips, shard_path, write_shard
-from kinema.render.follow import View
+from kinema.render.follow import Viewpoint
 from kinema.render.stage import Stage
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
@@ -113,9 +113,9 @@ class Actor:
         away = (motion.root_position - base).mean(0) * torch.tensor([1.0, 0.0, 1.0])
         placed = Motion(motion.root_position - away, motion.angles, motion.fps)
         yaw, elevation = float(rng.uniform(25, 100) * rng.choice((-1, 1))), float(rng.uniform(4, 20))
-        view, zoom = View(yaw, elevation, 1.0, 30.0), float(rng.uniform(0.92, 1.08))
-        cameras = self.stage.cameras(base, view, width=WIDTH, height=HEIGHT, zoom=zoom)
-        reference = self.stage.reference(base, view, width=WIDTH, height=HEIGHT, zoom=zoom)
+        view = Viewpoint(yaw, elevation, float(rng.uniform(0.92, 1.08)), 30.0)
+        cameras = self.stage.cameras(base, view, width=WIDTH, height=HEIGHT)
+        reference = self.stage.reference(base, view, width=WIDTH, height=HEIGHT)
         video = self.stage.film(placed.pose(self.stage.rig), cameras)
         return video, reference, (float(np.deg2rad(yaw)), float(np.deg2rad(elevation)))
 

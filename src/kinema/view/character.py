@@ -9,6 +9,7 @@ from torch import Tensor
 
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.skin import Skin, blend, skin_points
 from kinema.splat.pose import pose_splats, rest_splats
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
 GAUSSIANS = 8000
 BONE, JOINT, CHOSEN = (36, 72, 120), (245, 158, 66), (225, 45, 70)
 SPLAT_UNIT = 0.01
-"""Of the character's size. The renderer keeps covariances in half precision, which square millimetres would leave."""
+"""Unit of length of the splats, in the character's size. The renderer keeps covariances in half precision, for which
+square millimetres would be too small."""
 
 
-class Actor:
-    """Handles of one character under the node `name`; everything is put where `pose` says."""
+class ShownCharacter:
+    """Handles of one character under the node `name`; `pose` moves all that is visible."""
 
     def __init__(self, scene: "SceneApi", name: str, character: Character, rig: Rig | None) -> None:
         self.scene, self.name, self.character, self.rig = scene, name, character, rig
@@ -40,11 +42,7 @@ class Actor:
         self.pieces = pieces_of(mesh)
         self.meshes = [
             scene.add_mesh_simple(
-                f"{name}/mesh/{index}",
-                positions.astype(np.float32),
-                piece.faces,
-                color=piece.color,
-                side="double",
+                f"{name}/mesh/{index}", positions.astype(np.float32), piece.faces, color=piece.color, side="double"
             )
             for index, (piece, positions) in enumerate(
                 zip(self.pieces.pieces, self.pieces.positions(mesh.vertices), strict=True)
@@ -52,33 +50,46 @@ class Actor:
         ]
         self.cloud: tuple[Splats, Skin | None] | None = None
         self.splats: Any = None
-        self.bones, self.joints = self._skeleton()
+        self.bones: Any = None
+        self.joints: Any = None
+        if rig is not None:
+            self._add_skeleton(rig)
         self.show_mesh, self.show_splats, self.show_skeleton = True, False, False
         self.grain = 0.0
         """Vertices are rounded to multiples of this [m]; 0: not at all."""
         self.at: Float[Tensor, "joints 3 4"] | None = None
 
     def pose(self, T_world_joint: Float[Tensor, "joints 3 4"] | None) -> None:
-        """Move everything that is seen; None is the rest pose of a mesh without a rig."""
+        """Move all that is visible; None is the rest pose of a mesh without a rig."""
         self.at = T_world_joint
         if self.show_mesh:
-            vertices = self.posed_vertices().numpy()
+            vertices = self._posed_vertices(T_world_joint).numpy()
             if self.grain:
                 vertices = np.round(vertices / self.grain) * np.float32(self.grain)
             for handle, positions in zip(self.meshes, self.pieces.positions(vertices), strict=True):
                 handle.vertices = positions
         if self.show_splats:
-            self._place_splats()
+            self.splats.set_gaussians(*self._gaussians())
         if T_world_joint is not None and self.bones is not None and self.show_skeleton:
             heads = T_world_joint[..., 3].numpy().astype(np.float32)
             self.joints.batched_positions = heads
             self.bones.points = self._segments(heads)
 
+    def pose_frame(self, motion: Motion, frame: int) -> None:
+        """Pose as a motion does in one frame."""
+        self.pose(self._pose_of(motion, frame))
+
+    def travelled_points(self, motion: Motion, path: Float[np.ndarray, "frames 3"]) -> Float[np.ndarray, "points 3"]:
+        """Vertices of up to twelve frames of a motion, relative to its path."""
+        frames = torch.linspace(0, len(motion) - 1, min(len(motion), 12)).round().long().tolist()
+        posed = ((self._posed_vertices(self._pose_of(motion, frame)), path[frame]) for frame in frames)
+        return np.concatenate([vertices.double().numpy() - place for vertices, place in posed])
+
     def show(self, *, mesh: bool, splats: bool, skeleton: bool) -> None:
-        """Choose what is seen; the mesh turns to glass around a skeleton."""
+        """Choose what is visible; the mesh turns to glass around a skeleton."""
         self.show_mesh, self.show_splats, self.show_skeleton = mesh, splats, skeleton
         if splats and self.splats is None:
-            self._make_splats()
+            self._add_splats()
         for handle in self.meshes:
             handle.visible = mesh
             handle.opacity = 0.45 if skeleton else None
@@ -97,30 +108,25 @@ class Actor:
             colors[joint] = CHOSEN
         self.joints.batched_colors = colors
 
-    def remove(self) -> None:
-        self.node.remove()
+    def _pose_of(self, motion: Motion, frame: int) -> Float[Tensor, "joints 3 4"]:
+        assert self.rig is not None
+        return motion[frame : frame + 1].pose(self.rig)[0].detach()
 
-    def posed_vertices(self) -> Float[Tensor, "vertices 3"]:
-        if self.at is None or self.skin is None or self.rig is None:
+    def _posed_vertices(self, T_world_joint: Float[Tensor, "joints 3 4"] | None) -> Float[Tensor, "vertices 3"]:
+        if T_world_joint is None or self.skin is None or self.rig is None:
             return self.vertices
-        return skin_points(blend(self.skin, self.rig, self.at), self.vertices)
+        return skin_points(blend(self.skin, self.rig, T_world_joint), self.vertices)
 
-    def _skeleton(self) -> tuple[Any, Any]:
-        if self.rig is None:
-            return None, None
-        heads = self.rig.heads.numpy().astype(np.float32)
-        thickness = 0.008 * self.size
-        bones = self.scene.add_line_segments(
-            f"{self.name}/bones",
-            self._segments(heads),
-            np.array(BONE, np.uint8),
-            thickness=thickness,
-            visible=False,
-        )
+    def _add_skeleton(self, rig: Rig) -> None:
         import trimesh
 
+        heads = rig.heads.numpy().astype(np.float32)
+        thickness = 0.008 * self.size
+        self.bones = self.scene.add_line_segments(
+            f"{self.name}/bones", self._segments(heads), np.array(BONE, np.uint8), thickness=thickness, visible=False
+        )
         ball = trimesh.creation.icosphere(subdivisions=2, radius=1.4 * thickness)
-        joints = self.scene.add_batched_meshes_simple(
+        self.joints = self.scene.add_batched_meshes_simple(
             f"{self.name}/joints",
             np.asarray(ball.vertices, np.float32),
             np.asarray(ball.faces, np.uint32),
@@ -131,27 +137,21 @@ class Actor:
             cast_shadow=False,
             visible=False,
         )
-        return bones, joints
 
     def _segments(self, heads: Float[np.ndarray, "joints 3"]) -> Float[np.ndarray, "bones 2 3"]:
-        """From each parent's head to its child's; a lone joint is a point."""
+        """Segments from each parent's head to its child's; a lone joint is a point."""
         assert self.rig is not None
         parents = np.maximum(np.array(self.rig.parents), 0)
-        chosen = slice(1, None) if len(heads) > 1 else slice(None)
-        return np.stack((heads[parents], heads), 1)[chosen]
+        return np.stack((heads[parents], heads), 1)[min(1, len(heads) - 1) :]
 
-    def _make_splats(self) -> None:
+    def _add_splats(self) -> None:
         rng = np.random.default_rng(0)
         if self.skin is None:
             self.cloud = Splats.from_mesh(self.character.mesh, GAUSSIANS, rng=rng)[0], None
         else:
             self.cloud = splat_character(self.character, GAUSSIANS, rng=rng)
-        self.splats = self.scene.add_gaussian_splats(
-            f"{self.name}/splats", *self._gaussians(), scale=SPLAT_UNIT * self.size
-        )
-
-    def _place_splats(self) -> None:
-        self.splats.set_gaussians(*self._gaussians())
+        unit = SPLAT_UNIT * self.size
+        self.splats = self.scene.add_gaussian_splats(f"{self.name}/splats", *self._gaussians(), scale=unit)
 
     def _gaussians(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         assert self.cloud is not None
