@@ -14,7 +14,7 @@ from kinema.physics.legs import contact_jacobian, foot_size, lowest_weights, rea
 from kinema.physics.model import contact_corners
 from kinema.physics.stance import plan_stance, travel
 from kinema.physics.stops import rig_stops
-from kinema.rig.hinges import hinges
+from kinema.rig.hinges import joint_limits
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 
@@ -107,7 +107,7 @@ def test_stops_hold_the_motion_and_keep_knees_one_way() -> None:
     rig = Rig.from_skeleton(fox.skeleton, dtype=torch.float64)
     limbs = find_limbs(fox)
     rest = Motion.rest(rig, frames=2, fps=24.0)
-    known = hinges(fox, limbs)
+    known = joint_limits(fox, limbs)
     stops = rig_stops(fox, limbs, rest)
     knee = known.hinges[0]
     assert stops.shape == (len(rig.parents), 3, 2)

@@ -7,7 +7,7 @@ from kinema.asset.clips_npz import load_clips_npz
 from kinema.create.creatures import creature, random_creature, species
 from kinema.gait.make import make_motion
 from kinema.gait.plan import Body
-from kinema.rig.hinges import hinges
+from kinema.rig.hinges import joint_limits
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 
@@ -88,7 +88,7 @@ def test_artists_rigs(shared_data, name):
 def test_gaits_respect_the_limits_of_hinges(kind):
     character = creature(kind, detail="low")
     limbs = find_limbs(character)
-    limits = hinges(character, limbs)
+    limits = joint_limits(character, limbs)
     rig = Rig.from_skeleton(character.skeleton, dtype=torch.float64)
     assert len(limits.hinges) >= len(limbs.legs)
     knees = [j for leg in limbs.legs for j in leg.joints[1 : leg.foot] if j in limits.hinges]
@@ -102,7 +102,7 @@ def test_gaits_respect_the_limits_of_hinges(kind):
 
 def test_a_knee_bends_backwards_only():
     character = biped()
-    limits = hinges(character, find_limbs(character))
+    limits = joint_limits(character, find_limbs(character))
     knee = character.skeleton.names.index("left_lower_leg")
     assert knee in limits.hinges
     # +flexion swings the shank backwards, which is the way a knee bends.

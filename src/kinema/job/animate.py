@@ -37,7 +37,7 @@ from kinema.prior.protocol import VideoPrior
 from kinema.render.show import Film, render_character
 from kinema.render.stage import Stage
 from kinema.rig.cuboids import bone_cuboids
-from kinema.rig.hinges import hinges
+from kinema.rig.hinges import joint_limits
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 
@@ -171,7 +171,7 @@ def make_body(config: Animate, character: Character) -> tuple[Body, Rig]:
     )
     if not config.render_ground:
         stage = replace(stage, scene=replace(stage.scene, ground=None))
-    limits = hinges(character, limbs)
+    limits = joint_limits(character, limbs)
     ranges = torch.from_numpy(np.stack((limits.lower, limits.upper), -1)).float()
     corners = torch.from_numpy(bone_cuboids(character).corners).float()
     return Body(stage, limbs, corners, ranges), rig

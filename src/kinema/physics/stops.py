@@ -7,7 +7,7 @@ from torch import Tensor
 
 from kinema.asset.character import Character
 from kinema.motion.motion import Motion
-from kinema.rig.hinges import hinges
+from kinema.rig.hinges import joint_limits
 from kinema.rig.limbs import Limbs
 
 MARGIN = 0.05
@@ -20,7 +20,7 @@ def rig_stops(character: Character, limbs: Limbs, motion: Motion) -> Float[Tenso
     Knees, hocks and elbows bend one way, as `rig.hinges` finds from the rest pose. A motion that goes farther is right
     and the guess is wrong: the range is widened to hold it.
     """
-    found = hinges(character, limbs)
+    found = joint_limits(character, limbs)
     angles = motion.angles.detach().double().cpu().numpy()
     lower = np.minimum(found.lower, angles.min(0) - MARGIN)
     upper = np.maximum(found.upper, angles.max(0) + MARGIN)

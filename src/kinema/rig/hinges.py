@@ -70,7 +70,7 @@ def is_spread(reach: Float[np.ndarray, "3"]) -> bool:
     return bool(np.hypot(reach[0], reach[2]) > 0.9 * abs(reach[1]))
 
 
-def hinges(character: Character, limbs: Limbs) -> JointLimits:
+def joint_limits(character: Character, limbs: Limbs) -> JointLimits:
     """Soft limits of all angles; knees, hocks, elbows and wrists bend one way."""
     skeleton = character.skeleton
     if skeleton is None:
