@@ -13,7 +13,7 @@ from toy_checkpoints import TOYS
 
 from kinema.distill.sds import sds
 from kinema.errors import KinemaError
-from kinema.prior.load import load_video_model
+from kinema.prior.load import load_prior
 from kinema.prior.protocol import Shot, VideoPrior, guide, guided_estimate, sample
 
 PROMPT = "a fox is trotting"
@@ -36,8 +36,9 @@ def video_for(prior: VideoPrior, seed: int = 0) -> torch.Tensor:
     return torch.rand(prior.frames, 3, prior.height, prior.width, generator=torch.Generator().manual_seed(seed))
 
 
-def load(toy: tuple[str, Path], **options):
-    return load_video_model(*toy, **TOYS[toy[0]].size, **options)
+def load(toy: tuple[str, Path], *, video_size=None, **options):
+    name, folder = toy
+    return load_prior(f"{name}={folder}", video_size=video_size or TOYS[name].video_size, **options)
 
 
 def setting(toy: tuple[str, Path], **options):
@@ -165,7 +166,7 @@ def test_text_is_embedded_once(toy, monkeypatch):
 def test_missing_weights_are_one_line(toy, tmp_path):
     name, folder = toy
     with pytest.raises(KinemaError, match="no such folder"):
-        load_video_model(name, tmp_path / "nothing")
+        load_prior(f"{name}={tmp_path / 'nothing'}")
     part = "unet" if (folder / "unet").is_dir() else "transformer"
     for file in [*folder.rglob("*.json"), *folder.rglob("*.safetensors")]:
         if file.name.endswith(".safetensors") and file.parent.name == part:
@@ -174,11 +175,11 @@ def test_missing_weights_are_one_line(toy, tmp_path):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.read_bytes())
     with pytest.raises(KinemaError, match=f"{part}.*safetensors") as error:
-        load_video_model(name, tmp_path / "copy")
+        load_prior(f"{name}={tmp_path / 'copy'}")
     assert "\n" not in str(error.value)
     (tmp_path / "copy" / part / "diffusion_pytorch_model.safetensors").write_bytes(b"cut off")
     with pytest.raises(KinemaError, match="cannot read the weights") as error:
-        load_video_model(name, tmp_path / "copy")
+        load_prior(f"{name}={tmp_path / 'copy'}")
     assert "\n" not in str(error.value)
 
 
@@ -187,7 +188,7 @@ def test_tiles_are_checkpointed_too(tmp_path):
     torch.manual_seed(0)
     TOYS["cogvideox-5b"].write(tmp_path)
     toy = ("cogvideox-5b", tmp_path)
-    size = {"frames": 9, "height": 80, "width": 80}
+    size = {"video_size": (9, 80, 80)}
     results = []
     for options in ({"offload": True}, {"checkpointing": False}):
         prior, video, shot = setting(toy, tiling=True, **size, **options)

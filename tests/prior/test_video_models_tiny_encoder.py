@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from toy_checkpoints import TOYS
 
 from kinema.errors import KinemaError
-from kinema.prior.load import load_video_model
+from kinema.prior.load import load_prior
 from kinema.prior.protocol import Shot, VideoPrior
 from kinema.prior.tiny_encoder import MemoryBlock, TimePool, TinyEncoder, calibrate
 
@@ -97,8 +97,8 @@ def test_prior_with_a_tiny_encoder(name, weights, tmp_path, monkeypatch):
     monkeypatch.setenv("KINEMA_CACHE", str(tmp_path / "cache"))
     torch.manual_seed(0)
     TOYS[name].write(tmp_path)
-    prior = load_video_model(name, tmp_path, tiny_encoder=weights)
-    plain = load_video_model(name, tmp_path)
+    prior = load_prior(f"{name}={tmp_path}", tiny_encoder=weights)
+    plain = load_prior(f"{name}={tmp_path}")
     assert isinstance(prior, VideoPrior)
     generator = torch.Generator().manual_seed(3)
     video = torch.rand(prior.frames, 3, prior.height, prior.width, generator=generator, requires_grad=True)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -204,7 +204,7 @@ class Toy:
 
     write: Callable[[Path], None]
     estimate: Callable[..., tuple[float, Tensor, Tensor]]
-    size: dict[str, int] = field(default_factory=dict)
+    video_size: tuple[int, int, int] | None = None
 
 
 def cogvideox_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
@@ -402,10 +402,8 @@ TOYS = {
     "cogvideox-5b-i2v": Toy(lambda folder: cogvideox(folder, image=True, learned=True), cogvideox_estimate),
     "cogvideox-1.5-5b": Toy(lambda folder: cogvideox(folder, pairs=True), cogvideox_estimate),
     "cogvideox-1.5-5b-i2v": Toy(lambda folder: cogvideox(folder, image=True, pairs=True), cogvideox_estimate),
-    "wan2.2-5b": Toy(wan, wan_estimate, {"frames": 9, "height": 32, "width": 64}),
-    "wan2.2-a14b": Toy(
-        lambda folder: wan(folder, experts=True), wan_estimate, {"frames": 9, "height": 16, "width": 32}
-    ),
-    "ltx-video": Toy(ltx, ltx_estimate, {"frames": 9, "height": 64, "width": 96}),
-    "modelscope": Toy(unet, unet_estimate, {"frames": 4}),
+    "wan2.2-5b": Toy(wan, wan_estimate, (9, 32, 64)),
+    "wan2.2-a14b": Toy(lambda folder: wan(folder, experts=True), wan_estimate, (9, 16, 32)),
+    "ltx-video": Toy(ltx, ltx_estimate, (9, 64, 96)),
+    "modelscope": Toy(unet, unet_estimate, (4, 16, 16)),
 }

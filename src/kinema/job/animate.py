@@ -32,6 +32,7 @@ from kinema.motion.motion import Motion, load_motion, save_motion
 from kinema.motion.source import CONFIG, find_character, find_path, load_result, read_config, rigged
 from kinema.physics.stance import consistent_target
 from kinema.physics.track import Tracking, TrackResult, track
+from kinema.prior import load
 from kinema.prior.nano.prior import WEIGHTS, NanoPrior
 from kinema.prior.protocol import VideoPrior
 from kinema.render.show import Film, render_character
@@ -178,33 +179,15 @@ def make_body(config: Animate, character: Character) -> tuple[Body, Rig]:
 
 
 def load_prior(config: Animate) -> VideoPrior:
-    """nano, or a diffusers model by name and, where given, local folder."""
-    name, _, folder = config.prior.partition("=")
-    try:
-        kind = torch.device(config.device).type
-    except RuntimeError:
-        raise KinemaError(f"--device {config.device}: no such device; known are cpu, cuda, cuda:1 ...") from None
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise KinemaError(f"--device {config.device}: this machine has no CUDA device; use --device cpu")
-    if name == "nano":
-        given = [flag for flag in ("offload", "tiling", "quantize", "tiny_encoder") if getattr(config, flag)]
-        if given:
-            raise KinemaError(f"--{given[0].replace('_', '-')}: nano needs none of it; for models such as cogvideox-5b")
-        return NanoPrior.load(Path(folder) if folder else None)
-    from kinema.prior.load import load_video_model
-
-    frames, height, width = config.video_size or (None, None, None)
-    return load_video_model(
-        name,
-        folder or None,
+    """The prior that a job names."""
+    return load.load_prior(
+        config.prior,
         device=config.device,
         quantize=config.quantize,
         offload=config.offload,
         tiling=config.tiling,
         tiny_encoder=config.tiny_encoder,
-        frames=frames,
-        height=height,
-        width=width,
+        video_size=config.video_size,
     )
 
 

@@ -1,7 +1,7 @@
 """Reading the parts of a diffusers checkpoint from a folder, and where their weights live."""
 
-import functools
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -124,18 +124,9 @@ def _visit(block: nn.Module, device: str) -> None:
 
 def needs_diffusers(name: str) -> None:
     """A one-line error where the `gpu` extra is not installed."""
-    missing = _missing()
+    missing = [package for package in ("diffusers", "transformers", "accelerate") if find_spec(package) is None]
     if missing:
-        raise KinemaError(f"--prior {name} needs {missing}: pip install 'kinema[gpu]'")
-
-
-@functools.cache
-def _missing() -> str:
-    from importlib.util import find_spec
-
-    return " and ".join(
-        package for package in ("diffusers", "transformers", "accelerate") if find_spec(package) is None
-    )
+        raise KinemaError(f"--prior {name} needs {' and '.join(missing)}: pip install 'kinema[gpu]'")
 
 
 def _one_line(error: Exception) -> str:
