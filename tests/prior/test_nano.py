@@ -6,7 +6,7 @@ from kinema.prior.nano.codec import Codec, fit_codec, patches, still_tokens, unp
 from kinema.prior.nano.model import Conditions, Nano, signal_noise
 from kinema.prior.nano.prior import NanoPrior, Reader, fit_reader, save_weights
 from kinema.prior.nano.text import embed_texts
-from kinema.prior.protocol import Shot, guide, sample
+from kinema.prior.protocol import Context, guide, sample
 
 
 def rng(seed: int = 0) -> torch.Generator:
@@ -54,8 +54,8 @@ def toy() -> tuple[Nano, Codec, Reader]:
     return model, Codec(components, 2.0), reader
 
 
-def shot() -> Shot:
-    return Shot(torch.rand(16, 3, 48, 64, generator=rng(6)), phase=0.25, period=10.0, speed=0.1)
+def context() -> Context:
+    return Context(torch.rand(16, 3, 48, 64, generator=rng(6)), phase=0.25, period=10.0, speed=0.1)
 
 
 def test_weights_survive_a_file_and_conditions_matter(tmp_path) -> None:
@@ -65,7 +65,7 @@ def test_weights_survive_a_file_and_conditions_matter(tmp_path) -> None:
     save_weights(tmp_path / "w.safetensors", model, codec, reader, note={})
     prior = NanoPrior.load(tmp_path / "w.safetensors")
     noisy = torch.randn(192, 6, generator=rng(8))
-    given = [prior.condition(prompt, shot()) for prompt in ("a fox walking", "")]
+    given = [prior.condition(prompt, context()) for prompt in ("a fox walking", "")]
     cond, uncond = prior.denoise(noisy, 0.5, given)
     assert (cond - uncond).abs().max() > 1e-4
     alone = prior.denoise(noisy, 0.5, given[:1])[0]

@@ -13,7 +13,7 @@ from toy_checkpoints import TOYS
 
 from kinema.errors import KinemaError
 from kinema.prior.load import load_prior
-from kinema.prior.protocol import Shot, VideoPrior
+from kinema.prior.protocol import Context, VideoPrior
 from kinema.prior.tiny_encoder import MemoryBlock, TimePool, TinyEncoder, calibrate
 
 
@@ -102,8 +102,8 @@ def test_prior_with_a_tiny_encoder(name, weights, tmp_path, monkeypatch):
     assert isinstance(prior, VideoPrior)
     generator = torch.Generator().manual_seed(3)
     video = torch.rand(prior.frames, 3, prior.height, prior.width, generator=generator, requires_grad=True)
-    shot = Shot(reference=video.detach())
-    z, real = prior.encode(video, shot), plain.encode(video, shot).detach()
+    context = Context(reference=video.detach())
+    z, real = prior.encode(video, context), plain.encode(video, context).detach()
     assert z.shape == real.shape
     # Least squares leaves a residual without a mean.
     padding = prior.padding

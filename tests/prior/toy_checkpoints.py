@@ -207,7 +207,7 @@ class Toy:
     video_size: tuple[int, int, int] | None = None
 
 
-def cogvideox_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
+def cogvideox_estimate(folder, prior, clean, noise, context, prompt, *, guidance):
     from diffusers import (
         AutoencoderKLCogVideoX,
         CogVideoXDDIMScheduler,
@@ -240,7 +240,7 @@ def cogvideox_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
     noisy = prior.add_noise(clean, noise, t)
     # The first of three steps is at pure noise, the second is not: its input is set to our noisy latents.
     pipeline(
-        **({"image": shot.reference[:1]} if prior.from_image else {}),
+        **({"image": context.reference[:1]} if prior.from_image else {}),
         prompt=prompt,
         num_frames=prior.frames,
         height=prior.height,
@@ -258,7 +258,7 @@ def cogvideox_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
     return t, noisy, seen[1][0]
 
 
-def wan_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
+def wan_estimate(folder, prior, clean, noise, context, prompt, *, guidance):
     from diffusers import AutoencoderKLWan, UniPCMultistepScheduler, WanPipeline, WanTransformer3DModel
     from transformers import AutoTokenizer, UMT5EncoderModel
 
@@ -306,7 +306,7 @@ def wan_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
     return t, noisy, seen[1][0].transpose(0, 1)
 
 
-def ltx_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
+def ltx_estimate(folder, prior, clean, noise, context, prompt, *, guidance):
     from diffusers import (
         AutoencoderKLLTXVideo,
         FlowMatchEulerDiscreteScheduler,
@@ -354,7 +354,7 @@ def ltx_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
     return levels[0], prior.add_noise(clean, noise, levels[0]), latents[0].transpose(0, 1)
 
 
-def unet_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
+def unet_estimate(folder, prior, clean, noise, context, prompt, *, guidance):
     from diffusers import AutoencoderKL, DDIMScheduler, TextToVideoSDPipeline, UNet3DConditionModel
     from transformers import AutoTokenizer, CLIPTextModel
 

@@ -28,7 +28,7 @@ from kinema.files import replacing
 from kinema.gait.make import make_motion
 from kinema.geometry.transforms import apply
 from kinema.motion.motion import Motion, smoothness
-from kinema.prior.protocol import Shot, VideoPrior, sample
+from kinema.prior.protocol import Context, VideoPrior, sample
 from kinema.render.stage import Stage
 from kinema.rig.limbs import Limbs
 
@@ -124,7 +124,7 @@ class Distiller:
         self.schedule = (fit, refine)
         self._sampled: dict[int, tuple[Tensor, float]] = {}
         """Videos from the prior so far, as latents, with its own score of each."""
-        self._targets: list[tuple[Take, Shot, Tensor]] | None = None
+        self._targets: list[tuple[Take, Context, Tensor]] | None = None
 
     def _lower_arms(self) -> None:
         """Rigs come with their arms stretched out, and nobody moves like that: begin with arms as they hang.
@@ -241,23 +241,23 @@ class Distiller:
     def _fit_loss(self, rng: np.random.Generator) -> Tensor:
         """Distance to a sampled video, in the prior's latents."""
         assert self._targets is not None
-        take, shot, target = self._targets[int(rng.integers(len(self._targets)))]
+        take, context, target = self._targets[int(rng.integers(len(self._targets)))]
         video, energies = self._look(take)
-        latents = self.prior.encode(video, shot)
+        latents = self.prior.encode(video, context)
         return 0.5 * (latents - target.to(latents)).square().sum() / _tokens(latents) + energies
 
     def _sds_loss(self, rng: np.random.Generator) -> Tensor:
         fit, refine = self.schedule
         last = self.coefficients.basis.frames - self.prior.frames
         take = random_take(rng, self.tempo, last_start=float(last))
-        shot = prepare(self.body.stage, self.prior, self.coefficients, self.tempo, take)
+        context = prepare(self.body.stage, self.prior, self.coefficients, self.tempo, take)
         video, energies = self._look(take)
-        latents = self.prior.encode(video, shot)
+        latents = self.prior.encode(video, context)
         t = noise_level((self.step - fit) / refine, float(rng.random()), paper=self.config.preset == "paper")
         score = sds(
             self.prior,
             latents,
-            *self._conditions(shot),
+            *self._conditions(context),
             t=t,
             guidance=self.guidance,
             generator=torch.Generator().manual_seed(int(rng.integers(2**62))),
@@ -267,9 +267,9 @@ class Distiller:
             score = score / _tokens(latents)
         return score + energies
 
-    def _conditions(self, shot: Shot) -> tuple[Any, Any]:
+    def _conditions(self, context: Context) -> tuple[Any, Any]:
         """With the words and all that is told, and with neither: guidance then amplifies this phase of the motion."""
-        return self.prior.condition(self.config.prompt, shot), self.prior.condition("", replace(shot, phase=None))
+        return self.prior.condition(self.config.prompt, context), self.prior.condition("", replace(context, phase=None))
 
     def _look(self, take: Take) -> tuple[Float[Tensor, "frames 3 height width"], Float[Tensor, ""]]:
         """The motion as it is now: its video, and what the body and the ground say to it."""
@@ -304,7 +304,7 @@ class Distiller:
         fit, _ = self.schedule
         return min(1.0, max(0.0, 2 * self.step / fit - 1)) if fit else 1.0
 
-    def _sample(self, report: Callable[[Progress], None]) -> list[tuple[Take, Shot, Tensor]]:
+    def _sample(self, report: Callable[[Progress], None]) -> list[tuple[Take, Context, Tensor]]:
         """Videos sampled from the prior; of half as many more, those that it finds most like the prompt."""
         views = self.config.views
         count = views + views // 2
@@ -316,7 +316,7 @@ class Distiller:
         best = sorted(range(count), key=lambda index: self._sampled[index][1])[:views]
         return [(*self._aim(index)[:2], self._sampled[index][0]) for index in sorted(best)]
 
-    def _aim(self, index: int) -> tuple[Take, Shot, np.random.Generator]:
+    def _aim(self, index: int) -> tuple[Take, Context, np.random.Generator]:
         """Where video `index` is seen from, and the dice for all that follows."""
         rng = np.random.default_rng((self.config.seed, 1_000_000 + index))
         last = self.coefficients.basis.frames - self.prior.frames
@@ -325,10 +325,10 @@ class Distiller:
 
     def _sample_one(self, index: int) -> tuple[Tensor, float]:
         """A video, and the prior's own score of it: how much the words help to denoise it (less is better)."""
-        _, shot, rng = self._aim(index)
-        words, none = self._conditions(shot)
+        _, context, rng = self._aim(index)
+        words, none = self._conditions(context)
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-        like = self.prior.encode(shot.reference, shot)
+        like = self.prior.encode(context.reference, context)
         target = sample(self.prior, like, words, none, guidance=self.guidance, steps=10, generator=generator)
         error = relative_errors(self.prior, target, [words], none, generator=generator, levels=SCORED)
         return target, float(error)

@@ -10,7 +10,7 @@ from torch import Tensor
 from kinema.distill.parameters import Coefficients
 from kinema.distill.tempo import Tempo
 from kinema.motion.motion import Motion
-from kinema.prior.protocol import Shot, VideoPrior
+from kinema.prior.protocol import Context, VideoPrior
 from kinema.render.follow import View
 from kinema.render.stage import Stage
 
@@ -38,14 +38,14 @@ def random_take(rng: np.random.Generator, tempo: Tempo, *, last_start: float) ->
     return Take(yaw, float(rng.uniform(4, 20)), start)
 
 
-def prepare(stage: Stage, prior: VideoPrior, coefficients: Coefficients, tempo: Tempo, take: Take) -> Shot:
+def prepare(stage: Stage, prior: VideoPrior, coefficients: Coefficients, tempo: Tempo, take: Take) -> Context:
     """What the prior is told before it sees anything."""
     at = window(prior, take)
     reference = stage.reference(coefficients.base_path(at), take.view, width=prior.width, height=prior.height)
     # An action happens in the middle of the clip; its event time is told as a share of this window.
     event = (0.5 * coefficients.basis.frames - take.start) / prior.frames
     phase = (take.start / tempo.period) % 1.0 if tempo.period > 0 else event
-    return Shot(reference, take.yaw_deg, take.elevation_deg, phase, tempo.period, tempo.speed_legs)
+    return Context(reference, take.yaw_deg, take.elevation_deg, phase, tempo.period, tempo.speed_legs)
 
 
 def window(prior: VideoPrior, take: Take) -> Float[Tensor, "frames"]:

@@ -21,7 +21,7 @@ from kinema.job.report import UNITS
 from kinema.motion.motion import Motion
 from kinema.motion.source import find_motion_of, find_path, read_config
 from kinema.prior.nano.prior import NanoPrior
-from kinema.prior.protocol import Shot
+from kinema.prior.protocol import Context
 from kinema.render.follow import View
 from kinema.render.show import Film, render_character
 from kinema.render.stage import Stage
@@ -89,9 +89,9 @@ def text_score(character: Character, rig: Rig, clip: Motion, prompt: str, *, met
     for start in starts:
         part = shown[start : start + prior.frames]
         for index, yaw in enumerate(VIEWS_DEG):
-            video, shot = film(stage, part, yaw_deg=yaw, width=prior.width, height=prior.height)
+            video, context = film(stage, part, yaw_deg=yaw, width=prior.width, height=prior.height)
             rng = torch.Generator().manual_seed(1000 * start + index)
-            errors += prompt_errors(prior, video, shot, prompts, generator=rng) / (len(VIEWS_DEG) * len(starts))
+            errors += prompt_errors(prior, video, context, prompts, generator=rng) / (len(VIEWS_DEG) * len(starts))
     ratios = {text: float(error) for text, error in zip(prompts, errors)}
     best = min(prompts[1:], key=lambda text: ratios[text])
     return {"prompt": prompt, "error": ratios.pop(prompt), "others": ratios, "best_other": best}
@@ -105,7 +105,7 @@ def film(stage: Stage, motion: Motion, *, yaw_deg: float, width: int, height: in
     placed = replace(motion, root_position=motion.root_position - away)
     view = View(yaw_deg, elevation_deg, 1.0, FOVY_DEG)
     video = stage.film(placed.pose(stage.rig), stage.cameras(base, view, width=width, height=height))
-    return video, Shot(stage.reference(base, view, width=width, height=height), yaw_deg, elevation_deg)
+    return video, Context(stage.reference(base, view, width=width, height=height), yaw_deg, elevation_deg)
 
 
 def _base_path(rig: Rig, motion: Motion) -> Float[Tensor, "frames 3"]:

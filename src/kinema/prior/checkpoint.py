@@ -1,12 +1,13 @@
 """Reading the parts of a diffusers checkpoint from a folder, and where their weights live."""
 
+import math
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from kinema.errors import KinemaError
 
@@ -120,6 +121,27 @@ def _visit(block: nn.Module, device: str) -> None:
 
     block.register_forward_pre_hook(enter)
     block.register_forward_hook(leave, always_call=True)
+
+
+def check_video(prior: Any, video: Tensor) -> None:
+    """Refuse a video of another size than the prior takes."""
+    if tuple(video.shape) != (prior.frames, 3, prior.height, prior.width):
+        raise KinemaError(
+            f"video of shape {tuple(video.shape)}; this prior takes {prior.frames} frames of "
+            f"{prior.width} x {prior.height}"
+        )
+
+
+def noise_level(alphas_cumprod: list[float], t: float) -> tuple[int, float, float]:
+    """The training step at a share t of a discrete schedule, and its √ᾱ and √(1-ᾱ)."""
+    last = len(alphas_cumprod) - 1
+    step = min(max(round(t * last), 0), last)
+    return step, math.sqrt(alphas_cumprod[step]), math.sqrt(1 - alphas_cumprod[step])
+
+
+def shifted(t: float, shift: float) -> float:
+    """The noise level of a flow at a share t of its schedule: shifted towards noise, s t / (1 + (s - 1) t)."""
+    return shift * t / (1 + (shift - 1) * t)
 
 
 def needs_diffusers(name: str) -> None:

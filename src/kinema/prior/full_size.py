@@ -10,6 +10,7 @@ from torch import nn
 
 from kinema.errors import KinemaError
 from kinema.prior.checkpoint import Placement
+from kinema.prior.text_cache import Embedding
 
 COGVIDEOX: dict[str, dict[str, Any]] = {
     "cogvideox-2b": {"num_attention_heads": 30, "num_layers": 30},
@@ -61,7 +62,7 @@ def build(name: str, placement: Placement, **size: int | None) -> tuple[Any, nn.
             vae = AutoencoderKLCogVideoX()
             denoiser = CogVideoXTransformer3DModel(**COGVIDEOX[name])
         prior = CogVideoXPrior(denoiser, vae, [0.5], **common)
-        prior.texts.update(_texts(226, 4096, placement))
+        prior.texts.known.update(_texts(226, 4096, placement))
     elif name in WAN:
         from diffusers import AutoencoderKLWan, WanTransformer3DModel
 
@@ -72,18 +73,16 @@ def build(name: str, placement: Placement, **size: int | None) -> tuple[Any, nn.
         with _waiting(placement, torch.float32):
             vae = AutoencoderKLWan()
         prior = WanPrior(denoiser, vae, shift=3.0, **common)
-        prior.texts.update(_texts(TOKENS, 4096, placement))
+        prior.texts.known.update(_texts(TOKENS, 4096, placement))
     elif name == "ltx-video":
         from diffusers import AutoencoderKLLTXVideo, LTXVideoTransformer3DModel
 
-        from kinema.prior.ltx import TOKENS, LTXCondition, LTXPrior
+        from kinema.prior.ltx import TOKENS, LTXPrior
 
         with _waiting(placement):
             vae, denoiser = AutoencoderKLLTXVideo(), LTXVideoTransformer3DModel()
         prior = LTXPrior(denoiser, vae, {}, **common)
-        mask = torch.ones(TOKENS, dtype=torch.bool, device=placement.device)
-        texts = _texts(TOKENS, 4096, placement)
-        prior.texts.update({prompt: LTXCondition(text, mask) for prompt, text in texts.items()})
+        prior.texts.known.update(_texts(TOKENS, 4096, placement))
     else:
         from diffusers import AutoencoderKL, UNet3DConditionModel
 
@@ -99,7 +98,7 @@ def build(name: str, placement: Placement, **size: int | None) -> tuple[Any, nn.
             vae = AutoencoderKL(**blocks, layers_per_block=2)
             denoiser = UNet3DConditionModel(sample_size=32)
         prior = UNetPrior(denoiser, vae, [0.5], **common)
-        prior.texts.update(_texts(77, 1024, placement))
+        prior.texts.known.update(_texts(77, 1024, placement))
     return prior, denoiser
 
 
@@ -132,7 +131,7 @@ def _waiting(placement: Placement, dtype: torch.dtype | None = None) -> Iterator
         torch.set_default_dtype(before)
 
 
-def _texts(tokens: int, width: int, placement: Placement) -> dict[str, torch.Tensor]:
-    return {
-        prompt: torch.empty(tokens, width, dtype=placement.dtype, device=placement.device) for prompt in ("prompt", "")
-    }
+def _texts(tokens: int, width: int, placement: Placement) -> dict[str, Embedding]:
+    text = torch.empty(tokens, width, dtype=placement.dtype, device=placement.device)
+    mask = torch.ones(tokens, dtype=torch.bool, device=placement.device)
+    return {prompt: {"text": text, "mask": mask} for prompt in ("prompt", "")}

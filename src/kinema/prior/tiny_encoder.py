@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from kinema.errors import KinemaError
-from kinema.prior.protocol import Shot, VideoPrior
+from kinema.prior.protocol import Context, VideoPrior
 
 Latents = Float[Tensor, "latent_frames channels latent_height latent_width"]
 
@@ -127,28 +127,29 @@ def calibrate(tiny: Latents, real: Latents) -> Calibration:
 
 
 class TinyEncodedPrior:
-    """A prior whose videos go through a tiny encoder, calibrated on the first shot's reference."""
+    """A prior whose videos go through a tiny encoder, calibrated on the first context's reference."""
 
     def __init__(self, prior: Any, encoder: TinyEncoder) -> None:
         self.prior, self.encoder = prior, encoder
-        self.frames, self.height, self.width, self.fps = prior.frames, prior.height, prior.width, prior.fps
+        self.frames, self.height, self.width = prior.frames, prior.height, prior.width
+        self.needs, self.read = prior.needs, prior.read
         self.calibration: Calibration | None = None
         self.padding = 0
 
-    def condition(self, prompt: str, shot: Shot) -> Any:
-        return self.prior.condition(prompt, shot)
+    def condition(self, prompt: str, context: Context) -> Any:
+        return self.prior.condition(prompt, context)
 
-    def encode(self, video: Float[Tensor, "frames 3 height width"], shot: Shot) -> Latents:
+    def encode(self, video: Float[Tensor, "frames 3 height width"], context: Context) -> Latents:
         """The tiny encoder's latents on the VAE's scale."""
         if self.calibration is None:
-            self._calibrate(shot)
+            self._calibrate(context)
         assert self.calibration is not None
         latents = self._tiny(video) * self.calibration.gain.to(video) + self.calibration.offset.to(video)
         # Frames that the prior puts in front (CogVideoX 1.5) are copies of the first one, without a gradient.
         return torch.cat([latents[:1].detach().expand(self.padding, -1, -1, -1), latents])
 
-    def decode(self, latents: Tensor, shot: Shot) -> Float[Tensor, "frames 3 height width"]:
-        return self.prior.decode(latents, shot)
+    def decode(self, latents: Tensor, context: Context) -> Float[Tensor, "frames 3 height width"]:
+        return self.prior.decode(latents, context)
 
     def add_noise(self, clean: Tensor, noise: Tensor, t: float) -> Tensor:
         return self.prior.add_noise(clean, noise, t)
@@ -161,8 +162,8 @@ class TinyEncodedPrior:
         return self.encoder(video.to(weight.device, weight.dtype)).to(video)
 
     @torch.no_grad()
-    def _calibrate(self, shot: Shot) -> None:
-        tiny, real = self._tiny(shot.reference), self.prior.encode(shot.reference, shot)
+    def _calibrate(self, context: Context) -> None:
+        tiny, real = self._tiny(context.reference), self.prior.encode(context.reference, context)
         self.padding = len(real) - len(tiny)
         if self.padding < 0 or tiny.shape[1:] != real.shape[1:]:
             raise KinemaError(
