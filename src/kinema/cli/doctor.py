@@ -221,7 +221,9 @@ def _nano_job() -> dict[str, Any] | None:
     """Memory of a default job and time of its stages, from a few real steps of each."""
     from kinema.distill.config import Animate
     from kinema.distill.loop import Distiller
-    from kinema.job.animate import load_prior, make_body, peak_memory_gb, read_tempo
+    from kinema.distill.schedule import Schedule
+    from kinema.distill.tempo import read_tempo
+    from kinema.job.animate import load_prior, make_body, peak_memory_gb
     from kinema.motion.source import find_character
     from kinema.physics.track import Tracking, track
 
@@ -231,25 +233,25 @@ def _nano_job() -> dict[str, Any] | None:
     except KinemaError:
         return None
     fox = find_character("fox")
-    body, rig = make_body(few, fox)
+    body, rig = make_body(few, fox, prior)
     ticks: list[float] = []
 
     def tick(*_: object) -> None:
         ticks.append(time.monotonic())
 
     begun = time.monotonic()
-    distiller = Distiller(few, prior, body, read_tempo(few, prior, body), checkpoint=None)
+    tempo = read_tempo(few, prior, body.anatomy)
+    distiller = Distiller(few, prior, body.stage, body.anatomy, tempo)
     outcome = distiller.run(report=tick)
     fit, refine = ticks[1] - ticks[0], (ticks[-1] - ticks[1]) / 3
     sample = max(0.0, ticks[0] - begun - fit)
     ticks.clear()
     track(fox, rig, outcome.motion, options=Tracking(iterations=3), limbs=body.limbs, limits=body.limits, progress=tick)
     simulate = (ticks[-1] - ticks[0]) / (len(ticks) - 1)
-    refinements = Distiller(full, prior, body, distiller.tempo, checkpoint=None).schedule[1]
     seconds = {
         "sample": full.views * sample,
         "fit": full.fit_iterations * fit,
-        "sds": refinements * refine,
+        "sds": Schedule.of(full, prior).sds * refine,
         "physics": Tracking().iterations * simulate,
     }
     return {"seconds": seconds, "memory_gb": peak_memory_gb()}

@@ -11,8 +11,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.asset.character import Character
-from kinema.distill.take import FOVY_DEG
-from kinema.distill.tempo import ACTION_FPS, CYCLE_FRAMES
 from kinema.errors import KinemaError
 from kinema.evaluate.classify import prompt_errors
 from kinema.evaluate.metrics import Metrics, measure
@@ -103,7 +101,7 @@ def film(stage: Stage, motion: Motion, *, yaw_deg: float, width: int, height: in
     base = _base_path(stage.rig, motion)
     away = (motion.root_position - base).mean(0) * torch.tensor([1.0, 0.0, 1.0])
     placed = replace(motion, root_position=motion.root_position - away)
-    view = View(yaw_deg, elevation_deg, 1.0, FOVY_DEG)
+    view = View(yaw_deg, elevation_deg, 1.0, NanoPrior.needs.cameras.fovy_deg)
     video = stage.film(placed.pose(stage.rig), stage.cameras(base, view, width=width, height=height))
     return video, Context(stage.reference(base, view, width=width, height=height), yaw_deg, elevation_deg)
 
@@ -115,7 +113,7 @@ def _base_path(rig: Rig, motion: Motion) -> Float[Tensor, "frames 3"]:
 
 def _at_the_priors_pace(clip: Motion, metrics: Metrics, frames: int) -> Motion:
     """At the prior's frames per cycle, and long enough to fill its window."""
-    fps = CYCLE_FRAMES / metrics.period if metrics.period > 0 else ACTION_FPS
+    fps = NanoPrior.needs.frame_rate(metrics.period)
     seconds = (len(clip) - 1) / clip.fps
     if seconds <= 0:
         raise KinemaError("a clip of one frame shows no motion to score")

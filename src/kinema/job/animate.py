@@ -19,28 +19,25 @@ from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 import kinema
 from kinema.asset.character import Character
 from kinema.distill.config import Animate, resolve
-from kinema.distill.field import FieldDistiller, deform
-from kinema.distill.loop import Body, Control, Distiller, Outcome, Progress
-from kinema.distill.tempo import Tempo, choose_tempo
+from kinema.distill.field import Field, deform
+from kinema.distill.loop import Distilled, Distiller, Progress, Steering
+from kinema.distill.tempo import Tempo, read_tempo
 from kinema.errors import KinemaError, check_number
 from kinema.evaluate.metrics import lowest_points, measure
 from kinema.export.write import write
 from kinema.files import make_folder, replacing
-from kinema.gait.plan import Body as GaitBody
 from kinema.job.report import write_report
 from kinema.motion.motion import Motion, load_motion, save_motion
 from kinema.motion.source import CONFIG, find_character, find_path, load_result, read_config, rigged
 from kinema.physics.stance import consistent_target
 from kinema.physics.track import Tracking, TrackResult, track
 from kinema.prior import load
-from kinema.prior.nano.prior import WEIGHTS, NanoPrior
 from kinema.prior.protocol import VideoPrior
 from kinema.render.show import Film, render_character
 from kinema.render.stage import Stage
-from kinema.rig.cuboids import bone_cuboids
-from kinema.rig.hinges import joint_limits
+from kinema.rig.anatomy import Anatomy
 from kinema.rig.kinematics import Rig
-from kinema.rig.limbs import find_limbs
+from kinema.rig.limbs import Limbs
 
 __all__ = [
     "Animation",
@@ -100,7 +97,7 @@ def animate(
     prompt: str = "",
     *,
     progress: Callable[[Progress], None] = lambda _: None,
-    watch: Callable[[Character, Rig, Animate], Callable[[int, Callable[[], Motion]], Control]] | None = None,
+    watch: Callable[[Character, Rig, Animate], Callable[[int, Callable[[], Motion]], Steering]] | None = None,
     **options: Any,
 ) -> Animation:
     """Run or resume a job; everything that it used is written beside the result.
@@ -120,8 +117,8 @@ def animate(
     config = resolve(asked)
     prior = load_prior(config)
     character = rigged(find_character(config.asset))
-    body, rig = make_body(config, character)
-    tempo = read_tempo(config, prior, body)
+    body, rig = make_body(config, character, prior)
+    tempo = read_tempo(config, prior, body.anatomy)
     # Only now, when nothing is wrong with the job: a mistake leaves no folder behind.
     folder = asked.resume or _begin(asked)
     seconds = {"load": time.monotonic() - begun}
@@ -161,21 +158,31 @@ def _job(asset: Animate | Character | Path | str, prompt: str, options: dict[str
     return replace(job, asset=str(folder / "character.glb"), out=folder)
 
 
-def make_body(config: Animate, character: Character) -> tuple[Body, Rig]:
+@dataclass(frozen=True)
+class Body:
     """The character as the optimiser sees it."""
-    assert character.skeleton is not None
-    rig = Rig.from_skeleton(character.skeleton)
-    limbs = find_limbs(character)
-    look = "canonical" if config.prior.split("=")[0] == "nano" else "color"
-    stage = Stage.from_character(
-        character, rig, count=config.splats, look=look, rng=np.random.default_rng(config.seed), relax=1
-    )
+
+    stage: Stage
+    anatomy: Anatomy
+
+    @property
+    def limbs(self) -> Limbs:
+        return self.anatomy.limbs
+
+    @property
+    def limits(self) -> Any:
+        limits = self.anatomy.limits
+        return torch.from_numpy(np.stack((limits.lower, limits.upper), -1)).float()
+
+
+def make_body(config: Animate, character: Character, prior: VideoPrior) -> tuple[Body, Rig]:
+    """The character as the optimiser sees it."""
+    anatomy = Anatomy.of(character)
+    rng = np.random.default_rng(config.seed)
+    stage = Stage.from_character(character, anatomy.rig, count=config.splats, look=prior.needs.look, rng=rng, relax=1)
     if not config.render_ground:
         stage = replace(stage, scene=replace(stage.scene, ground=None))
-    limits = joint_limits(character, limbs)
-    ranges = torch.from_numpy(np.stack((limits.lower, limits.upper), -1)).float()
-    corners = torch.from_numpy(bone_cuboids(character).corners).float()
-    return Body(stage, limbs, corners, ranges), rig
+    return Body(stage, anatomy), anatomy.rig
 
 
 def load_prior(config: Animate) -> VideoPrior:
@@ -188,16 +195,6 @@ def load_prior(config: Animate) -> VideoPrior:
         tiling=config.tiling,
         tiny_encoder=config.tiny_encoder,
         video_size=config.video_size,
-    )
-
-
-def read_tempo(config: Animate, prior: VideoPrior, body: Body) -> Tempo:
-    """Pace from the words; a prior without a reader leaves that to nano's."""
-    reader = prior if isinstance(prior, NanoPrior) else NanoPrior.load()
-    reading = reader.read(config.prompt)
-    stride = GaitBody.of(body.stage.rig, body.limbs).stride
-    return choose_tempo(
-        reading.motion, config.prompt, body.limbs, stride=stride, speed=config.speed, period=config.period
     )
 
 
@@ -277,11 +274,16 @@ def _resumed(folder: Path) -> Animate:
 
 def _hashes(config: Animate) -> dict[str, str]:
     """SHA-256 of the files that decide the result."""
-    name, _, folder = config.prior.partition("=")
-    files = {"character": find_path(config.asset)}
-    if name == "nano":
-        files["prior"] = find_path(folder or str(WEIGHTS))
-    return {key: hashlib.sha256(path.read_bytes()).hexdigest() for key, path in files.items() if path is not None}
+    files = {"character": [path for path in (find_path(config.asset),) if path is not None]}
+    files["prior"] = load.weights_files(config.prior)
+    result = {}
+    for key, paths in files.items():
+        digest = hashlib.sha256()
+        for path in paths:
+            digest.update(path.read_bytes())
+        if paths:
+            result[key] = digest.hexdigest()
+    return result
 
 
 def _distill(
@@ -292,15 +294,15 @@ def _distill(
     tempo: Tempo,
     folder: Path,
     progress: Callable[[Progress], None],
-    observe: Callable[[int, Callable[[], Motion]], Control] | None,
-) -> Outcome:
-    kind = FieldDistiller if config.parameters == "field" else Distiller
-    distiller = kind(config, prior, body, tempo, checkpoint=folder / CHECKPOINT)
+    observe: Callable[[int, Callable[[], Motion]], Steering] | None,
+) -> Distilled:
+    distiller = Distiller(config, prior, body.stage, body.anatomy, tempo, checkpoint=folder / CHECKPOINT)
     if (folder / CHECKPOINT).exists():
         distiller.load(folder / CHECKPOINT)
     outcome = distiller.run(report=progress, observe=observe)
-    if isinstance(distiller, FieldDistiller):
-        deformed = deform(distiller, character, body.stage.rig, body.limbs)
+    if isinstance(distiller.parameters, Field):
+        at, fps = distiller.clip_times()
+        deformed = deform(distiller.parameters, character, body.anatomy, at, fps=fps)
         with replacing(folder / "field.npz") as partial, partial.open("wb") as file:
             np.savez_compressed(file, vertices=deformed.vertices.astype(np.float32), fps=config.fps)
         change = f"bones change by up to {deformed.metrics.bone_change:.1%}, edges by {deformed.shape_change:.1%}"
@@ -332,7 +334,7 @@ def settle(config: Animate, character: Character, body: Body, tracked: Motion) -
 
 def _planted(character: Character, body: Body, motion: Motion, *, brisk: bool = False) -> Motion:
     rig = body.stage.rig
-    found = consistent_target(rig, bone_cuboids(character), body.limbs, motion, brisk=brisk)
+    found = consistent_target(rig, body.anatomy.cuboids, body.limbs, motion, brisk=brisk)
     planted = Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
     return lift_skin(character, rig, planted)
 
@@ -401,7 +403,7 @@ def _report(
     config: Animate,
     character: Character,
     tempo: Tempo,
-    outcome: Outcome,
+    outcome: Distilled,
     tracked: TrackResult | None,
 ) -> dict[str, Any]:
     report: dict[str, Any] = {

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from kinema.asset.character import Character
 from kinema.distill.config import Animate
-from kinema.distill.loop import Control, Progress
+from kinema.distill.loop import Progress, Steering
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.view.contacts import COLORS
@@ -53,7 +53,7 @@ class Live:
 
     # -- what the run says ------------------------------------------------------------------------------------------
 
-    def begin(self, character: Character, rig: Rig, config: Animate) -> Callable[[int, Callable[[], Motion]], Control]:
+    def begin(self, character: Character, rig: Rig, config: Animate) -> Callable[[int, Callable[[], Motion]], Steering]:
         """Show the character at rest; gives the function that the run calls after every step."""
         gui = self.page.server.gui
         self.started = {name: float(getattr(config, name)) for name in WEIGHTS}
@@ -71,14 +71,14 @@ class Live:
         self.pause.disabled = self.stop.disabled = False
         return self.observe
 
-    def observe(self, step: int, motion: Callable[[], Motion]) -> Control:
+    def observe(self, step: int, motion: Callable[[], Motion]) -> Steering:
         """After every step: show it now and then, and wait while the run is paused."""
         if self.viewer is not None and time.monotonic() - self.seen > FRESH_SECONDS:
             self.viewer.update(motion())
             self.seen = time.monotonic()
         while not self.going.wait(0.2):
             pass
-        return Control({name: self.started[name] * factor for name, factor in self.factors.items()}, self.stopped)
+        return Steering({name: self.started[name] * factor for name, factor in self.factors.items()}, self.stopped)
 
     def progress(self, at: Progress) -> None:
         """Numbers and the losses so far."""
