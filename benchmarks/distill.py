@@ -24,14 +24,15 @@ from PIL import Image
 
 from kinema.asset.character import Character
 from kinema.distill.config import Animate, resolve
-from kinema.distill.field import FieldDistiller, deform
+from kinema.distill.energies import weighted_energies
+from kinema.distill.field import Field, deform
 from kinema.distill.loop import Distiller
-from kinema.distill.parameters import Basis
 from kinema.distill.sds import sds
-from kinema.distill.take import prepare, random_take, shoot
+from kinema.distill.skeleton import Basis
+from kinema.distill.tempo import read_tempo
 from kinema.evaluate.metrics import measure
 from kinema.gait.make import make_motion
-from kinema.job.animate import find_character, make_body, plant_feet, read_tempo, settle, tracking
+from kinema.job.animate import find_character, make_body, plant_feet, settle, tracking
 from kinema.motion.motion import Motion, load_motion, save_motion
 from kinema.physics.track import track
 from kinema.prior.nano.prior import NanoPrior
@@ -69,12 +70,12 @@ def distil(run: Run, prior: NanoPrior, folder: Path) -> dict[str, Any]:
     config = resolve(Animate(asset=run.asset, prompt=prompt, seed=run.seed))
     character = find_character(run.asset)
     begun = time.monotonic()
-    body, rig = make_body(config, character)
-    tempo = read_tempo(config, prior, body)
+    body, rig = make_body(config, character, prior)
+    tempo = read_tempo(config, prior, body.anatomy)
     # What the prior gave, kept by itself: a change of planting or physics then needs no new distillation.
     kept = path.with_suffix(".raw.npz")
     if not kept.exists():
-        save_motion(kept, Distiller(config, prior, body, tempo, checkpoint=None).run().motion, rig)
+        save_motion(kept, Distiller(config, prior, body.stage, body.anatomy, tempo).run().motion, rig)
     raw = load_motion(kept, rig)
     motion = plant_feet(config, character, body, raw)
     distilled_s = time.monotonic() - begun
@@ -255,14 +256,14 @@ def ablated(asset: str, seed: int, changed: dict[str, object], prior: NanoPrior)
     base = Animate(asset=asset, prompt=prompt, seed=seed, time="free", slip=0.0, limits=0.0, physics=False)
     config = resolve(replace(base, **changed))
     character = find_character(asset)
-    body, rig = make_body(config, character)
-    tempo = read_tempo(config, prior, body)
+    body, rig = make_body(config, character, prior)
+    tempo = read_tempo(config, prior, body.anatomy)
     config = replace(config, speed=tempo.speed * tempo.fps)
-    field = config.parameters == "field"
-    distiller = (FieldDistiller if field else Distiller)(config, prior, body, tempo, checkpoint=None)
+    distiller = Distiller(config, prior, body.stage, body.anatomy, tempo)
     motion = distiller.run().motion
-    if isinstance(distiller, FieldDistiller):
-        found = deform(distiller, character, rig, body.limbs).metrics
+    if isinstance(distiller.parameters, Field):
+        at, fps = distiller.clip_times()
+        found = deform(distiller.parameters, character, body.anatomy, at, fps=fps).metrics
     else:
         found = measure(character, motion, rig=rig, limbs=body.limbs)
     keys = {"gait": found.gait, "slide": found.slide, "depth": found.penetration, "jerk": found.jerk}
@@ -282,9 +283,9 @@ def run(weights: Path | None = None) -> Iterator[tuple[str, float]]:
     """Milliseconds of each part of an SDS step, best of many, and its share."""
     config = resolve(Animate(asset="fox", prompt="the fox is walking"))
     prior = NanoPrior.load(weights)
-    body, _ = make_body(config, find_character(config.asset))
-    tempo = read_tempo(config, prior, body)
-    distiller = Distiller(config, prior, body, tempo, checkpoint=None)
+    body, _ = make_body(config, find_character(config.asset), prior)
+    tempo = read_tempo(config, prior, body.anatomy)
+    distiller = Distiller(config, prior, body.stage, body.anatomy, tempo)
     parts: dict[str, list[float]] = {}
 
     @contextmanager
@@ -294,21 +295,21 @@ def run(weights: Path | None = None) -> Iterator[tuple[str, float]]:
         parts.setdefault(name, []).append(time.perf_counter() - begun)
 
     for step in range(12):
-        take = random_take(np.random.default_rng(step), tempo, last_start=0.0)
+        window = distiller.windows.draw(np.random.default_rng(step))
         with clock("reference"):
-            shot = prepare(body.stage, prior, distiller.coefficients, tempo, take)
+            context = distiller.windows.context(window)
         with clock("pose and render"):
-            video, motion, joints = shoot(body.stage, prior, distiller.coefficients, tempo, take)
+            filmed = distiller.windows.film(window)
         with clock("encode"):
-            latents = prior.encode(video, shot)
-        words, none = (prior.condition(text, shot) for text in (config.prompt, ""))
+            latents = prior.encode(filmed.video, context)
+        words, none = (prior.condition(text, context) for text in (config.prompt, ""))
         with clock("denoise"):
             noise = torch.Generator().manual_seed(step)
             loss = sds(prior, latents, words, none, t=0.6, guidance=2.0, generator=noise) / len(latents)
         with clock("ground and limits"):
-            energies = distiller._energies(take, motion, joints)
+            energies = weighted_energies(filmed, config, body.anatomy, feet=1.0)
         with clock("backward and step"):
-            distiller._descend(loss + energies)
+            distiller.descend(loss + energies)
     best = {name: 1e3 * min(seconds) for name, seconds in parts.items()}
     for name, value in best.items():
         yield f"{name.replace(' ', '_')}_ms", value

@@ -19,8 +19,9 @@ from kinema.gait.make import Label
 from kinema.gait.recorded import HELD_OUT, motion_name, recorded_motion
 from kinema.gait.retarget import Recording
 from kinema.motion.motion import Motion
-from kinema.prior.nano.data import FPS, FRAMES, Actor, conditions
-from kinema.prior.nano.prior import NanoPrior
+from kinema.prior.nano.codec import FRAMES
+from kinema.prior.nano.data import Actor, conditions
+from kinema.prior.nano.prior import FPS, NanoPrior
 from kinema.prior.protocol import Context, guided_estimate, sample
 
 PROMPTS = {"walk": "walking", "trot": "trotting", "run": "running fast", "hop": "hopping", "stand": "standing still"}

@@ -157,8 +157,8 @@ def test_text_is_embedded_once(toy, monkeypatch):
     embedded = first.condition(PROMPT, context)
     monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", None)
     second = load(toy)
-    assert_close(second.condition(PROMPT, context).text, embedded.text)
-    assert second.condition("", context).text.shape == embedded.text.shape
+    assert_close(second.condition(PROMPT, context)["text"], embedded["text"])
+    assert second.condition("", context)["text"].shape == embedded["text"].shape
     with pytest.raises(KinemaError, match="tokenizer"):
         second.condition("another prompt", context)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -25,6 +25,7 @@ class Filmed:
     soles_per_frame: int = 1
 
 
+@runtime_checkable
 class MotionParameters(Protocol):
     """A motion in time with values to optimise. Times `at` are in frames of the prior and may be fractions."""
 
@@ -33,17 +34,9 @@ class MotionParameters(Protocol):
     frames: int
     """Length of the stretch of time that the parameters describe."""
 
-    def parameters(self) -> Iterator[nn.Parameter]:
-        """Values to optimise."""
-        ...
-
-    def state_dict(self) -> dict[str, Any]:
-        """Values to save."""
-        ...
-
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> Any:
-        """Take over saved values."""
-        ...
+    def parameters(self) -> Iterator[nn.Parameter]: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> Any: ...
 
     def film(self, at: Float[Tensor, "frames"], cameras: Cameras) -> Filmed:
         """Render the motion at given times."""

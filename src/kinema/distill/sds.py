@@ -10,14 +10,7 @@ from kinema.prior.protocol import VideoPrior, guided_estimate
 
 
 def sds(
-    prior: VideoPrior,
-    latents: Tensor,
-    cond: Any,
-    uncond: Any,
-    *,
-    t: float,
-    guidance: float,
-    generator: torch.Generator,
+    prior: VideoPrior, latents: Tensor, cond: Any, uncond: Any, *, t: float, guidance: float, generator: torch.Generator
 ) -> Float[Tensor, ""]:
     """Summed loss whose gradient on the latents is w(t) (z - ẑ), with w = 1.
 

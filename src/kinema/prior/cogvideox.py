@@ -3,7 +3,6 @@
 Latents are [latent frames, channels, height / 8, width / 8], in the dtype and on the device of the video.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,6 @@ from kinema.prior.text_cache import Embedding, PromptEmbeddings, text_states
 
 OFS = 2.0
 """The motion offset that the 1.5 image-to-video pipeline feeds."""
-
-
-@dataclass(frozen=True)
-class CogVideoXCondition:
-    text: Float[Tensor, "tokens width"]
-    image: Float[Tensor, "latent_frames channels latent_height latent_width"] | None
-    """First frame for image-to-video, zeros after it."""
 
 
 class CogVideoXPrior:
@@ -90,9 +82,9 @@ class CogVideoXPrior:
             transformer, vae, scheduler.alphas_cumprod.tolist(), folder=folder, placement=placement, **size
         )
 
-    def condition(self, prompt: str, context: Context) -> CogVideoXCondition:
+    def condition(self, prompt: str, context: Context) -> Embedding:
         """T5's embedding of the prompt; for image-to-video also the latents of the context's first frame."""
-        return CogVideoXCondition(self.texts(prompt)["text"], self._image(context) if self.from_image else None)
+        return self.texts(prompt) | ({"image": self._image(context)} if self.from_image else {})
 
     def encode(
         self, video: Float[Tensor, "frames 3 height width"], context: Context
@@ -119,19 +111,19 @@ class CogVideoXPrior:
         return signal * clean + sigma * noise
 
     @torch.no_grad()
-    def denoise(self, noisy: Tensor, t: float, conditions: list[CogVideoXCondition]) -> list[Tensor]:
+    def denoise(self, noisy: Tensor, t: float, conditions: list[Embedding]) -> list[Tensor]:
         """ẑ = √ᾱ z_t - √(1-ᾱ) v."""
         step, signal, sigma = noise_level(self.alphas_cumprod, t)
         # With weights on the host memory is what counts, and the copy of a block costs little beside its work.
         groups = [[condition] for condition in conditions] if self.placement.offload else [conditions]
         return [signal * noisy - sigma * v.to(noisy) for group in groups for v in self._velocity(noisy, step, group)]
 
-    def _velocity(self, noisy: Tensor, step: int, conditions: list[CogVideoXCondition]) -> Tensor:
+    def _velocity(self, noisy: Tensor, step: int, conditions: list[Embedding]) -> Tensor:
         z = noisy.to(self.placement.device, self.placement.dtype)
-        rows = [z if condition.image is None else torch.cat([z, condition.image.to(z)], 1) for condition in conditions]
+        rows = [torch.cat([z, c["image"].to(z)], 1) if "image" in c else z for c in conditions]
         return self.transformer(
             hidden_states=torch.stack(rows),
-            encoder_hidden_states=torch.stack([condition.text for condition in conditions]),
+            encoder_hidden_states=torch.stack([condition["text"] for condition in conditions]),
             timestep=torch.full((len(rows),), step, device=z.device),
             ofs=None if self.transformer.config.ofs_embed_dim is None else z.new_full((1,), OFS),
             image_rotary_emb=self.rotary,

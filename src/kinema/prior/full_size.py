@@ -12,38 +12,27 @@ from kinema.errors import KinemaError
 from kinema.prior.checkpoint import Placement
 from kinema.prior.text_cache import Embedding
 
+_5B: dict[str, Any] = {"num_attention_heads": 48, "num_layers": 42, "use_rotary_positional_embeddings": True}
 COGVIDEOX: dict[str, dict[str, Any]] = {
     "cogvideox-2b": {"num_attention_heads": 30, "num_layers": 30},
-    "cogvideox-5b": {"num_attention_heads": 48, "num_layers": 42, "use_rotary_positional_embeddings": True},
-    "cogvideox-5b-i2v": {
-        "num_attention_heads": 48,
-        "num_layers": 42,
-        "in_channels": 32,
-        "use_rotary_positional_embeddings": True,
-        "use_learned_positional_embeddings": True,
-    },
+    "cogvideox-5b": _5B,
+    "cogvideox-5b-i2v": {**_5B, "in_channels": 32, "use_learned_positional_embeddings": True},
     "cogvideox-1.5-5b": {
-        "num_attention_heads": 48,
-        "num_layers": 42,
-        "use_rotary_positional_embeddings": True,
-        "patch_size_t": 2,
-        "patch_bias": False,
-        "sample_height": 96,
-        "sample_width": 170,
-        "sample_frames": 81,
+        **_5B, "patch_size_t": 2, "patch_bias": False, "sample_height": 96, "sample_width": 170, "sample_frames": 81,
     },
-}
+}  # fmt: skip
 WAN: dict[str, dict[str, Any]] = {
     "wan2.1-1.3b": {"num_attention_heads": 12, "num_layers": 30, "ffn_dim": 8960},
     "wan2.1-14b": {"num_attention_heads": 40, "num_layers": 40, "ffn_dim": 13824},
 }
-T5_XXL = {
-    "d_model": 4096,
-    "d_kv": 64,
-    "d_ff": 10240,
-    "num_layers": 24,
-    "num_heads": 64,
-    "feed_forward_proj": "gated-gelu",
+T5_XXL: dict[str, Any] = {
+    "d_model": 4096, "d_kv": 64, "d_ff": 10240, "num_layers": 24, "num_heads": 64, "feed_forward_proj": "gated-gelu",
+}  # fmt: skip
+CLIP: dict[str, Any] = {
+    "hidden_size": 1024,
+    "intermediate_size": 4096,
+    "num_hidden_layers": 23,
+    "num_attention_heads": 16,
 }
 KNOWN = (*COGVIDEOX, *WAN, "ltx-video", "modelscope")
 
@@ -110,10 +99,7 @@ def text_parameters(name: str) -> int:
         if name in WAN:
             encoder = UMT5EncoderModel(UMT5Config(vocab_size=256384, **T5_XXL))
         elif name == "modelscope":
-            clip = CLIPTextConfig(
-                hidden_size=1024, intermediate_size=4096, num_hidden_layers=23, num_attention_heads=16
-            )
-            encoder = CLIPTextModel(clip)
+            encoder = CLIPTextModel(CLIPTextConfig(**CLIP))
         else:
             encoder = T5EncoderModel(T5Config(vocab_size=32128, **T5_XXL))
     return sum(parameter.numel() for parameter in encoder.parameters())

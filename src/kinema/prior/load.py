@@ -82,11 +82,11 @@ def load_prior(
     if not folder.is_dir():
         raise KinemaError(f"{folder}: no such folder; --prior {name} needs a checkpoint in diffusers' layout")
     prior = _load(kind, folder, placement, dict(zip(("frames", "height", "width"), video_size or ())))
-    if tiny_encoder is None:
-        return prior
-    from kinema.prior.tiny_encoder import with_tiny_encoder
+    if tiny_encoder is not None:
+        from kinema.prior.tiny_encoder import TinyEncode, TinyEncoder
 
-    return with_tiny_encoder(prior, tiny_encoder, device=device, dtype=dtype)
+        prior.encode = TinyEncode(prior, TinyEncoder.load(tiny_encoder, device=device, dtype=dtype))
+    return prior
 
 
 def weights_files(spec: str) -> list[Path]:

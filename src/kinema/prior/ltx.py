@@ -5,12 +5,11 @@ mean and unit variance per channel.
 """
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from kinema.errors import KinemaError
@@ -20,12 +19,6 @@ from kinema.prior.text_cache import Embedding, PromptEmbeddings, text_states
 
 TOKENS = 128
 """Text tokens that the pipeline feeds."""
-
-
-@dataclass(frozen=True)
-class LTXCondition:
-    text: Float[Tensor, "tokens width"]
-    mask: Bool[Tensor, "tokens"]
 
 
 class LTXPrior:
@@ -82,10 +75,9 @@ class LTXPrior:
             **size,
         )
 
-    def condition(self, prompt: str, context: Context) -> LTXCondition:
+    def condition(self, prompt: str, context: Context) -> Embedding:
         """T5's embedding of the prompt, and which of its tokens are words."""
-        embedding = self.texts(prompt)
-        return LTXCondition(embedding["text"], embedding["mask"])
+        return self.texts(prompt)
 
     def encode(
         self, video: Float[Tensor, "frames 3 height width"], context: Context
@@ -112,21 +104,21 @@ class LTXPrior:
         return (1 - sigma) * clean + sigma * noise
 
     @torch.no_grad()
-    def denoise(self, noisy: Tensor, t: float, conditions: list[LTXCondition]) -> list[Tensor]:
+    def denoise(self, noisy: Tensor, t: float, conditions: list[Embedding]) -> list[Tensor]:
         """ẑ = z_t - σ v, where v = ε - z."""
         sigma = shifted(t, self.shift)
         groups = [[condition] for condition in conditions] if self.placement.offload else [conditions]
         return [noisy - sigma * v.to(noisy) for group in groups for v in self._velocity(noisy, sigma, group)]
 
-    def _velocity(self, noisy: Tensor, sigma: float, conditions: list[LTXCondition]) -> Tensor:
+    def _velocity(self, noisy: Tensor, sigma: float, conditions: list[Embedding]) -> Tensor:
         frames, channels, rows, columns = noisy.shape
         z = noisy.to(self.placement.device, self.placement.dtype)
         tokens = z.permute(0, 2, 3, 1).reshape(-1, channels)
         velocity = self.transformer(
             hidden_states=torch.stack([tokens] * len(conditions)),
-            encoder_hidden_states=torch.stack([condition.text for condition in conditions]),
+            encoder_hidden_states=torch.stack([condition["text"] for condition in conditions]),
             timestep=torch.full((len(conditions),), 1000 * sigma, device=z.device),
-            encoder_attention_mask=torch.stack([condition.mask for condition in conditions]),
+            encoder_attention_mask=torch.stack([condition["mask"] for condition in conditions]),
             num_frames=frames,
             height=rows,
             width=columns,

@@ -118,11 +118,7 @@ def estimate_memory(
         frames=model.frames,
         height=model.height,
         width=model.width,
-        parameters={
-            "denoiser": _count(denoiser),
-            "vae": _count(model.vae),
-            "text encoder": text_parameters(prior),
-        },
+        parameters={"denoiser": _count(denoiser), "vae": _count(model.vae), "text encoder": text_parameters(prior)},
         weights=weights,
         text=weights if placement.offload else weights + text,
         encode=encode,

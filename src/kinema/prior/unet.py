@@ -3,7 +3,6 @@
 Latents are [frames, channels, height / 8, width / 8], in the dtype and on the device of the video.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,6 @@ from kinema.errors import KinemaError
 from kinema.prior.checkpoint import Placement, check_video, noise_level, place, read_part, read_scheduler
 from kinema.prior.protocol import Context, Needs
 from kinema.prior.text_cache import Embedding, PromptEmbeddings, text_states
-
-
-@dataclass(frozen=True)
-class UNetCondition:
-    text: Float[Tensor, "tokens width"]
 
 
 class UNetPrior:
@@ -73,9 +67,9 @@ class UNetPrior:
             **size,
         )
 
-    def condition(self, prompt: str, context: Context) -> UNetCondition:
+    def condition(self, prompt: str, context: Context) -> Embedding:
         """CLIP's embedding of the prompt."""
-        return UNetCondition(self.texts(prompt)["text"])
+        return self.texts(prompt)
 
     def encode(
         self, video: Float[Tensor, "frames 3 height width"], context: Context
@@ -105,18 +99,18 @@ class UNetPrior:
         return signal * clean + sigma * noise
 
     @torch.no_grad()
-    def denoise(self, noisy: Tensor, t: float, conditions: list[UNetCondition]) -> list[Tensor]:
+    def denoise(self, noisy: Tensor, t: float, conditions: list[Embedding]) -> list[Tensor]:
         """ẑ = (z_t - √(1-ᾱ) ε) / √ᾱ."""
         step, signal, sigma = noise_level(self.alphas_cumprod, t)
         groups = [[condition] for condition in conditions] if self.placement.offload else [conditions]
         return [(noisy - sigma * e.to(noisy)) / signal for group in groups for e in self._noise(noisy, step, group)]
 
-    def _noise(self, noisy: Tensor, step: int, conditions: list[UNetCondition]) -> Tensor:
+    def _noise(self, noisy: Tensor, step: int, conditions: list[Embedding]) -> Tensor:
         z = noisy.to(self.placement.device, self.placement.dtype).transpose(0, 1)
         noise = self.unet(
             torch.stack([z] * len(conditions)),
             step,
-            encoder_hidden_states=torch.stack([condition.text for condition in conditions]),
+            encoder_hidden_states=torch.stack([condition["text"] for condition in conditions]),
             return_dict=False,
         )[0]
         return noise.transpose(1, 2)

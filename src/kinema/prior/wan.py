@@ -5,7 +5,6 @@ video, with zero mean and unit variance per channel.
 """
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,6 @@ from kinema.prior.text_cache import Embedding, PromptEmbeddings, text_states
 
 TOKENS = 512
 """Text tokens that the pipeline feeds, zeros after the prompt's end."""
-
-
-@dataclass(frozen=True)
-class WanCondition:
-    text: Float[Tensor, "tokens width"]
 
 
 class WanPrior:
@@ -94,9 +88,9 @@ class WanPrior:
             **size,
         )
 
-    def condition(self, prompt: str, context: Context) -> WanCondition:
+    def condition(self, prompt: str, context: Context) -> Embedding:
         """UMT5's embedding of the prompt."""
-        return WanCondition(self.texts(prompt)["text"])
+        return self.texts(prompt)
 
     def encode(
         self, video: Float[Tensor, "frames 3 height width"], context: Context
@@ -120,13 +114,13 @@ class WanPrior:
         return (1 - sigma) * clean + sigma * noise
 
     @torch.no_grad()
-    def denoise(self, noisy: Tensor, t: float, conditions: list[WanCondition]) -> list[Tensor]:
+    def denoise(self, noisy: Tensor, t: float, conditions: list[Embedding]) -> list[Tensor]:
         """ẑ = z_t - σ v, where v = ε - z."""
         sigma = shifted(t, self.shift)
         groups = [[condition] for condition in conditions] if self.placement.offload else [conditions]
         return [noisy - sigma * v.to(noisy) for group in groups for v in self._velocity(noisy, sigma, group)]
 
-    def _velocity(self, noisy: Tensor, sigma: float, conditions: list[WanCondition]) -> Tensor:
+    def _velocity(self, noisy: Tensor, sigma: float, conditions: list[Embedding]) -> Tensor:
         z = noisy.to(self.placement.device, self.placement.dtype).transpose(0, 1)
         step = torch.full((len(conditions),), int(1000 * sigma), device=z.device)
         if self.time_per_token:
@@ -136,7 +130,7 @@ class WanPrior:
         velocity = expert(
             hidden_states=torch.stack([z] * len(conditions)),
             timestep=step,
-            encoder_hidden_states=torch.stack([condition.text for condition in conditions]),
+            encoder_hidden_states=torch.stack([condition["text"] for condition in conditions]),
             return_dict=False,
         )[0]
         return velocity.transpose(1, 2)
