@@ -35,8 +35,7 @@ def body() -> Body:
 def prior() -> NanoPrior:
     noise = torch.randn(6, 16, 3, 48, 64, generator=torch.Generator().manual_seed(0))
     codec = fit_codec(patches(noise).flatten(0, 1), channels=96)
-    torch.manual_seed(0)
-    model = Nano(channels=96, width=16, layers=1, heads=2)
+    model = Nano(channels=96, width=16, layers=1, heads=2, generator=torch.Generator().manual_seed(0))
     return NanoPrior(model, codec, Reader(("walk",), torch.zeros(1, 384), torch.zeros(1), torch.zeros(1, 384)))
 
 
