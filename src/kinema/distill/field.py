@@ -96,7 +96,7 @@ class Deformation:
 
     vertices: Float[np.ndarray, "frames vertices 3"]
     metrics: Metrics
-    """Of the joints that follow best from the vertices which they carry."""
+    """Metrics of the joints that follow best from the vertices which they carry."""
     shape_change: float
     """Mean relative change of edge lengths; skinning has some too, where it bends."""
 

@@ -1,6 +1,9 @@
 """Reading the parts of a diffusers checkpoint from a folder, and where their weights live."""
 
+import contextlib
+import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,16 +44,13 @@ class Placement:
 def read_part(cls: Any, folder: Path, part: str, *, dtype: torch.dtype) -> Any:
     """One model of a checkpoint folder, frozen, from safetensors only; every parameter must be in the file."""
     where = folder / part
-    if not (where / "config.json").is_file():
-        raise KinemaError(f"{where / 'config.json'}: no such file; a diffusers checkpoint folder is needed")
+    read_json(where / "config.json")
     if not list(where.glob("*.safetensors")):
         raise KinemaError(f"{where}: no *.safetensors weights here")
-    try:
+    with _reading(where, "weights"):
         model, info = cls.from_pretrained(
             where, torch_dtype=dtype, use_safetensors=True, local_files_only=True, output_loading_info=True
         )
-    except Exception as error:  # whatever a broken file makes three libraries raise
-        raise KinemaError(f"{where}: cannot read the weights ({_one_line(error)})") from None
     if info["missing_keys"]:
         missing = sorted(info["missing_keys"])
         raise KinemaError(f"{where}: {len(missing)} weights are missing, the first is {missing[0]}")
@@ -61,21 +61,23 @@ def read_tokenizer(folder: Path) -> Any:
     """The tokenizer of a checkpoint folder."""
     from transformers import AutoTokenizer
 
-    try:
+    with _reading(folder / "tokenizer", "tokenizer"):
         return AutoTokenizer.from_pretrained(folder / "tokenizer", local_files_only=True)
-    except Exception as error:
-        raise KinemaError(f"{folder / 'tokenizer'}: cannot read the tokenizer ({_one_line(error)})") from None
 
 
 def read_scheduler(cls: Any, folder: Path) -> Any:
     """The noise schedule of a checkpoint folder."""
-    path = folder / "scheduler" / "scheduler_config.json"
+    read_json(folder / "scheduler" / "scheduler_config.json")
+    with _reading(folder / "scheduler", "schedule"):
+        return cls.from_pretrained(folder / "scheduler")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON file of a checkpoint folder."""
     if not path.is_file():
         raise KinemaError(f"{path}: no such file; a diffusers checkpoint folder is needed")
-    try:
-        return cls.from_pretrained(path.parent)
-    except Exception as error:
-        raise KinemaError(f"{path}: cannot read the schedule ({_one_line(error)})") from None
+    with _reading(path, "JSON"):
+        return json.loads(path.read_text())
 
 
 def place(model: Any, placement: Placement, *, blocks: nn.ModuleList | None = None) -> Any:
@@ -151,6 +153,12 @@ def needs_diffusers(name: str) -> None:
         raise KinemaError(f"--prior {name} needs {' and '.join(missing)}: pip install 'kinema[gpu]'")
 
 
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 160 else text[:157] + "..."
+@contextlib.contextmanager
+def _reading(path: Path, what: str) -> Iterator[None]:
+    """Turn whatever a broken file makes three libraries raise into one line."""
+    try:
+        yield
+    except Exception as error:
+        text = " ".join(str(error).split()) or type(error).__name__
+        reason = text if len(text) <= 160 else text[:157] + "..."
+        raise KinemaError(f"{path}: cannot read the {what} ({reason})") from None

@@ -118,6 +118,8 @@ def _waiting(placement: Placement, dtype: torch.dtype | None = None) -> Iterator
 
 
 def _texts(tokens: int, width: int, placement: Placement) -> dict[str, Embedding]:
-    text = torch.empty(tokens, width, dtype=placement.dtype, device=placement.device)
-    mask = torch.ones(tokens, dtype=torch.bool, device=placement.device)
-    return {prompt: {"text": text, "mask": mask} for prompt in ("prompt", "")}
+    def embedding() -> Embedding:
+        text = torch.empty(tokens, width, dtype=placement.dtype, device=placement.device)
+        return {"text": text, "mask": torch.ones(tokens, dtype=torch.bool, device=placement.device)}
+
+    return {"prompt": embedding(), "": embedding()}

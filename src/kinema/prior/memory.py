@@ -64,7 +64,7 @@ class MemoryEstimate:
         return max(self.text, self.encode, self.denoise, self.backward)
 
     def fits(self, gigabytes: int | float) -> bool:
-        """Whether a card of this size is enough."""
+        """True if a card of this size is enough."""
         return self.peak <= USABLE * gigabytes * GIB
 
 
@@ -169,9 +169,6 @@ class Storages(TorchDispatchMode):
 
 def _count(module: nn.Module) -> int:
     """Parameters as published; 4-bit codes hold two weights per byte."""
-    quantised = sum(
-        m.codes.numel() * (2 if isinstance(m, Nf4Linear) else 1)
-        for m in module.modules()
-        if isinstance(m, Nf4Linear | Int8Linear)
-    )
+    layers = [m for m in module.modules() if isinstance(m, Nf4Linear | Int8Linear)]
+    quantised = sum(m.codes.numel() * (2 if isinstance(m, Nf4Linear) else 1) for m in layers)
     return quantised + sum(p.numel() for p in module.parameters())

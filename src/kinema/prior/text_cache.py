@@ -84,13 +84,7 @@ class PromptEmbeddings:
 
 @torch.no_grad()
 def text_states(
-    encoder_class: Any,
-    folder: Path,
-    prompts: list[str],
-    *,
-    tokens: int | None,
-    placement: Placement,
-    mask: bool = False,
+    encoder: Any, folder: Path, prompts: list[str], *, tokens: int | None, placement: Placement, mask: bool = False
 ) -> tuple[Tensor, Tensor]:
     """A text encoder's last states and the mask of its words; the encoder is freed on return.
 
@@ -101,12 +95,6 @@ def text_states(
     """
     model = read_part(encoder, folder, "text_encoder", dtype=placement.dtype).to(placement.text_device)
     tokenizer = read_tokenizer(folder)
-    words = tokenizer(
-        prompts,
-        padding="max_length",
-        max_length=tokens or tokenizer.model_max_length,
-        truncation=True,
-        return_attention_mask=True,
-        return_tensors="pt",
-    ).to(placement.text_device)
+    length = {"padding": "max_length", "max_length": tokens or tokenizer.model_max_length, "truncation": True}
+    words = tokenizer(prompts, **length, return_attention_mask=True, return_tensors="pt").to(placement.text_device)
     return model(words.input_ids, words.attention_mask if mask else None)[0], words.attention_mask

@@ -4,7 +4,6 @@ Latents are [latent frames, channels, height / 8, width / 8] (16 for the 5B), in
 video, with zero mean and unit variance per channel.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from kinema.errors import KinemaError
-from kinema.prior.checkpoint import Placement, check_video, place, read_part, shifted
+from kinema.prior.checkpoint import Placement, check_video, place, read_json, read_part, shifted
 from kinema.prior.protocol import Context, Needs
 from kinema.prior.text_cache import Embedding, PromptEmbeddings, text_states
 
@@ -68,9 +67,7 @@ class WanPrior:
         """From a checkpoint folder in diffusers' layout."""
         from diffusers import AutoencoderKLWan, WanTransformer3DModel
 
-        index, schedule = (
-            _read_json(folder / name) for name in ("model_index.json", "scheduler/scheduler_config.json")
-        )
+        index, schedule = (read_json(folder / name) for name in ("model_index.json", "scheduler/scheduler_config.json"))
         boundary = index.get("boundary_ratio")
         low_noise = None
         if boundary is not None:
@@ -185,12 +182,3 @@ def checkpointed(vae: Any, placement: Placement) -> Any:
         layers[k] = CheckpointedLayer(layer)
     vae.encoder = CheckpointedLayer(vae.encoder, caches_on=placement.host if placement.offload else None)
     return vae
-
-
-def _read_json(path: Path) -> dict:
-    try:
-        return json.loads(path.read_text())
-    except FileNotFoundError:
-        raise KinemaError(f"{path}: no such file; a diffusers checkpoint folder is needed") from None
-    except (OSError, ValueError) as error:
-        raise KinemaError(f"{path}: not readable ({error})") from None
