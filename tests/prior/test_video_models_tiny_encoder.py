@@ -89,7 +89,6 @@ def test_calibration_recovers_gain_and_offset():
     found = calibrate(x, gain * x + offset)
     assert_close(found.gain, gain)
     assert_close(found.offset, offset, atol=1e-5, rtol=1e-5)
-    assert_close(found.correlation, gain.flatten().sign())
 
 
 @pytest.mark.parametrize("name", ["cogvideox-5b", "cogvideox-1.5-5b"])

@@ -342,7 +342,7 @@ def ltx_estimate(folder, prior, clean, noise, context, prompt, *, guidance):
         num_frames=prior.frames,
         height=prior.height,
         width=prior.width,
-        frame_rate=prior.fps,
+        frame_rate=prior.needs.fps,
         num_inference_steps=2,
         guidance_scale=guidance,
         latents=pipeline._pack_latents(clean.transpose(0, 1)[None]),

@@ -111,18 +111,15 @@ class Calibration:
 
     gain: Float[Tensor, "channels 1 1"]
     offset: Float[Tensor, "channels 1 1"]
-    correlation: Float[Tensor, "channels"]
 
 
 def calibrate(tiny: Latents, real: Latents) -> Calibration:
     """Least squares per channel over frames and pixels."""
     x, y = (latents.transpose(0, 1).flatten(1).double() for latents in (tiny, real))
     dx, dy = x - x.mean(1, keepdim=True), y - y.mean(1, keepdim=True)
-    covariance, variance = (dx * dy).sum(1), (dx * dx).sum(1).clamp_min(1e-12)
-    gain = covariance / variance
+    gain = (dx * dy).sum(1) / (dx * dx).sum(1).clamp_min(1e-12)
     offset = y.mean(1) - gain * x.mean(1)
-    correlation = covariance / (variance * (dy * dy).sum(1).clamp_min(1e-12)).sqrt()
-    return Calibration(gain[:, None, None].to(tiny), offset[:, None, None].to(tiny), correlation.to(tiny))
+    return Calibration(gain[:, None, None].to(tiny), offset[:, None, None].to(tiny))
 
 
 class TinyEncode:
