@@ -19,9 +19,10 @@ from kinema.gait.make import Label
 from kinema.gait.recorded import HELD_OUT, motion_name, recorded_motion
 from kinema.gait.retarget import Recording
 from kinema.motion.motion import Motion
-from kinema.prior.nano.data import FPS, FRAMES, Actor, conditions
-from kinema.prior.nano.prior import NanoPrior
-from kinema.prior.protocol import Shot, guided_estimate, sample
+from kinema.prior.nano.codec import FRAMES
+from kinema.prior.nano.data import Actor, conditions
+from kinema.prior.nano.prior import FPS, NanoPrior
+from kinema.prior.protocol import Context, guided_estimate, sample
 
 PROMPTS = {"walk": "walking", "trot": "trotting", "run": "running fast", "hop": "hopping", "stand": "standing still"}
 SAME = {"gallop": "run"}
@@ -61,9 +62,9 @@ class Score:
         seed = int(rng.integers(2**62))
         truth = SAME.get(label.name, label.name)
         for way, told in (("told", conditions(label)), ("untold", ())):
-            shot, generator = Shot(reference, *camera, *told), torch.Generator().manual_seed(seed)
+            context, generator = Context(reference, *camera, *told), torch.Generator().manual_seed(seed)
             texts = [PROMPTS[n] for n in names]
-            errors = prompt_errors(prior, video, shot, texts, generator=generator, draws=self.draws)
+            errors = prompt_errors(prior, video, context, texts, generator=generator, draws=self.draws)
             self.pairs[way][truth, names[int(errors.argmin())]] += 1
             if truth in ("walk", "stand"):
                 walks = bool(errors[names.index("walk")] < errors[names.index("stand")])
@@ -144,12 +145,12 @@ def draw_samples(prior: NanoPrior, folder: Path) -> None:
         name = prior.read(prompt).motion
         motion, label = actor.perform(rng, name)
         _, reference, (yaw, elevation) = actor.film(motion, label, rng)
-        shot = Shot(reference, float(np.rad2deg(yaw)), float(np.rad2deg(elevation)), *conditions(label))
-        like = prior.encode(reference, shot)
-        cond, uncond = prior.condition(prompt, shot), prior.condition("", shot)
+        context = Context(reference, float(np.rad2deg(yaw)), float(np.rad2deg(elevation)), *conditions(label))
+        like = prior.encode(reference, context)
+        cond, uncond = prior.condition(prompt, context), prior.condition("", context)
         generator = torch.Generator().manual_seed(number)
         clean = sample(prior, like, cond, uncond, guidance=2.0, steps=12, generator=generator)
-        rows.append(_strip(prior.decode(clean, shot)[::2]))
+        rows.append(_strip(prior.decode(clean, context)[::2]))
     sheet = torch.cat([torch.cat(rows[i : i + 2], -1) for i in range(0, len(rows), 2)], -2)
     folder.mkdir(parents=True, exist_ok=True)
     image = Image.fromarray((sheet.permute(1, 2, 0).clamp(0, 1) * 255).byte().numpy())
@@ -192,9 +193,9 @@ def speed(prior: NanoPrior) -> None:
     actor = Actor.random(rng)
     motion, label = actor.perform(rng, "walk")
     video, reference, _ = actor.film(motion, label, rng)
-    shot = Shot(reference, phase=0.0, period=9.0, speed=0.2)
-    cond, uncond = prior.condition("walking", shot), prior.condition("", shot)
-    latents = prior.encode(video, shot)
+    context = Context(reference, phase=0.0, period=9.0, speed=0.2)
+    cond, uncond = prior.condition("walking", context), prior.condition("", context)
+    latents = prior.encode(video, context)
 
     def best(run, times: int = 7) -> float:
         seconds = []
@@ -206,12 +207,12 @@ def speed(prior: NanoPrior) -> None:
 
     def encode() -> None:
         x = video.clone().requires_grad_()
-        prior.encode(x, shot).square().sum().backward()
+        prior.encode(x, context).square().sum().backward()
 
     guided = best(lambda: guided_estimate(prior, latents, 0.5, cond, uncond, guidance=2.0))
     print(f"nano.guided_call_ms {1e3 * guided:.1f}")
     print(f"nano.encode_with_gradient_ms {1e3 * best(encode):.1f}")
-    print(f"nano.text_ms {1e3 * best(lambda: prior.condition('a fox is trotting over the hill', shot)):.1f}")
+    print(f"nano.text_ms {1e3 * best(lambda: prior.condition('a fox is trotting over the hill', context)):.1f}")
 
 
 def main() -> None:

@@ -3,10 +3,10 @@ import torch
 
 from kinema.errors import KinemaError
 from kinema.prior.nano.codec import Codec, fit_codec, patches, still_tokens, unpatch
-from kinema.prior.nano.model import Conditions, Nano, signal_noise
+from kinema.prior.nano.model import Conditions, Nano
 from kinema.prior.nano.prior import NanoPrior, Reader, fit_reader, save_weights
 from kinema.prior.nano.text import embed_texts
-from kinema.prior.protocol import Shot, guide, sample
+from kinema.prior.protocol import Context, guide, sample
 
 
 def rng(seed: int = 0) -> torch.Generator:
@@ -47,15 +47,14 @@ def test_codec_is_the_best_linear_one_and_its_gradient_is_its_transpose() -> Non
 
 
 def toy() -> tuple[Nano, Codec, Reader]:
-    torch.manual_seed(0)
-    model = Nano(channels=6, width=16, layers=1, heads=2)
+    model = Nano(channels=6, width=16, layers=1, heads=2, generator=rng(11))
     components = torch.linalg.qr(torch.randn(768, 6, generator=rng(4)))[0].T.contiguous()
     reader = Reader(("walk", "stand"), torch.randn(2, 384, generator=rng(5)), torch.zeros(2), embed_texts(["walking"]))
     return model, Codec(components, 2.0), reader
 
 
-def shot() -> Shot:
-    return Shot(torch.rand(16, 3, 48, 64, generator=rng(6)), phase=0.25, period=10.0, speed=0.1)
+def context() -> Context:
+    return Context(torch.rand(16, 3, 48, 64, generator=rng(6)), phase=0.25, period=10.0, speed=0.1)
 
 
 def test_weights_survive_a_file_and_conditions_matter(tmp_path) -> None:
@@ -65,7 +64,7 @@ def test_weights_survive_a_file_and_conditions_matter(tmp_path) -> None:
     save_weights(tmp_path / "w.safetensors", model, codec, reader, note={})
     prior = NanoPrior.load(tmp_path / "w.safetensors")
     noisy = torch.randn(192, 6, generator=rng(8))
-    given = [prior.condition(prompt, shot()) for prompt in ("a fox walking", "")]
+    given = [prior.condition(prompt, context()) for prompt in ("a fox walking", "")]
     cond, uncond = prior.denoise(noisy, 0.5, given)
     assert (cond - uncond).abs().max() > 1e-4
     alone = prior.denoise(noisy, 0.5, given[:1])[0]
@@ -73,7 +72,8 @@ def test_weights_survive_a_file_and_conditions_matter(tmp_path) -> None:
     batch = Conditions(*(getattr(given[0], key) for key in ("text", "still", "motion", "camera")))
     direct = model.clean(noisy[None], torch.tensor([0.5]), batch)[0]
     torch.testing.assert_close(cond, direct, atol=0.02, rtol=0.02)  # half precision on disk
-    assert torch.equal(guide(cond, uncond, 1.0), uncond + (cond - uncond))
+    torch.testing.assert_close(guide(cond, uncond, 1.0), cond)
+    assert torch.equal(guide(cond, uncond, 0.0), uncond)
 
 
 def test_a_perfect_denoiser_is_sampled_exactly() -> None:
@@ -85,12 +85,18 @@ def test_a_perfect_denoiser_is_sampled_exactly() -> None:
     torch.testing.assert_close(sample(prior, truth, None, None, guidance=2.0, steps=5, generator=rng()), truth)
 
 
-def test_v_prediction_recovers_the_clean_latents() -> None:
-    # z_t = a z + s e, v = a e - s z  =>  a z_t - s v = z
-    z, e = torch.randn(2, 3, 7, generator=rng())
+def test_a_network_that_knows_v_gives_the_clean_latents() -> None:
+    """v = a e - s z with a = cos(pi t / 2) and s = sin(pi t / 2), the derivative of z_t = a z + s e by its angle."""
+    model, codec, reader = toy()
+    prior = NanoPrior(model, codec, reader)
+    z, e = torch.randn(2, 192, 6, generator=rng(10))
+    given = prior.condition("walking", context())
     for t in (0.02, 0.5, 0.98):
-        a, s = signal_noise(torch.tensor(t))
-        torch.testing.assert_close(a * (a * z + s * e) - s * (a * e - s * z), z)
+        angle = torch.tensor(t * torch.pi / 2)
+        v = angle.cos() * e - angle.sin() * z
+        model.forward = lambda *_, v=v: v[None]  # type: ignore[method-assign]
+        (clean,) = prior.denoise(prior.add_noise(z, e, t), t, [given])
+        torch.testing.assert_close(clean, z, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("content", [b"", b"not weights at all", b"\x08\x00\x00\x00\x00\x00\x00\x00{}      "])

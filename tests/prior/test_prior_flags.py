@@ -1,16 +1,12 @@
-"""The flags of `kinema animate` reach the video model that they are about."""
+"""Options of `load_prior` reach the video model that they are about."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from kinema.distill.config import Animate
 from kinema.errors import KinemaError
-from kinema.job.animate import load_prior
-
-JOB = Animate("fox", "a fox is trotting")
+from kinema.prior.load import load_prior
 
 
 def test_flags_reach_the_model(tmp_path: Path) -> None:
@@ -20,10 +16,10 @@ def test_flags_reach_the_model(tmp_path: Path) -> None:
     from kinema.prior.quantize import Int8Linear
 
     cogvideox(tmp_path)
-    job = replace(JOB, prior=f"cogvideox-5b={tmp_path}", video_size=(9, 32, 48))
-    plain = load_prior(job)
+    spec, size = f"cogvideox-5b={tmp_path}", (9, 32, 48)
+    plain = load_prior(spec, video_size=size)
     assert (plain.frames, plain.height, plain.width) == (9, 32, 48)
-    small = load_prior(replace(job, offload=True, tiling=True, quantize="int8"))
+    small = load_prior(spec, video_size=size, offload=True, tiling=True, quantize="int8")
     assert small.vae.use_tiling  # type: ignore[attr-defined]
     assert not plain.vae.use_tiling  # type: ignore[attr-defined]
     kinds = [type(module) for module in small.transformer.modules()]  # type: ignore[attr-defined]
@@ -31,15 +27,15 @@ def test_flags_reach_the_model(tmp_path: Path) -> None:
     hooks = [block._forward_pre_hooks for block in small.transformer.transformer_blocks]  # type: ignore[attr-defined]
     assert all(hooks)
     with pytest.raises(KinemaError, match=r"tiny\.safetensors"):
-        load_prior(replace(job, tiny_encoder=tmp_path / "tiny.safetensors"))
+        load_prior(spec, tiny_encoder=tmp_path / "tiny.safetensors")
 
 
 def test_nano_refuses_what_it_does_not_need() -> None:
     for flag in ({"offload": True}, {"tiling": True}, {"quantize": "nf4"}, {"tiny_encoder": Path("x")}):
         with pytest.raises(KinemaError, match="nano needs none"):
-            load_prior(replace(JOB, **flag))
+            load_prior("nano", **flag)
     with pytest.raises(KinemaError, match="no such device"):
-        load_prior(replace(JOB, device="gpu"))
+        load_prior("nano", device="gpu")
     if not torch.cuda.is_available():
         with pytest.raises(KinemaError, match="no CUDA device"):
-            load_prior(replace(JOB, device="cuda:1"))
+            load_prior("nano", device="cuda:1")

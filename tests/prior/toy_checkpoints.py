@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -204,10 +204,10 @@ class Toy:
 
     write: Callable[[Path], None]
     estimate: Callable[..., tuple[float, Tensor, Tensor]]
-    size: dict[str, int] = field(default_factory=dict)
+    video_size: tuple[int, int, int] | None = None
 
 
-def cogvideox_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
+def cogvideox_estimate(folder, prior, clean, noise, context, prompt, *, guidance):
     from diffusers import (
         AutoencoderKLCogVideoX,
         CogVideoXDDIMScheduler,
@@ -240,7 +240,7 @@ def cogvideox_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
     noisy = prior.add_noise(clean, noise, t)
     # The first of three steps is at pure noise, the second is not: its input is set to our noisy latents.
     pipeline(
-        **({"image": shot.reference[:1]} if prior.from_image else {}),
+        **({"image": context.reference[:1]} if prior.from_image else {}),
         prompt=prompt,
         num_frames=prior.frames,
         height=prior.height,
@@ -258,7 +258,7 @@ def cogvideox_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
     return t, noisy, seen[1][0]
 
 
-def wan_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
+def wan_estimate(folder, prior, clean, noise, context, prompt, *, guidance):
     from diffusers import AutoencoderKLWan, UniPCMultistepScheduler, WanPipeline, WanTransformer3DModel
     from transformers import AutoTokenizer, UMT5EncoderModel
 
@@ -306,7 +306,7 @@ def wan_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
     return t, noisy, seen[1][0].transpose(0, 1)
 
 
-def ltx_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
+def ltx_estimate(folder, prior, clean, noise, context, prompt, *, guidance):
     from diffusers import (
         AutoencoderKLLTXVideo,
         FlowMatchEulerDiscreteScheduler,
@@ -342,7 +342,7 @@ def ltx_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
         num_frames=prior.frames,
         height=prior.height,
         width=prior.width,
-        frame_rate=prior.fps,
+        frame_rate=prior.needs.fps,
         num_inference_steps=2,
         guidance_scale=guidance,
         latents=pipeline._pack_latents(clean.transpose(0, 1)[None]),
@@ -354,7 +354,7 @@ def ltx_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
     return levels[0], prior.add_noise(clean, noise, levels[0]), latents[0].transpose(0, 1)
 
 
-def unet_estimate(folder, prior, clean, noise, shot, prompt, *, guidance):
+def unet_estimate(folder, prior, clean, noise, context, prompt, *, guidance):
     from diffusers import AutoencoderKL, DDIMScheduler, TextToVideoSDPipeline, UNet3DConditionModel
     from transformers import AutoTokenizer, CLIPTextModel
 
@@ -402,10 +402,8 @@ TOYS = {
     "cogvideox-5b-i2v": Toy(lambda folder: cogvideox(folder, image=True, learned=True), cogvideox_estimate),
     "cogvideox-1.5-5b": Toy(lambda folder: cogvideox(folder, pairs=True), cogvideox_estimate),
     "cogvideox-1.5-5b-i2v": Toy(lambda folder: cogvideox(folder, image=True, pairs=True), cogvideox_estimate),
-    "wan2.2-5b": Toy(wan, wan_estimate, {"frames": 9, "height": 32, "width": 64}),
-    "wan2.2-a14b": Toy(
-        lambda folder: wan(folder, experts=True), wan_estimate, {"frames": 9, "height": 16, "width": 32}
-    ),
-    "ltx-video": Toy(ltx, ltx_estimate, {"frames": 9, "height": 64, "width": 96}),
-    "modelscope": Toy(unet, unet_estimate, {"frames": 4}),
+    "wan2.2-5b": Toy(wan, wan_estimate, (9, 32, 64)),
+    "wan2.2-a14b": Toy(lambda folder: wan(folder, experts=True), wan_estimate, (9, 16, 32)),
+    "ltx-video": Toy(ltx, ltx_estimate, (9, 64, 96)),
+    "modelscope": Toy(unet, unet_estimate, (4, 16, 16)),
 }

@@ -13,9 +13,9 @@ pytest.importorskip("viser")
 
 from kinema.create.creatures import creature
 from kinema.distill.config import Animate, resolve
-from kinema.distill.loop import Body, Control, Distiller
+from kinema.distill.loop import Distiller, Steering
 from kinema.distill.tempo import choose_tempo
-from kinema.job.animate import make_body
+from kinema.job.animate import Body, make_body
 from kinema.motion.motion import Motion
 from kinema.prior.nano.codec import fit_codec, patches
 from kinema.prior.nano.model import Nano
@@ -29,29 +29,28 @@ FOX = resolve(Animate("fox", "a fox is walking", splats=300, engine="sds", itera
 
 @pytest.fixture(scope="module")
 def body() -> Body:
-    return make_body(FOX, creature("fox"))[0]
+    return make_body(FOX, creature("fox"), NanoPrior)[0]
 
 
 @pytest.fixture(scope="module")
 def prior() -> NanoPrior:
     noise = torch.randn(6, 16, 3, 48, 64, generator=torch.Generator().manual_seed(0))
     codec = fit_codec(patches(noise).flatten(0, 1), channels=96)
-    torch.manual_seed(0)
-    model = Nano(channels=96, width=16, layers=1, heads=2)
+    model = Nano(channels=96, width=16, layers=1, heads=2, generator=torch.Generator().manual_seed(0))
     return NanoPrior(model, codec, Reader(("walk",), torch.zeros(1, 384), torch.zeros(1), torch.zeros(1, 384)))
 
 
 @pytest.fixture
 def fresh(body: Body, prior: NanoPrior) -> Callable[..., Distiller]:
-    tempo = choose_tempo("walk", FOX.prompt, body.limbs)
-    return lambda **changes: Distiller(replace(FOX, **changes), prior, body, tempo, checkpoint=None)
+    tempo = choose_tempo("walk", FOX.prompt, body.limbs, prior)
+    return lambda **changes: Distiller(replace(FOX, **changes), prior, body.stage, body.anatomy, tempo)
 
 
 def test_watching_changes_nothing(fresh: Callable[..., Distiller]) -> None:
     alone = fresh().run()
     live = Live(Address(port=0))
     try:
-        observe = live.begin(creature("fox"), fresh().body.stage.rig, FOX)
+        observe = live.begin(creature("fox"), fresh().windows.stage.rig, FOX)
         watched = fresh().run(report=live.progress, observe=observe)
     finally:
         live.close()
@@ -63,22 +62,22 @@ def test_watching_changes_nothing(fresh: Callable[..., Distiller]) -> None:
 def test_weights_by_hand_are_used_and_noted(fresh: Callable[..., Distiller]) -> None:
     """The same as a run that starts with these weights, and the report tells."""
     changed = fresh()
-    outcome = changed.run(observe=lambda step, motion: Control({"smooth": 5.0, "guidance": 6.0}))
+    outcome = changed.run(observe=lambda step, motion: Steering({"smooth": 5.0, "guidance": 6.0}))
     assert changed.config.smooth == 5.0
-    assert changed.guidance >= 6.0
+    assert changed.state.guidance >= 6.0
     assert outcome.notes[0] == "step 1: by hand smooth 5, guidance 6"
     assert len([note for note in outcome.notes if "by hand" in note]) == 1
     assert not torch.equal(outcome.motion.angles, fresh().run().motion.angles)
-    from_start = fresh(smooth=5.0, guidance=6.0).run(observe=lambda step, motion: Control({"smooth": 5.0}))
+    from_start = fresh(smooth=5.0, guidance=6.0).run(observe=lambda step, motion: Steering({"smooth": 5.0}))
     assert from_start.notes == []
 
 
 def test_stop_keeps_the_motion(fresh: Callable[..., Distiller]) -> None:
     seen: list[Motion] = []
 
-    def observe(step: int, motion: Callable[[], Motion]) -> Control:
+    def observe(step: int, motion: Callable[[], Motion]) -> Steering:
         seen.append(motion())
-        return Control(stop=step == 2)
+        return Steering(stop=step == 2)
 
     outcome = fresh().run(observe=observe)
     assert len(outcome.history) == 2
@@ -91,21 +90,21 @@ def test_buttons(fresh: Callable[..., Distiller]) -> None:
     live = Live(Address(port=0))
     try:
         distiller = fresh(iterations=10_000)
-        observe = live.begin(creature("fox"), distiller.body.stage.rig, FOX)
+        observe = live.begin(creature("fox"), distiller.windows.stage.rig, FOX)
         live.factors["ground"] = 2.0
         run = threading.Thread(target=lambda: distiller.run(report=live.progress, observe=observe), daemon=True)
         run.start()
-        while distiller.step < 2:
+        while distiller.state.step < 2:
             assert run.is_alive()
             time.sleep(0.02)
         live.toggle_pause()
         time.sleep(1.0)
-        held = distiller.step
+        held = distiller.state.step
         time.sleep(0.5)
-        assert distiller.step == held
+        assert distiller.state.step == held
         assert live.pause.label == "Go on"
         live.toggle_pause()
-        while distiller.step == held:
+        while distiller.state.step == held:
             assert run.is_alive()
             time.sleep(0.02)
         live.toggle_pause()
@@ -113,7 +112,7 @@ def test_buttons(fresh: Callable[..., Distiller]) -> None:
         run.join(timeout=30)
         assert not run.is_alive()
         assert distiller.config.ground == 2 * FOX.ground
-        assert distiller.notes[-1].endswith("stopped by hand")
+        assert distiller.state.notes[-1].endswith("stopped by hand")
         motion = distiller.motion()
         live.finish(motion, motion)
         assert live.viewer is not None

@@ -15,7 +15,7 @@ from kinema.options import Flag
 
 if TYPE_CHECKING:
     from kinema.job.folder import Animation
-    from kinema.job.progress import Progress
+    from kinema.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import Annotated
 import tyro
 
 from kinema.asset.options import FileOptions
+from kinema.distill.config import AS_FOUND as AS_FOUND
 from kinema.errors import check_number
 from kinema.options import named
 from kinema.view.server import Address
@@ -15,7 +16,6 @@ OutFile = Annotated[Path, named("FILE", "-o")]
 OutFolder = Annotated[Path, named("FOLDER", "-o")]
 Reading = tyro.conf.OmitArgPrefixes[FileOptions]
 Listen = tyro.conf.OmitArgPrefixes[Address]
-AS_FOUND = FileOptions()
 LOCAL = Address()
 
 

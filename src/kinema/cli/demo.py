@@ -53,7 +53,7 @@ def procedural_walk(command: DemoCommand) -> list[Path]:
     files = [command.out / name for name in ("procedural.glb", "procedural.bvh", "turntable.png", "procedural.png")]
     for path in files[:2]:
         write(path, character, motion, name="walk")
-    film = FilmOptions(width=320, height=240)
-    render_character(character, None, files[2], film=film)
-    render_character(character, motion, files[3], film=film)
+    options = FilmOptions(width=320, height=240)
+    render_character(character, None, files[2], options=options)
+    render_character(character, motion, files[3], options=options)
     return files

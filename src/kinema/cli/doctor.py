@@ -244,14 +244,13 @@ def _nano_job() -> dict[str, Any] | None:
     from kinema.create.creatures import creature
     from kinema.distill.config import Animate
     from kinema.job.animate import animate
-    from kinema.job.folder import peak_memory_gb
-    from kinema.prior.load import load_prior
+    from kinema.job.folder import load_named_prior, peak_memory_gb
     from kinema.progress import Progress
 
     full = Animate("fox", "a fox is walking")
     few = replace(full, views=1, fit_iterations=3, iterations=3, physics_iterations=3)
     try:
-        prior = load_prior(few)
+        prior = load_named_prior(few)
     except KinemaError:
         return None
     steps: list[tuple[Progress, float]] = []

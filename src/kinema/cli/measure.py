@@ -38,6 +38,7 @@ def track(command: TrackCommand, output: Output) -> None:
     from kinema.motion.source import find_motion_of
     from kinema.physics.track import Tracking
     from kinema.physics.track import track as track_motion
+    from kinema.progress import Progress
     from kinema.rig.anatomy import Anatomy
 
     check_number("--iterations", command.iterations, 1, 10_000_000)
@@ -48,7 +49,16 @@ def track(command: TrackCommand, output: Output) -> None:
     anatomy = Anatomy.of(character)
     try:
         with Bar(quiet=output.silent) as bar:
-            result = track_motion(anatomy, motion, options=options, progress=bar.physics, checkpoint=saved)
+            result = track_motion(
+                None,
+                rig,
+                motion,
+                options=options,
+                limbs=anatomy.limbs,
+                cuboids=anatomy.cuboids,
+                progress=lambda done, total, loss: bar.update(Progress(done, total, "physics", loss)),
+                checkpoint=saved,
+            )
     except KeyboardInterrupt:
         note = "; the same command goes on from where it was" if saved.is_file() else ""
         raise KeyboardInterrupt(note) from None

@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kinema.distill.loop import Progress
+    from kinema.progress import Progress
 
 
 class Bar:

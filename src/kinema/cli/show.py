@@ -1,6 +1,6 @@
 """`kinema render` and `kinema view`: films and the browser."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -52,11 +52,10 @@ def render(command: RenderCommand, output: Output) -> None:
         character = find_character(command.file, **command.reading.arguments())
     else:
         character, _, motion = find_motion_of(command.file, command.motion, **command.reading.arguments())
-    film = FilmOptions(
+    options = FilmOptions(
         width=command.width,
         height=command.height,
-        yaw_deg=command.yaw,
-        elevation_deg=command.elevation,
+        viewpoint=replace(FilmOptions.viewpoint, yaw_deg=command.yaw, elevation_deg=command.elevation),
         transparent=command.transparent,
         look=command.look,
     )
@@ -67,7 +66,7 @@ def render(command: RenderCommand, output: Output) -> None:
 
         cloud = read_ply(command.splats)
         splats = cloud, None if motion is None else transfer_weights(character, cloud.centers)
-    render_character(character, motion, command.out, film=film, splats=splats)
+    render_character(character, motion, command.out, options=options, splats=splats)
     output.say(str(command.out), file=command.out)
 
 

@@ -6,10 +6,12 @@ from typing import Annotated, Literal
 
 import tyro
 
+from kinema.asset.options import FileOptions
 from kinema.options import Flag, named
 
 Positional = tyro.conf.Positional
 Engine = Literal["auto", "fit", "sds"]
+AS_FOUND = FileOptions()
 Preset = Literal["default", "fast", "paper"]
 
 
@@ -53,6 +55,8 @@ class Animate:
     """Seed of everything random: the same one gives the same clip."""
     physics: bool = True
     """Project the motion to one that can happen (bipeds to octopods; skipped where nothing stands on the ground)."""
+    physics_iterations: int = 200
+    """Steps of the search for controls whose simulation stays closest to the motion."""
     plant_feet: bool = True
     """Standing feet stay where they touch down: legs and root are moved a little (not in paper mode)."""
     in_place: Flag = False
@@ -77,20 +81,29 @@ class Animate:
     """`field`: a network moves every point of space (TC4D's baseline, vertices in field.npz); `skeleton`: joints."""
     learning_rate: float = 0.03
     """Size of a step of the angles' coefficients [rad]; the refinement starts at half of it."""
-    smooth: float = 3.0
+    smooth_weight: float = 3.0
     """Weight of the second time difference (per mean absolute rad)."""
-    ground: float = 30.0
+    ground_weight: float = 30.0
     """Weight of feet under the ground (squared depth in leg lengths)."""
-    slip: float = 20.0
+    slip_weight: float = 20.0
     """Weight of low feet that move over the ground (squared travel per frame in leg lengths)."""
-    limits: float = 2.0
+    limits_weight: float = 2.0
     """Weight of knees and elbows that bend the wrong way (squared rad)."""
     render_ground: bool = True
     """Draw the ground that the prior sees; off only for ablations."""
     splats: int = 2000
     """Gaussians that the prior sees (the preview uses more)."""
+    reading: tyro.conf.OmitArgPrefixes[FileOptions] = AS_FOUND
+    """How the character's file is read; what is not given is found."""
     checkpoint_seconds: float = 10.0
     """How often to save, which is what a killed run loses at most."""
+
+
+PAPER = {
+    "engine": "sds", "time": "free", "guidance": 100.0, "smooth_weight": 2e5, "ground_weight": 1e7, "slip_weight": 0.0,
+    "limits_weight": 0.0,
+}  # fmt: skip
+"""What AKD states, beside its 10,000 iterations."""
 
 
 def resolve(config: Animate) -> Animate:
@@ -100,15 +113,5 @@ def resolve(config: Animate) -> Animate:
         fit = 60 if config.fit_iterations == Animate.fit_iterations else config.fit_iterations
         return replace(config, views=views, fit_iterations=fit, iterations=config.iterations or 25)
     if config.preset == "paper":
-        return replace(
-            config,
-            engine="sds",
-            time="free",
-            guidance=100.0,
-            iterations=config.iterations or 10_000,
-            smooth=2e5,
-            ground=1e7,
-            slip=0.0,
-            limits=0.0,
-        )
+        return replace(config, **PAPER, iterations=config.iterations or 10_000)
     return config

@@ -6,7 +6,6 @@ keeps a bone as long as it is, and what it makes is a cache of vertices that no 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,14 +13,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from kinema.asset.character import Character
-from kinema.distill.loop import Distiller
-from kinema.distill.take import Take, window
+from kinema.distill.parameters import Filmed
+from kinema.distill.tempo import Tempo
 from kinema.evaluate.metrics import Metrics, measure_pose, shape_change
+from kinema.geometry.camera import Cameras
 from kinema.motion.motion import Motion
 from kinema.render.scene import render_video
 from kinema.render.stage import Stage
-from kinema.rig.kinematics import Rig, angles_from_rotations
-from kinema.rig.limbs import Limbs
+from kinema.rig.anatomy import Anatomy
+from kinema.rig.kinematics import angles_from_rotations
 from kinema.splat.pose import PosedSplats
 
 OCTAVES = 3
@@ -31,86 +31,63 @@ REACH = 0.3
 
 
 class Field(nn.Module):
-    """Displacement of a point at rest, at a time."""
+    """Displacement of a point at rest, at a time, by a small network (see `MotionParameters`)."""
 
-    def __init__(self, stage: Stage, *, period: float, frames: int, leg_length: float, velocity: Tensor) -> None:
+    learning_rate = 0.3
+    """The network's weights are no angles."""
+
+    def __init__(self, stage: Stage, tempo: Tempo, *, frames: int, generator: torch.Generator) -> None:
         super().__init__()
-        self.period, self.frames, self.reach = period, frames, REACH * leg_length
-        self.low, self.size = torch.from_numpy(stage.box[0]).float(), stage.size
-        self.velocity = velocity
-        inputs = 3 + 6 * OCTAVES + 2 * HARMONICS
+        self.stage, self.tempo, self.frames = stage, tempo, frames
+        hidden = [nn.Linear(3 + 6 * OCTAVES + 2 * HARMONICS, 64), nn.Linear(64, 64)]
         last = nn.Linear(64, 3)
-        nn.init.zeros_(last.weight)
-        nn.init.zeros_(last.bias)
-        self.layers = nn.Sequential(nn.Linear(inputs, 64), nn.SiLU(), nn.Linear(64, 64), nn.SiLU(), last)
+        self.layers = nn.Sequential(hidden[0], nn.SiLU(), hidden[1], nn.SiLU(), last)
+        for layer in (*hidden, last):  # the last layer is zero: the field starts at rest
+            bound = 0.0 if layer is last else layer.in_features**-0.5
+            for parameter in layer.parameters():
+                nn.init.uniform_(parameter, -bound, bound, generator=generator)
 
     def forward(self, points: Float[Tensor, "n 3"], at: Float[Tensor, "frames"]) -> Float[Tensor, "frames n 3"]:
         """Where the points are in the world [m]."""
-        x = (points - self.low) / self.size
+        x = (points - torch.from_numpy(self.stage.box[0]).float()) / self.stage.size
         waves = [f(torch.pi * 2.0**k * x) for k in range(OCTAVES) for f in (torch.sin, torch.cos)]
         # What does not repeat is spelled in half waves over the clip.
-        cycle = 2 * torch.pi * at / self.period if self.period > 0 else torch.pi * at / self.frames
+        cycle = 2 * torch.pi * at / self.tempo.period if self.tempo.period > 0 else torch.pi * at / self.frames
         time = [f(k * cycle) for k in range(1, HARMONICS + 1) for f in (torch.sin, torch.cos)]
         space = torch.cat((x, *waves), -1).expand(len(at), -1, -1)
         moments = torch.stack(time, -1)[:, None].expand(-1, len(points), -1)
-        way = self.layers(torch.cat((space, moments), -1)) * self.reach
-        return points + way + (at[:, None] * self.velocity)[:, None]
+        way = self.layers(torch.cat((space, moments), -1)) * (REACH * self.tempo.leg_length)
+        return points + way + (at[:, None] * self.tempo.velocity)[:, None]
 
+    def film(self, at: Float[Tensor, "frames"], cameras: Cameras) -> Filmed:
+        splats = self.stage.splats
+        centers = self(splats.centers, at)
+        posed = PosedSplats(centers, splats.covariances.expand(len(at), -1, -1, -1))
+        video = render_video(posed, splats.opacities, self.stage.colors, cameras, scene=self.stage.scene)
+        return Filmed(video, points=centers)
 
-class FieldDistiller(Distiller):
-    """The same run with a field in place of the skeleton's coefficients."""
-
-    def __init__(self, *operands: Any, **options: Any) -> None:
-        super().__init__(*operands, **options)
-        stage = self.body.stage
-        torch.manual_seed(self.config.seed)
-        self.field = Field(
-            stage,
-            period=self.tempo.period,
-            frames=self.coefficients.basis.frames,
-            leg_length=self.body.limbs.leg_length,
-            velocity=self.coefficients.velocity,
-        )
-        self.parameters = self.field
-        # The network's weights are no angles: they have a rate of their own.
-        self.learning_rate = 0.3 * self.config.learning_rate
-        self.optimizer = torch.optim.AdamW(self.field.parameters(), lr=self.learning_rate, weight_decay=0.0)
-
-    def amount_of_motion(self) -> float:
+    @torch.no_grad()
+    def amount_of_motion(self, frames: int) -> float:
         """Travel of the joints' places per frame, in leg lengths: comparable to radians of a leg."""
-        with torch.no_grad():
-            at = torch.arange(self.prior.frames, dtype=torch.float32)
-            places = self.field(self.body.stage.rig.heads, at) - (at[:, None] * self.field.velocity)[:, None]
-            return float(places.diff(dim=0).norm(dim=-1).mean() / self.body.limbs.leg_length)
+        at = torch.arange(frames, dtype=torch.float32)
+        places = self(self.stage.rig.heads, at) - (at[:, None] * self.tempo.velocity)[:, None]
+        return float(places.diff(dim=0).norm(dim=-1).mean() / self.tempo.leg_length)
 
-    def motion(self) -> Motion:
+    @torch.no_grad()
+    def motion(self, at: Float[Tensor, "times"], *, fps: float) -> Motion:
         """The field read out onto the skeleton: every joint turns as the Gaussians that it carries turn."""
-        stage, config = self.body.stage, self.config
-        rest = stage.splats.centers
-        at = torch.arange(config.frames, dtype=torch.float32) * (self.tempo.fps / config.fps)
-        with torch.no_grad():
-            moved = self.field(rest, at).double().numpy()
-        weights = torch.zeros(len(rest), len(stage.rig.parents)).scatter_add_(1, stage.skin.joints, stage.skin.weights)
-        pose = fitted_joints(moved, rest.double().numpy(), weights.double().numpy(), stage.rig.heads.double().numpy())
+        rig, skin, rest = self.stage.rig, self.stage.skin, self.stage.splats.centers
+        moved = self(rest, at).double().numpy()
+        weights = torch.zeros(len(rest), len(rig.parents)).scatter_add_(1, skin.joints, skin.weights)
+        pose = fitted_joints(moved, rest.double().numpy(), weights.double().numpy(), rig.heads.double().numpy())
         rotation = torch.from_numpy(pose[..., :3])
-        parents = torch.tensor([max(p, 0) for p in stage.rig.parents])
-        local = rotation[:, parents].mT @ rotation
+        local = rotation[:, [max(p, 0) for p in rig.parents]].mT @ rotation
         local[:, 0] = rotation[:, 0]
-        angles = angles_from_rotations(stage.rig.to(torch.float64), local).to(rest)
-        return Motion(torch.from_numpy(pose[:, 0, :, 3]).to(rest), angles, config.fps)
+        angles = angles_from_rotations(rig.to(torch.float64), local).to(rest)
+        return Motion(torch.from_numpy(pose[:, 0, :, 3]).to(rest), angles, fps)
 
-    def _look(self, take: Take) -> tuple[Float[Tensor, "frames 3 height width"], Float[Tensor, ""]]:
-        stage, config = self.body.stage, self.config
-        at = window(self.prior, take)
-        centers = self.field(stage.splats.centers, at)
-        posed = PosedSplats(centers, stage.splats.covariances.expand(len(at), -1, -1, -1))
-        path = self.coefficients.base_path(at)
-        cameras = stage.cameras(path, take.view, width=self.prior.width, height=self.prior.height)
-        video = render_video(posed, stage.splats.opacities, stage.colors, cameras, scene=stage.scene)
-        size = self.body.limbs.leg_length
-        depth = (-centers[..., 1] / size).clamp(min=0)
-        jerky = centers.diff(n=2, dim=0).abs().mean() / size
-        return video, config.smooth * jerky + config.ground * depth.square().sum(-1).mean()
+    def match_speed(self) -> None:
+        """Nothing to do: a field has no root of its own."""
 
 
 @dataclass(frozen=True)
@@ -119,22 +96,22 @@ class Deformation:
 
     vertices: Float[np.ndarray, "frames vertices 3"]
     metrics: Metrics
-    """Of the joints that follow best from the vertices which they carry."""
+    """Metrics of the joints that follow best from the vertices which they carry."""
     shape_change: float
     """Mean relative change of edge lengths; skinning has some too, where it bends."""
 
 
-def deform(distiller: FieldDistiller, character: Character, rig: Rig, limbs: Limbs) -> Deformation:
-    """Play the field on the mesh, and read a pose out of it to measure it like any other motion."""
-    config, tempo = distiller.config, distiller.tempo
-    at = torch.arange(config.frames, dtype=torch.float32) * (tempo.fps / config.fps)
+@torch.no_grad()
+def deform(
+    field: Field, character: Character, anatomy: Anatomy, at: Float[Tensor, "frames"], *, fps: float
+) -> Deformation:
+    """Play the field on the mesh at given times, and read a pose out of it to measure it like any other motion."""
     rest = torch.from_numpy(np.ascontiguousarray(character.mesh.vertices)).float()
-    with torch.no_grad():
-        vertices = torch.stack([distiller.field(rest, moment[None])[0] for moment in at]).double().numpy()
+    vertices = torch.stack([field(rest, moment[None])[0] for moment in at]).double().numpy()
     assert character.weights is not None
+    rig = anatomy.rig
     pose = fitted_joints(vertices, rest.double().numpy(), character.weights, rig.heads.double().numpy())
-    lowest = vertices[..., 1].min(1)
-    metrics = measure_pose(pose, limbs, lowest, rig.parents, fps=config.fps)
+    metrics = measure_pose(pose, anatomy.limbs, vertices[..., 1].min(1), rig.parents, fps=fps)
     return Deformation(vertices, metrics, float(shape_change(vertices, character.mesh.faces).mean()))
 
 

@@ -10,14 +10,7 @@ from kinema.prior.protocol import VideoPrior, guided_estimate
 
 
 def sds(
-    prior: VideoPrior,
-    latents: Tensor,
-    cond: Any,
-    uncond: Any,
-    *,
-    t: float,
-    guidance: float,
-    generator: torch.Generator,
+    prior: VideoPrior, latents: Tensor, cond: Any, uncond: Any, *, t: float, guidance: float, generator: torch.Generator
 ) -> Float[Tensor, ""]:
     """Summed loss whose gradient on the latents is w(t) (z - ẑ), with w = 1.
 
@@ -28,16 +21,3 @@ def sds(
     noisy = prior.add_noise(latents.detach(), noise.to(latents.device), t)
     clean = guided_estimate(prior, noisy, t, cond, uncond, guidance=guidance)
     return 0.5 * (latents - clean).square().sum()
-
-
-def noise_level(progress: float, u: float, *, paper: bool) -> float:
-    """t for a step: u in [0, 1) is random, progress in [0, 1] anneals.
-
-    Paper: t ~ U[0.02, t_end], t_end 0.98 -> 0.5 over the first half. Otherwise U[0.4, 0.97 -> 0.6]: low levels only
-    sharpen what is there, and a short run has no time for that.
-    """
-    if paper:
-        end = 0.98 - 0.48 * min(1.0, 2 * progress)
-        return 0.02 + u * (end - 0.02)
-    end = 0.97 - 0.37 * progress
-    return 0.4 + u * (end - 0.4)

@@ -1,18 +1,27 @@
 """From words and legs to a pace: how long a cycle takes and how fast the body goes."""
 
 import math
+import re
+import warnings
 from dataclasses import dataclass
 
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.distill.config import Animate
 from kinema.errors import KinemaError
 from kinema.gait.motions import MOTIONS
+from kinema.gait.plan import GaitBody
+from kinema.prior.protocol import VideoPrior
+from kinema.rig.anatomy import Anatomy
+from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
-
-CYCLE_FRAMES = 9.0
-"""Frames of the prior per gait cycle: a window of 16 then shows almost two."""
-ACTION_FPS = 8.0
 
 FASTER = ("fast", "quick", "hurr", "swift", "rapid", "brisk", "full speed", "sprint", "race")
 SLOWER = ("slow", "calm", "leisur", "gentl", "tired", "lazil", "careful", "stroll", "amble")
+UNKNOWN_ACTION = "action"
+"""Name of a motion whose verb is not known: it does not repeat and stays in place."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +29,7 @@ class Tempo:
     """The pace of a clip, in the prior's own frames."""
 
     motion: str
-    """The trained class that the prompt was read as."""
+    """The motion that the prompt was read as."""
     period: float
     """Frames per cycle; 0 for an action."""
     fps: float
@@ -39,11 +48,42 @@ class Tempo:
         """[leg lengths per frame]."""
         return self.speed / self.leg_length
 
+    @property
+    def velocity(self) -> Float[Tensor, "3"]:
+        """[m per frame]"""
+        return torch.tensor([0.0, 0.0, self.speed])
+
+
+def base_path(rig: Rig, tempo: Tempo, at: Float[Tensor, "times"]) -> Float[Tensor, "times 3"]:
+    """Where the root is at given frame numbers if it goes at constant velocity [m]."""
+    return rig.heads[0] + at[:, None] * tempo.velocity
+
+
+def read_tempo(config: Animate, prior: VideoPrior, anatomy: Anatomy) -> Tempo:
+    """The pace of a job: its motion as the prior reads the prompt or, where it reads none, by the verb."""
+    motion = prior.read(config.prompt).motion if prior.read is not None else motion_by_verb(config.prompt)
+    stride = GaitBody.of(anatomy.rig, anatomy.limbs).stride
+    return choose_tempo(
+        motion, config.prompt, anatomy.limbs, prior, stride=stride, speed=config.speed, period=config.period
+    )
+
+
+def motion_by_verb(prompt: str) -> str:
+    """The motion whose captions share the longest phrase with the prompt."""
+    words = prompt.lower()
+    phrases = [(phrase, motion) for motion, kind in MOTIONS.items() for pair in kind.verbs for phrase in pair]
+    found = [(len(phrase), motion) for phrase, motion in phrases if re.search(rf"\b{re.escape(phrase)}\b", words)]
+    if not found:
+        warnings.warn(f"{prompt!r} has no verb that is known; it is taken as an action in place", stacklevel=2)
+        return UNKNOWN_ACTION
+    return max(found, key=lambda entry: entry[0])[1]
+
 
 def choose_tempo(
     motion: str,
     prompt: str,
     limbs: Limbs,
+    prior: VideoPrior,
     *,
     stride: float = 1.0,
     speed: float | None = None,
@@ -61,13 +101,13 @@ def choose_tempo(
     haste = 1.15 if any(w in words for w in FASTER) else 0.8 if any(w in words for w in SLOWER) else 1.0
     gait = MOTIONS[motion].gait if motion in MOTIONS else None
     if gait is None:
-        fps = ACTION_FPS if period is None else 16 / max(period, 1e-3)
+        fps = prior.needs.frame_rate(0.0) if period is None else prior.frames / max(period, 1e-3)
         return Tempo(motion, 0.0, fps, (speed or 0.0) / fps, limbs.leg_length)
     # Speed grows faster than cadence: half of the haste goes into the stride.
     seconds = period or gait.period(limbs.leg_length) / math.sqrt(haste)
     meters = speed if speed is not None else gait.speed(limbs.leg_length) * limbs.leg_length * stride * haste
-    fps = CYCLE_FRAMES / seconds
-    return Tempo(motion, CYCLE_FRAMES, fps, meters / fps, limbs.leg_length)
+    fps = prior.needs.frame_rate(seconds)
+    return Tempo(motion, prior.needs.cycle_frames or seconds * fps, fps, meters / fps, limbs.leg_length)
 
 
 def default_frames(tempo: Tempo, fps: float) -> int:

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.prior.protocol import Shot, VideoPrior
+from kinema.prior.protocol import Context, VideoPrior
 
 LEVELS = (0.35, 0.5, 0.65, 0.8)
 
@@ -14,7 +14,7 @@ LEVELS = (0.35, 0.5, 0.65, 0.8)
 def prompt_errors(
     prior: VideoPrior,
     video: Float[Tensor, "frames 3 height width"],
-    shot: Shot,
+    context: Context,
     prompts: list[str],
     *,
     generator: torch.Generator,
@@ -22,9 +22,9 @@ def prompt_errors(
 ) -> Float[Tensor, "prompts"]:
     """How well each prompt fits a video (`relative_errors`)."""
     with torch.no_grad():
-        clean = prior.encode(video, shot)
-    conditions = [prior.condition(prompt, shot) for prompt in prompts]
-    return relative_errors(prior, clean, conditions, prior.condition("", shot), generator=generator, draws=draws)
+        clean = prior.encode(video, context)
+    conditions = [prior.condition(prompt, context) for prompt in prompts]
+    return relative_errors(prior, clean, conditions, prior.condition("", context), generator=generator, draws=draws)
 
 
 @torch.no_grad()

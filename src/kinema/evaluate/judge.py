@@ -9,8 +9,6 @@ import numpy as np
 import torch
 
 from kinema.asset.character import Character
-from kinema.distill.take import FOVY_DEG
-from kinema.distill.tempo import ACTION_FPS, CYCLE_FRAMES
 from kinema.errors import KinemaError
 from kinema.evaluate.classify import prompt_errors
 from kinema.evaluate.metrics import UNITS, Metrics, measure
@@ -18,7 +16,7 @@ from kinema.evaluate.videophy import VideoPhy
 from kinema.motion.motion import Motion
 from kinema.motion.source import find_motion_of, find_path, read_config
 from kinema.prior.nano.prior import NanoPrior
-from kinema.prior.protocol import Shot
+from kinema.prior.protocol import Context
 from kinema.render.follow import Viewpoint
 from kinema.render.show import FilmOptions, render_character
 from kinema.render.stage import Stage
@@ -86,9 +84,9 @@ def text_score(character: Character, rig: Rig, clip: Motion, prompt: str, *, met
     for start in starts:
         part = shown[start : start + prior.frames]
         for index, yaw in enumerate(VIEWS_DEG):
-            video, shot = film(stage, part, yaw_deg=yaw, width=prior.width, height=prior.height)
+            video, context = film(stage, part, yaw_deg=yaw, width=prior.width, height=prior.height)
             rng = torch.Generator().manual_seed(1000 * start + index)
-            errors += prompt_errors(prior, video, shot, prompts, generator=rng) / (len(VIEWS_DEG) * len(starts))
+            errors += prompt_errors(prior, video, context, prompts, generator=rng) / (len(VIEWS_DEG) * len(starts))
     ratios = {text: float(error) for text, error in zip(prompts, errors)}
     best = min(prompts[1:], key=lambda text: ratios[text])
     return {"prompt": prompt, "error": ratios.pop(prompt), "others": ratios, "best_other": best}
@@ -102,14 +100,14 @@ def film(stage: Stage, motion: Motion, *, yaw_deg: float, width: int, height: in
     base = stage.rig.heads[0] + torch.linspace(0, 1, len(motion))[:, None] * way
     away = level * (motion.root_position - base).mean(0)
     placed = replace(motion, root_position=motion.root_position - away)
-    view = Viewpoint(yaw_deg, elevation_deg, 1.0, FOVY_DEG)
+    view = Viewpoint(yaw_deg, elevation_deg, 1.0, NanoPrior.needs.cameras.fovy_deg)
     video = stage.film(placed.pose(stage.rig), stage.cameras(base, view, width=width, height=height))
-    return video, Shot(stage.reference(base, view, width=width, height=height), yaw_deg, elevation_deg)
+    return video, Context(stage.reference(base, view, width=width, height=height), yaw_deg, elevation_deg)
 
 
 def _at_the_priors_pace(clip: Motion, metrics: Metrics, frames: int) -> Motion:
     """The clip at the prior's frames per cycle, and long enough to fill its window."""
-    fps = CYCLE_FRAMES / metrics.period if metrics.period > 0 else ACTION_FPS
+    fps = NanoPrior.needs.frame_rate(metrics.period)
     seconds = (len(clip) - 1) / clip.fps
     if seconds <= 0:
         raise KinemaError("a clip of one frame shows no motion to score")

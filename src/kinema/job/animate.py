@@ -14,7 +14,7 @@ import numpy as np
 from kinema.asset.character import Character
 from kinema.distill.config import Animate, resolve
 from kinema.distill.loop import Observer
-from kinema.distill.tempo import Tempo, choose_tempo
+from kinema.distill.tempo import Tempo
 from kinema.evaluate.metrics import Metrics, measure
 from kinema.job.feet import plant_feet, settle
 from kinema.motion.motion import Motion
@@ -24,6 +24,9 @@ from kinema.prior.protocol import VideoPrior
 from kinema.progress import Report
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
+
+DISTILLED, TRACKED = "distill.safetensors", "track.npz"
+"""Files in which the long stages save their state."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Outcome:
     """None where physics was not asked for or nothing stands on the ground."""
     metrics: dict[str, Metrics]
     """Of `distilled`, `planted` and, after physics, `physics`, in this order."""
+    deformation: Deformation | None
+    """The mesh in time where a field was distilled and no skeleton."""
     history: list[dict[str, Any]]
     notes: list[str]
     stage_seconds: dict[str, float]
@@ -74,18 +79,23 @@ def animate(
     clock.lap("rig and splats")
     distiller = Distiller(config, prior, stage, anatomy, tempo, checkpoint=states and states / DISTILLED)
     result = distiller.run(report=progress, observe=watch(character, anatomy, config) if watch is not None else None)
+    deformation = None
+    if isinstance(distiller.parameters, Field):
+        at, fps = distiller.clip_times()
+        deformation = deform(distiller.parameters, character, anatomy, at, fps=fps)
     clock.lap("distill")
     planted = plant_feet(config, character, anatomy, result.motion)
     clock.lap("plant")
     tracked = follow_physics(config, anatomy, planted, progress, states and states / TRACKED)
-    final = planted if tracked is None else settle(config, character, anatomy, tracked.motion)
+    final = planted if tracked is None else settle(config, character, anatomy, planted, tracked.motion)
     clock.lap("physics")
     clips = {"distilled": result.motion, "planted": planted} | ({"physics": final} if tracked is not None else {})
-    metrics = {name: measure(character, clip, anatomy=anatomy) for name, clip in clips.items()}
+    metrics = {} if deformation is None else {"field": deformation.metrics}
+    metrics |= {name: measure(character, clip, rig=anatomy.rig, limbs=anatomy.limbs) for name, clip in clips.items()}
     clock.lap("measure")
     return Outcome(
-        character, anatomy, tempo, final, result.motion, planted, tracked, metrics, result.history, result.notes,
-        clock.seconds,
+        character, anatomy, tempo, final, result.motion, planted, tracked, metrics, deformation, result.history,
+        result.notes, clock.seconds,
     )  # fmt: skip
 
 
@@ -95,24 +105,11 @@ def make_stage(config: Animate, character: Character, anatomy: Anatomy, prior: V
         character,
         anatomy.rig,
         count=config.splats,
-        look=prior.look,
+        look=prior.needs.look,
         rng=np.random.default_rng(config.seed),
         relax=1,
     )
     return stage if config.render_ground else replace(stage, scene=replace(stage.scene, ground=None))
-
-
-def read_tempo(config: Animate, prior: VideoPrior, anatomy: Anatomy) -> Tempo:
-    """The pace that words, legs and options ask for."""
-    stride = GaitBody.of(anatomy.rig, anatomy.limbs).stride
-    return choose_tempo(
-        prior.read(config.prompt).motion,
-        config.prompt,
-        anatomy.limbs,
-        stride=stride,
-        speed=config.speed,
-        period=config.period,
-    )
 
 
 class _Clock:

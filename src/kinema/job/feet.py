@@ -10,8 +10,9 @@ from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 from kinema.asset.character import Character
 from kinema.distill.config import Animate
 from kinema.evaluate.metrics import lowest_points, measure
+from kinema.motion.loop import closes, middle_round, repeat
 from kinema.motion.motion import Motion
-from kinema.motion.plant import consistent_target
+from kinema.motion.plant import plant
 from kinema.physics.track import Tracking, TrackResult, track
 from kinema.progress import Progress, Report
 from kinema.rig.anatomy import Anatomy
@@ -26,7 +27,7 @@ def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: 
         return motion
     rounds = _rounds(config, motion)
     # Feet rise at once when they let go: the prior lifts them slowly, by a few pixels at its resolution.
-    return _one_round(_planted(character, anatomy, motion.repeat(rounds), brisk=True), rounds)
+    return _one_round(_planted(character, anatomy, repeat(motion, rounds), brisk=True), rounds)
 
 
 def follow_physics(
@@ -36,10 +37,13 @@ def follow_physics(
     if not config.physics or not anatomy.limbs.legs:
         return None
     return track(
-        anatomy,
-        motion.repeat(_rounds(config, motion)),
+        None,
+        anatomy.rig,
+        repeat(motion, _rounds(config, motion)),
         options=_tracking(config, anatomy),
-        limited=True,
+        limbs=anatomy.limbs,
+        cuboids=anatomy.cuboids,
+        limits=torch.from_numpy(np.stack((anatomy.limits.lower, anatomy.limits.upper), -1)).float(),
         progress=lambda done, total, loss: progress(Progress(done, total, "physics", loss)),
         checkpoint=checkpoint,
         checkpoint_seconds=config.checkpoint_seconds,
@@ -56,7 +60,9 @@ def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Mot
     if not _plants(config, anatomy):
         return _one_round(lifted, rounds)
     again = _planted(character, anatomy, tracked)
-    old, new = (measure(character, motion, anatomy=anatomy, mesh=False) for motion in (lifted, again))
+    old, new = (
+        measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs, mesh=False) for motion in (lifted, again)
+    )
     better = new.gait == old.gait and new.slide < LESS_SLIDE * old.slide
     return _one_round(again if better else lifted, rounds)
 
@@ -78,7 +84,7 @@ def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds
 
 
 def _planted(character: Character, anatomy: Anatomy, motion: Motion, *, brisk: bool = False) -> Motion:
-    found = consistent_target(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, brisk=brisk)
+    found = plant(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, brisk=brisk)
     planted = Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
     return lift_skin(character, anatomy, planted)
 
@@ -96,8 +102,8 @@ def _tracking(config: Animate, anatomy: Anatomy) -> Tracking:
 
 def _rounds(config: Animate, motion: Motion) -> int:
     """How often a motion is played while it is worked on: a loop three times, so that the middle one stays a loop."""
-    return 3 if config.loop and motion.closes else 1
+    return 3 if config.loop and closes(motion) else 1
 
 
 def _one_round(motion: Motion, rounds: int) -> Motion:
-    return motion.middle_round(rounds) if rounds > 1 else motion
+    return middle_round(motion, rounds) if rounds > 1 else motion

@@ -1,4 +1,4 @@
-"""The run folder: a job with its options, checkpoints, hashes and results on disk; killed runs resume to the same bits."""
+"""The run folder: options, checkpoints, hashes and results of a job on disk. A killed run resumes to the same bits."""
 
 import hashlib
 import itertools
@@ -19,7 +19,7 @@ import torch
 import kinema
 from kinema.asset.character import Character
 from kinema.asset.options import FileOptions
-from kinema.distill.config import Animate, resolve
+from kinema.distill.config import Animate
 from kinema.distill.loop import Observer
 from kinema.errors import KinemaError, check_number
 from kinema.export.write import write
@@ -30,10 +30,12 @@ from kinema.job.report import summarise, write_report
 from kinema.motion.motion import Motion, load_motion, save_motion
 from kinema.motion.source import CONFIG, find_character, find_path, load_result, read_config
 from kinema.prior.load import load_prior, weights_files
+from kinema.prior.protocol import VideoPrior
 from kinema.progress import Report
 from kinema.render.show import FilmOptions, render_character
 from kinema.rig.anatomy import Anatomy
 from kinema.rig.kinematics import Rig
+from kinema.view.notebook import play
 
 LONGEST_PROMPT = 2000
 LEAST_FRAMES = 4
@@ -69,7 +71,7 @@ class Animation:
 
     def show(self, *, height: int = 480) -> Any:
         """A page that plays it: a notebook shows it, `.save("motion.html")` keeps it."""
-        return kinema.show(self.motion, self.character, height=height)
+        return play(self.motion, self.character, height=height)
 
 
 def run(
@@ -94,7 +96,7 @@ def run(
     finished = _finished(job.resume) if job.resume is not None else None
     if finished is not None:
         return finished
-    prior = load_prior(resolve(job))
+    prior = load_named_prior(job)
     character = find_character(job.asset, **job.reading.arguments())
     # The folder is made only now, when nothing is wrong with the job: a mistake leaves none behind.
     folder = job.resume or _begin(job)
@@ -106,6 +108,12 @@ def run(
     write_report(folder / "report.html", report, outcome)
     _write_text(folder / "report.json", json.dumps(report, indent=2))
     return Animation(folder, outcome.character, outcome.anatomy.rig, outcome.motion, outcome.distilled, report)
+
+
+def load_named_prior(config: Animate) -> VideoPrior:
+    """The prior that a job names, placed as its options say."""
+    options = ("device", "quantize", "offload", "tiling", "tiny_encoder", "video_size")
+    return load_prior(config.prior, **{name: getattr(config, name) for name in options})
 
 
 def _job(asset: Animate | Character | Path | str, prompt: str, options: dict[str, Any]) -> Animate:
@@ -229,8 +237,11 @@ def _write_results(config: Animate, folder: Path, outcome: Outcome) -> None:
         write(folder / f"motion.{suffix}", outcome.character, outcome.motion, name=name, in_place=config.in_place)
     save_motion(folder / "motion.npz", outcome.motion, outcome.anatomy.rig)
     save_motion(folder / "distilled.npz", outcome.distilled, outcome.anatomy.rig)
-    film = FilmOptions(width=480, height=360)
-    render_character(outcome.character, outcome.motion, folder / "preview.mp4", folder / "contact_sheet.png", film=film)
+    if outcome.deformation is not None:
+        with replacing(folder / "field.npz") as partial, partial.open("wb") as file:
+            np.savez_compressed(file, vertices=outcome.deformation.vertices.astype(np.float32), fps=outcome.motion.fps)
+    films = [folder / "preview.mp4", folder / "contact_sheet.png"]
+    render_character(outcome.character, outcome.motion, films, options=FilmOptions(width=480, height=360))
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

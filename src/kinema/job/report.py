@@ -1,41 +1,24 @@
 """report.html: the film, the contact sheet and the plots that a person would rather look at than JSON."""
 
 import html
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kinema.distill.config import Animate
+from kinema.evaluate.metrics import UNITS
 from kinema.files import replacing
+from kinema.job.animate import Outcome
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
 from kinema.view.contacts import Contacts
 from kinema.view.plots import chart
 
-UNITS = {
-    "period": "s",
-    "phases": "cycles, by leg",
-    "amplitude": "leg lengths",
-    "lift": "leg lengths",
-    "slide": "of the body's speed",
-    "speed": "leg lengths/s",
-    "travel": "leg lengths",
-    "turn": "rad",
-    "penetration": "of the height",
-    "penetration_worst": "of the height",
-    "floating": "leg lengths",
-    "motion": "leg lengths/s",
-    "stance_speed": "m/s",
-    "body_speed": "m/s",
-    "loaded_slip": "m/s",
-    "depth": "m",
-    "airborne": "of the frames in stance",
-    "missed": "stances",
-    "stances": "in the clip",
-    "power": "W/kg",
-}
-"""Of what is measured; what is not here has none."""
+TITLES = {"field": "field", "distilled": "as distilled", "planted": "feet planted", "physics": "after physics"}
+"""Columns of the page, by the stages of `Outcome.metrics`."""
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em; color: #222 }
 h1 { font-size: 1.5em } h2 { font-size: 1.1em; margin-top: 2em } video, img { max-width: 100%; border-radius: 4px }
@@ -46,25 +29,49 @@ figure { margin: 1em 0 } figcaption { color: #555 } .key { margin-right: 1em; wh
 """
 
 
-def html_report(report: dict[str, Any], rig: Rig, limbs: Limbs, motion: Motion, distilled: Motion) -> str:
-    """One self-contained page, except for the film and the contact sheet, which lie beside it."""
-    notes = "".join(f"<li>{html.escape(note)}</li>" for note in report.get("notes", ()))
+def summarise(config: Animate, outcome: Outcome) -> dict[str, Any]:
+    """What report.json holds."""
+    tempo, tracked = outcome.tempo, outcome.tracked
+    stages = {name: found.as_dict() for name, found in outcome.metrics.items()}
+    report: dict[str, Any] = {
+        "prompt": config.prompt,
+        "character": outcome.character.name,
+        "read_as": tempo.motion,
+        "period_s": tempo.period / tempo.fps,
+        "speed_m_s": tempo.speed * tempo.fps,
+        "notes": outcome.notes,
+        "history": outcome.history,
+        "metrics": list(stages.values())[-1],
+        "stages": stages,
+        "stage_seconds": {name: round(value, 1) for name, value in outcome.stage_seconds.items()},
+    }
+    if outcome.deformation is not None:
+        report["field"] = {"shape_change": outcome.deformation.shape_change}
+    if tracked is not None:
+        ground = {"before": asdict(tracked.before), "after": asdict(tracked.after)}
+        report["physics"] = ground | {"joint_error_deg": tracked.joint_error_deg, "losses": tracked.losses}
+    return report
+
+
+def html_report(report: dict[str, Any], rig: Rig, limbs: Limbs, clips: dict[str, Motion]) -> str:
+    """One self-contained page, except for the film and the contact sheet, which lie beside it.
+
+    Args:
+        clips: The motion by stage, the result last.
+    """
+    notes = "".join(f"<li>{html.escape(note)}</li>" for note in report["notes"])
+    metrics = table({TITLES[stage]: found for stage, found in report["stages"].items()})
     physics = report.get("physics")
-    clips = {"after physics": motion, "as distilled": distilled} if physics else {"as distilled": distilled}
-    metrics = {"as distilled": report["metrics_distilled"]}
-    grounding = ""
-    if physics:
-        metrics = {"after physics": report["metrics"], **metrics}
-        ground = {"after physics": physics["after"], "as distilled": physics["before"]}
-        grounding = f"<h2>Ground</h2>{table(ground)}"
+    ground = table({"feet planted": physics["before"], "after physics": physics["after"]}) if physics else ""
+    feet = "".join(_feet(rig, limbs, clip, TITLES[stage]) for stage, clip in clips.items())
     return f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(report["prompt"])}</title>
 <style>{STYLE}</style><h1>{html.escape(report["character"])}: “{html.escape(report["prompt"])}”</h1>
 <p>Read as <b>{html.escape(report["read_as"])}</b>; made in {report["seconds"]:.0f} s.</p><ul>{notes}</ul>
 <video src="preview.mp4" controls loop autoplay muted></video>
 <h2>Contact sheet</h2><img src="contact_sheet.png" alt="frames of the clip from left to right, top to bottom">
-<h2>Measures</h2>{table(metrics)}{grounding}
-<h2>Feet</h2>{"".join(_feet(rig, limbs, clip, title) for title, clip in clips.items()) or "<p>No legs.</p>"}
-<h2>Joint angles</h2>{_angles(rig, motion)}
+<h2>Measures</h2>{metrics}{f"<h2>Ground</h2>{ground}" if ground else ""}
+<h2>Feet</h2>{feet or "<p>No legs.</p>"}
+<h2>Joint angles</h2>{_angles(rig, list(clips.values())[-1])}
 <h2>Losses</h2>{_losses(report)}</html>
 """
 
@@ -122,6 +129,10 @@ def _text(value: Any) -> str:
     return html.escape(str(value))
 
 
-def write_report(path: Path, report: dict[str, Any], rig: Rig, limbs: Limbs, motion: Motion, distilled: Motion) -> None:
+def write_report(path: Path, report: dict[str, Any], outcome: Outcome) -> None:
+    clips = {"distilled": outcome.distilled, "planted": outcome.planted}
+    if outcome.tracked is not None:
+        clips["physics"] = outcome.motion
     with replacing(path) as partial:
-        partial.write_text(html_report(report, rig, limbs, motion, distilled), encoding="utf-8")
+        page = html_report(report, outcome.anatomy.rig, outcome.anatomy.limbs, clips)
+        partial.write_text(page, encoding="utf-8")

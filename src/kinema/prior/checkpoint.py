@@ -1,12 +1,16 @@
 """Reading the parts of a diffusers checkpoint from a folder, and where their weights live."""
 
-import functools
+import contextlib
+import json
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from kinema.errors import KinemaError
 
@@ -40,16 +44,13 @@ class Placement:
 def read_part(cls: Any, folder: Path, part: str, *, dtype: torch.dtype) -> Any:
     """One model of a checkpoint folder, frozen, from safetensors only; every parameter must be in the file."""
     where = folder / part
-    if not (where / "config.json").is_file():
-        raise KinemaError(f"{where / 'config.json'}: no such file; a diffusers checkpoint folder is needed")
+    read_json(where / "config.json")
     if not list(where.glob("*.safetensors")):
         raise KinemaError(f"{where}: no *.safetensors weights here")
-    try:
+    with _reading(where, "weights"):
         model, info = cls.from_pretrained(
             where, torch_dtype=dtype, use_safetensors=True, local_files_only=True, output_loading_info=True
         )
-    except Exception as error:  # whatever a broken file makes three libraries raise
-        raise KinemaError(f"{where}: cannot read the weights ({_one_line(error)})") from None
     if info["missing_keys"]:
         missing = sorted(info["missing_keys"])
         raise KinemaError(f"{where}: {len(missing)} weights are missing, the first is {missing[0]}")
@@ -60,21 +61,23 @@ def read_tokenizer(folder: Path) -> Any:
     """The tokenizer of a checkpoint folder."""
     from transformers import AutoTokenizer
 
-    try:
+    with _reading(folder / "tokenizer", "tokenizer"):
         return AutoTokenizer.from_pretrained(folder / "tokenizer", local_files_only=True)
-    except Exception as error:
-        raise KinemaError(f"{folder / 'tokenizer'}: cannot read the tokenizer ({_one_line(error)})") from None
 
 
 def read_scheduler(cls: Any, folder: Path) -> Any:
     """The noise schedule of a checkpoint folder."""
-    path = folder / "scheduler" / "scheduler_config.json"
+    read_json(folder / "scheduler" / "scheduler_config.json")
+    with _reading(folder / "scheduler", "schedule"):
+        return cls.from_pretrained(folder / "scheduler")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON file of a checkpoint folder."""
     if not path.is_file():
         raise KinemaError(f"{path}: no such file; a diffusers checkpoint folder is needed")
-    try:
-        return cls.from_pretrained(path.parent)
-    except Exception as error:
-        raise KinemaError(f"{path}: cannot read the schedule ({_one_line(error)})") from None
+    with _reading(path, "JSON"):
+        return json.loads(path.read_text())
 
 
 def place(model: Any, placement: Placement, *, blocks: nn.ModuleList | None = None) -> Any:
@@ -122,22 +125,40 @@ def _visit(block: nn.Module, device: str) -> None:
     block.register_forward_hook(leave, always_call=True)
 
 
+def check_video(prior: Any, video: Tensor) -> None:
+    """Refuse a video of another size than the prior takes."""
+    if tuple(video.shape) != (prior.frames, 3, prior.height, prior.width):
+        raise KinemaError(
+            f"video of shape {tuple(video.shape)}; this prior takes {prior.frames} frames of "
+            f"{prior.width} x {prior.height}"
+        )
+
+
+def noise_level(alphas_cumprod: list[float], t: float) -> tuple[int, float, float]:
+    """The training step at a share t of a discrete schedule, and its √ᾱ and √(1-ᾱ)."""
+    last = len(alphas_cumprod) - 1
+    step = min(max(round(t * last), 0), last)
+    return step, math.sqrt(alphas_cumprod[step]), math.sqrt(1 - alphas_cumprod[step])
+
+
+def shifted(t: float, shift: float) -> float:
+    """The noise level of a flow at a share t of its schedule: shifted towards noise, s t / (1 + (s - 1) t)."""
+    return shift * t / (1 + (shift - 1) * t)
+
+
 def needs_diffusers(name: str) -> None:
     """A one-line error where the `gpu` extra is not installed."""
-    missing = _missing()
+    missing = [package for package in ("diffusers", "transformers", "accelerate") if find_spec(package) is None]
     if missing:
-        raise KinemaError(f"--prior {name} needs {missing}: pip install 'kinema[gpu]'")
+        raise KinemaError(f"--prior {name} needs {' and '.join(missing)}: pip install 'kinema[gpu]'")
 
 
-@functools.cache
-def _missing() -> str:
-    from importlib.util import find_spec
-
-    return " and ".join(
-        package for package in ("diffusers", "transformers", "accelerate") if find_spec(package) is None
-    )
-
-
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 160 else text[:157] + "..."
+@contextlib.contextmanager
+def _reading(path: Path, what: str) -> Iterator[None]:
+    """Turn whatever a broken file makes three libraries raise into one line."""
+    try:
+        yield
+    except Exception as error:
+        text = " ".join(str(error).split()) or type(error).__name__
+        reason = text if len(text) <= 160 else text[:157] + "..."
+        raise KinemaError(f"{path}: cannot read the {what} ({reason})") from None

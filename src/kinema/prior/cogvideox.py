@@ -3,8 +3,6 @@
 Latents are [latent frames, channels, height / 8, width / 8], in the dtype and on the device of the video.
 """
 
-import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +13,18 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from torch.utils.checkpoint import checkpoint
 
 from kinema.errors import KinemaError
-from kinema.prior.checkpoint import Placement, place, read_part, read_scheduler, read_tokenizer
-from kinema.prior.protocol import Shot
-from kinema.prior.text_cache import Embedding, cached_embedding
+from kinema.prior.checkpoint import Placement, check_video, noise_level, place, read_part, read_scheduler
+from kinema.prior.protocol import Context, Needs
+from kinema.prior.text_cache import Embedding, PromptEmbeddings, text_states
 
 OFS = 2.0
 """The motion offset that the 1.5 image-to-video pipeline feeds."""
 
 
-@dataclass(frozen=True)
-class CogVideoXCondition:
-    text: Float[Tensor, "tokens width"]
-    image: Float[Tensor, "latent_frames channels latent_height latent_width"] | None
-    """First frame for image-to-video, zeros after it."""
-
-
 class CogVideoXPrior:
     """CogVideoX (see `VideoPrior`)."""
+
+    read = None
 
     def __init__(
         self,
@@ -51,7 +44,7 @@ class CogVideoXPrior:
         self.frames = frames or config.sample_frames
         self.height = height or config.sample_height * self.space
         self.width = width or config.sample_width * self.space
-        self.fps = 8 if config.patch_size_t is None else 16
+        self.needs = Needs(fps=8.0 if config.patch_size_t is None else 16.0)
         cell = self.space * config.patch_size
         if self.frames % self.time != 1 or self.height % cell or self.width % cell:
             raise KinemaError(
@@ -70,7 +63,7 @@ class CogVideoXPrior:
         self.rotary = rotary_embedding(
             config, latent_frames + self.padding, self.height // cell, self.width // cell, device=placement.device
         )
-        self.texts: dict[str, Tensor] = {}
+        self.texts = PromptEmbeddings(folder, placement, self._embed, options=f"cogvideox {config.max_text_seq_length}")
 
     @staticmethod
     def load(folder: Path, placement: Placement, **size: int | None) -> "CogVideoXPrior":
@@ -89,28 +82,15 @@ class CogVideoXPrior:
             transformer, vae, scheduler.alphas_cumprod.tolist(), folder=folder, placement=placement, **size
         )
 
-    def condition(self, prompt: str, shot: Shot) -> CogVideoXCondition:
-        """T5's embedding of the prompt; for image-to-video also the latents of the shot's first frame."""
-        if prompt not in self.texts:
-            tokens = self.transformer.config.max_text_seq_length
-            embedding = cached_embedding(
-                self.folder / "text_encoder",
-                prompt,
-                lambda prompts: embed_texts(self.folder, prompts, tokens=tokens, placement=self.placement),
-                options=f"cogvideox {tokens} {self.placement.dtype}",
-            )
-            self.texts[prompt] = embedding["text"].to(self.placement.device)
-        return CogVideoXCondition(self.texts[prompt], self._image(shot) if self.from_image else None)
+    def condition(self, prompt: str, context: Context) -> Embedding:
+        """T5's embedding of the prompt; for image-to-video also the latents of the context's first frame."""
+        return self.texts(prompt) | ({"image": self._image(context)} if self.from_image else {})
 
     def encode(
-        self, video: Float[Tensor, "frames 3 height width"], shot: Shot
+        self, video: Float[Tensor, "frames 3 height width"], context: Context
     ) -> Float[Tensor, "latent_frames channels latent_height latent_width"]:
         """The VAE's mean, scaled as the pipeline does; differentiable at the memory of one chunk of frames."""
-        if tuple(video.shape) != (self.frames, 3, self.height, self.width):
-            raise KinemaError(
-                f"video of shape {tuple(video.shape)}; this prior takes {self.frames} frames of "
-                f"{self.width} x {self.height}"
-            )
+        check_video(self, video)
         latents = self._encode(video) * self.vae.config.scaling_factor
         if self.padding:
             # 1.5 denoises pairs of latent frames; it was trained with copies of the first one in front. The copies
@@ -119,7 +99,7 @@ class CogVideoXPrior:
         return latents.to(video)
 
     @torch.no_grad()
-    def decode(self, latents: Tensor, shot: Shot) -> Float[Tensor, "frames 3 height width"]:
+    def decode(self, latents: Tensor, context: Context) -> Float[Tensor, "frames 3 height width"]:
         """The VAE's decoder, in chunks of two latent frames."""
         scaled = latents[self.padding :].to(self.placement.device, self.vae.dtype) / self.vae.config.scaling_factor
         video = self.vae.decode(scaled.transpose(0, 1)[None]).sample[0].transpose(0, 1)
@@ -127,45 +107,46 @@ class CogVideoXPrior:
 
     def add_noise(self, clean: Tensor, noise: Tensor, t: float) -> Tensor:
         """√ᾱ z + √(1-ᾱ) ε."""
-        _, signal, sigma = self._level(t)
+        _, signal, sigma = noise_level(self.alphas_cumprod, t)
         return signal * clean + sigma * noise
 
     @torch.no_grad()
-    def denoise(self, noisy: Tensor, t: float, conditions: list[CogVideoXCondition]) -> list[Tensor]:
+    def denoise(self, noisy: Tensor, t: float, conditions: list[Embedding]) -> list[Tensor]:
         """ẑ = √ᾱ z_t - √(1-ᾱ) v."""
-        step, signal, sigma = self._level(t)
+        step, signal, sigma = noise_level(self.alphas_cumprod, t)
         # With weights on the host memory is what counts, and the copy of a block costs little beside its work.
         groups = [[condition] for condition in conditions] if self.placement.offload else [conditions]
         return [signal * noisy - sigma * v.to(noisy) for group in groups for v in self._velocity(noisy, step, group)]
 
-    def _velocity(self, noisy: Tensor, step: int, conditions: list[CogVideoXCondition]) -> Tensor:
+    def _velocity(self, noisy: Tensor, step: int, conditions: list[Embedding]) -> Tensor:
         z = noisy.to(self.placement.device, self.placement.dtype)
-        rows = [z if condition.image is None else torch.cat([z, condition.image.to(z)], 1) for condition in conditions]
+        rows = [torch.cat([z, c["image"].to(z)], 1) if "image" in c else z for c in conditions]
         return self.transformer(
             hidden_states=torch.stack(rows),
-            encoder_hidden_states=torch.stack([condition.text for condition in conditions]),
+            encoder_hidden_states=torch.stack([condition["text"] for condition in conditions]),
             timestep=torch.full((len(rows),), step, device=z.device),
             ofs=None if self.transformer.config.ofs_embed_dim is None else z.new_full((1,), OFS),
             image_rotary_emb=self.rotary,
             return_dict=False,
         )[0]
 
-    def _level(self, t: float) -> tuple[int, float, float]:
-        """The training step at a share of the schedule, and its √ᾱ and √(1-ᾱ)."""
-        last = len(self.alphas_cumprod) - 1
-        step = min(max(round(t * last), 0), last)
-        abar = self.alphas_cumprod[step]
-        return step, math.sqrt(abar), math.sqrt(1 - abar)
+    def _embed(self, prompts: list[str]) -> list[Embedding]:
+        """T5's last states without a mask, as CogVideoX was trained."""
+        from transformers import T5EncoderModel
+
+        tokens = self.transformer.config.max_text_seq_length
+        states, _ = text_states(T5EncoderModel, self.folder, prompts, tokens=tokens, placement=self.placement)
+        return [{"text": row} for row in states]
 
     def _encode(self, video: Tensor) -> Tensor:
         pixels = (2 * video - 1).to(self.placement.device, self.vae.dtype).transpose(0, 1)[None]
         return self.vae.encode(pixels).latent_dist.mode()[0].transpose(0, 1)
 
     @torch.no_grad()
-    def _image(self, shot: Shot) -> Tensor:
+    def _image(self, context: Context) -> Tensor:
         scale = self.vae.config.scaling_factor
         # 1.5 was trained on images divided by the factor, and its checkpoint says so.
-        image = self._encode(shot.reference[:1]) * (1 / scale if self.vae.config.invert_scale_latents else scale)
+        image = self._encode(context.reference[:1]) * (1 / scale if self.vae.config.invert_scale_latents else scale)
         latent_frames = (self.frames - 1) // self.time + 1 + self.padding
         return torch.cat([image, image.new_zeros(latent_frames - 1, *image.shape[1:])])
 
@@ -243,15 +224,3 @@ def rotary_embedding(
         **kind,
     )
     return cosines, sines
-
-
-@torch.no_grad()
-def embed_texts(folder: Path, prompts: list[str], *, tokens: int, placement: Placement) -> list[Embedding]:
-    """T5's last states without a mask, as CogVideoX was trained; the encoder is freed on return."""
-    from transformers import T5EncoderModel
-
-    encoder = read_part(T5EncoderModel, folder, "text_encoder", dtype=placement.dtype).to(placement.text_device)
-    ids = read_tokenizer(folder)(
-        prompts, padding="max_length", max_length=tokens, truncation=True, return_tensors="pt"
-    ).input_ids
-    return [{"text": states} for states in encoder(ids.to(placement.text_device))[0]]

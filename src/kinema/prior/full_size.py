@@ -10,39 +10,29 @@ from torch import nn
 
 from kinema.errors import KinemaError
 from kinema.prior.checkpoint import Placement
+from kinema.prior.text_cache import Embedding
 
+_5B: dict[str, Any] = {"num_attention_heads": 48, "num_layers": 42, "use_rotary_positional_embeddings": True}
 COGVIDEOX: dict[str, dict[str, Any]] = {
     "cogvideox-2b": {"num_attention_heads": 30, "num_layers": 30},
-    "cogvideox-5b": {"num_attention_heads": 48, "num_layers": 42, "use_rotary_positional_embeddings": True},
-    "cogvideox-5b-i2v": {
-        "num_attention_heads": 48,
-        "num_layers": 42,
-        "in_channels": 32,
-        "use_rotary_positional_embeddings": True,
-        "use_learned_positional_embeddings": True,
-    },
+    "cogvideox-5b": _5B,
+    "cogvideox-5b-i2v": {**_5B, "in_channels": 32, "use_learned_positional_embeddings": True},
     "cogvideox-1.5-5b": {
-        "num_attention_heads": 48,
-        "num_layers": 42,
-        "use_rotary_positional_embeddings": True,
-        "patch_size_t": 2,
-        "patch_bias": False,
-        "sample_height": 96,
-        "sample_width": 170,
-        "sample_frames": 81,
+        **_5B, "patch_size_t": 2, "patch_bias": False, "sample_height": 96, "sample_width": 170, "sample_frames": 81,
     },
-}
+}  # fmt: skip
 WAN: dict[str, dict[str, Any]] = {
     "wan2.1-1.3b": {"num_attention_heads": 12, "num_layers": 30, "ffn_dim": 8960},
     "wan2.1-14b": {"num_attention_heads": 40, "num_layers": 40, "ffn_dim": 13824},
 }
-T5_XXL = {
-    "d_model": 4096,
-    "d_kv": 64,
-    "d_ff": 10240,
-    "num_layers": 24,
-    "num_heads": 64,
-    "feed_forward_proj": "gated-gelu",
+T5_XXL: dict[str, Any] = {
+    "d_model": 4096, "d_kv": 64, "d_ff": 10240, "num_layers": 24, "num_heads": 64, "feed_forward_proj": "gated-gelu",
+}  # fmt: skip
+CLIP: dict[str, Any] = {
+    "hidden_size": 1024,
+    "intermediate_size": 4096,
+    "num_hidden_layers": 23,
+    "num_attention_heads": 16,
 }
 KNOWN = (*COGVIDEOX, *WAN, "ltx-video", "modelscope")
 
@@ -61,7 +51,7 @@ def build(name: str, placement: Placement, **size: int | None) -> tuple[Any, nn.
             vae = AutoencoderKLCogVideoX()
             denoiser = CogVideoXTransformer3DModel(**COGVIDEOX[name])
         prior = CogVideoXPrior(denoiser, vae, [0.5], **common)
-        prior.texts.update(_texts(226, 4096, placement))
+        prior.texts.known.update(_texts(226, 4096, placement))
     elif name in WAN:
         from diffusers import AutoencoderKLWan, WanTransformer3DModel
 
@@ -72,18 +62,16 @@ def build(name: str, placement: Placement, **size: int | None) -> tuple[Any, nn.
         with _waiting(placement, torch.float32):
             vae = AutoencoderKLWan()
         prior = WanPrior(denoiser, vae, shift=3.0, **common)
-        prior.texts.update(_texts(TOKENS, 4096, placement))
+        prior.texts.known.update(_texts(TOKENS, 4096, placement))
     elif name == "ltx-video":
         from diffusers import AutoencoderKLLTXVideo, LTXVideoTransformer3DModel
 
-        from kinema.prior.ltx import TOKENS, LTXCondition, LTXPrior
+        from kinema.prior.ltx import TOKENS, LTXPrior
 
         with _waiting(placement):
             vae, denoiser = AutoencoderKLLTXVideo(), LTXVideoTransformer3DModel()
         prior = LTXPrior(denoiser, vae, {}, **common)
-        mask = torch.ones(TOKENS, dtype=torch.bool, device=placement.device)
-        texts = _texts(TOKENS, 4096, placement)
-        prior.texts.update({prompt: LTXCondition(text, mask) for prompt, text in texts.items()})
+        prior.texts.known.update(_texts(TOKENS, 4096, placement))
     else:
         from diffusers import AutoencoderKL, UNet3DConditionModel
 
@@ -99,7 +87,7 @@ def build(name: str, placement: Placement, **size: int | None) -> tuple[Any, nn.
             vae = AutoencoderKL(**blocks, layers_per_block=2)
             denoiser = UNet3DConditionModel(sample_size=32)
         prior = UNetPrior(denoiser, vae, [0.5], **common)
-        prior.texts.update(_texts(77, 1024, placement))
+        prior.texts.known.update(_texts(77, 1024, placement))
     return prior, denoiser
 
 
@@ -111,10 +99,7 @@ def text_parameters(name: str) -> int:
         if name in WAN:
             encoder = UMT5EncoderModel(UMT5Config(vocab_size=256384, **T5_XXL))
         elif name == "modelscope":
-            clip = CLIPTextConfig(
-                hidden_size=1024, intermediate_size=4096, num_hidden_layers=23, num_attention_heads=16
-            )
-            encoder = CLIPTextModel(clip)
+            encoder = CLIPTextModel(CLIPTextConfig(**CLIP))
         else:
             encoder = T5EncoderModel(T5Config(vocab_size=32128, **T5_XXL))
     return sum(parameter.numel() for parameter in encoder.parameters())
@@ -132,7 +117,9 @@ def _waiting(placement: Placement, dtype: torch.dtype | None = None) -> Iterator
         torch.set_default_dtype(before)
 
 
-def _texts(tokens: int, width: int, placement: Placement) -> dict[str, torch.Tensor]:
-    return {
-        prompt: torch.empty(tokens, width, dtype=placement.dtype, device=placement.device) for prompt in ("prompt", "")
-    }
+def _texts(tokens: int, width: int, placement: Placement) -> dict[str, Embedding]:
+    def embedding() -> Embedding:
+        text = torch.empty(tokens, width, dtype=placement.dtype, device=placement.device)
+        return {"text": text, "mask": torch.ones(tokens, dtype=torch.bool, device=placement.device)}
+
+    return {"prompt": embedding(), "": embedding()}

@@ -1,4 +1,4 @@
-"""Video models by name: which checkpoint of the hub, which class, which precision."""
+"""Priors by name: nano, and video models with their checkpoint on the hub, class and precision."""
 
 import os
 from pathlib import Path
@@ -29,11 +29,13 @@ MODELS: dict[str, tuple[Kind, str, torch.dtype]] = {
 """Name: (file of the prior, repository on the hub, the precision that it was published in)."""
 
 PARTS = ("transformer", "transformer_2", "unet", "vae", "text_encoder", "tokenizer", "scheduler")
+FILES = ("model_index.json", *(f"{part}/*" for part in PARTS))
+"""What of a checkpoint in diffusers' layout is read: safetensors and JSON, never pickles."""
+UNREAD = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.msgpack", "*.h5", "*.fp16.safetensors")
 
 
-def load_video_model(
-    name: str,
-    folder: str | Path | None = None,
+def load_prior(
+    spec: str,
     *,
     device: str = "cpu",
     dtype: torch.dtype | None = None,
@@ -41,27 +43,32 @@ def load_video_model(
     offload: bool = False,
     tiling: bool = False,
     checkpointing: bool = True,
-    frames: int | None = None,
-    height: int | None = None,
-    width: int | None = None,
-    tiny_encoder: str | Path | None = None,
+    tiny_encoder: Path | None = None,
+    video_size: tuple[int, int, int] | None = None,
 ) -> VideoPrior:
-    """A video model through diffusers.
+    """Load nano or a video model through diffusers.
 
     Args:
-        name: a key of `MODELS`.
-        folder: a checkpoint in diffusers' layout; without it the hub's cache, then the hub.
+        spec: "nano", a key of `MODELS`, or either with weights of one's own: NAME=PATH, a file for nano and for the
+            others a folder in diffusers' layout. Without a path a video model comes from the hub's cache or the hub.
         device: where it runs.
         dtype: precision; by default the published one on a GPU and float32 on a CPU.
         quantize: keep the denoiser's linear layers in 8 or 4 bits.
         offload: keep weights on the host and let them visit the device block by block.
         tiling: run the VAE in overlapping tiles.
         checkpointing: recompute the VAE's activations in the backward pass; without it, faster and much larger.
-        frames: frames per video; by default what the model was trained with, as for height and width.
-        height: rows of a frame.
-        width: columns of a frame.
         tiny_encoder: TAEHV-style weights (.safetensors) that encode in place of the VAE.
+        video_size: frames, height and width; by default what the model was trained with.
     """
+    name, _, path = spec.partition("=")
+    _check_device(device)
+    if name == "nano":
+        for_large = {"offload": offload, "tiling": tiling, "quantize": quantize, "tiny-encoder": tiny_encoder}
+        if given := [flag for flag, value in for_large.items() if value]:
+            raise KinemaError(f"--{given[0]}: nano needs none of it; for models such as cogvideox-5b")
+        from kinema.prior.nano.prior import NanoPrior
+
+        return NanoPrior.load(Path(path) if path else None)
     if name not in MODELS:
         raise KinemaError(f"--prior {name}: unknown; known are nano, {', '.join(MODELS)}")
     needs_diffusers(name)
@@ -71,49 +78,79 @@ def load_video_model(
     placement = Placement(
         device=device, dtype=dtype, quantize=quantize, offload=offload, tiling=tiling, checkpointing=checkpointing
     )
-    size = {"frames": frames, "height": height, "width": width}
-    where = Path(folder) if folder is not None else _from_hub(name, repository)
-    if not where.is_dir():
-        raise KinemaError(f"{where}: no such folder; --prior {name} needs a checkpoint in diffusers' layout")
-    prior = _load(kind, where, placement, size)
-    if tiny_encoder is None:
-        return prior
-    from kinema.prior.tiny_encoder import with_tiny_encoder
+    folder = Path(path) if path else _from_hub(name, repository)
+    if not folder.is_dir():
+        raise KinemaError(f"{folder}: no such folder; --prior {name} needs a checkpoint in diffusers' layout")
+    prior = _load(kind, folder, placement, dict(zip(("frames", "height", "width"), video_size or ())))
+    if tiny_encoder is not None:
+        from kinema.prior.tiny_encoder import TinyEncode, TinyEncoder
 
-    return with_tiny_encoder(prior, Path(tiny_encoder), device=device, dtype=dtype)
+        prior.encode = TinyEncode(prior, TinyEncoder.load(tiny_encoder, device=device, dtype=dtype))
+    return prior
 
 
-def _load(kind: Kind, where: Path, placement: Placement, size: dict[str, int | None]) -> VideoPrior:
+def weights_files(spec: str) -> list[Path]:
+    """Files whose content decides what a prior (`load_prior`) says; none for a video model that is not on this disk."""
+    name, _, path = spec.partition("=")
+    if name == "nano":
+        from kinema.prior.nano.prior import WEIGHTS
+
+        return [file for file in (Path(path) if path else WEIGHTS,) if file.is_file()]
+    folder = Path(path) if path else _cached(name)
+    if folder is None:
+        return []
+    return sorted(
+        file
+        for pattern in FILES
+        for file in folder.glob(pattern)
+        if file.is_file() and not any(file.match(unread) for unread in UNREAD)
+    )
+
+
+def _check_device(device: str) -> None:
+    try:
+        kind = torch.device(device).type
+    except RuntimeError:
+        raise KinemaError(f"--device {device}: no such device; known are cpu, cuda, cuda:1 ...") from None
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise KinemaError(f"--device {device}: this machine has no CUDA device; use --device cpu")
+
+
+def _load(kind: Kind, folder: Path, placement: Placement, size: dict[str, int]) -> VideoPrior:
     if kind == "cogvideox":
-        from kinema.prior.cogvideox import CogVideoXPrior
-
-        return CogVideoXPrior.load(where, placement, **size)
-    if kind == "wan":
-        from kinema.prior.wan import WanPrior
-
-        return WanPrior.load(where, placement, **size)
-    if kind == "ltx":
-        from kinema.prior.ltx import LTXPrior
-
-        return LTXPrior.load(where, placement, **size)
-    from kinema.prior.unet import UNetPrior
-
-    return UNetPrior.load(where, placement, **size)
+        from kinema.prior.cogvideox import CogVideoXPrior as Prior
+    elif kind == "wan":
+        from kinema.prior.wan import WanPrior as Prior
+    elif kind == "ltx":
+        from kinema.prior.ltx import LTXPrior as Prior
+    else:
+        from kinema.prior.unet import UNetPrior as Prior
+    return Prior.load(folder, placement, **size)
 
 
 def _from_hub(name: str, repository: str) -> Path:
-    """The checkpoint in the hub's cache, downloaded where it is not there: safetensors and JSON, never pickles."""
+    """The checkpoint in the hub's cache, downloaded if it is not there."""
     from huggingface_hub import snapshot_download
 
-    patterns = ["model_index.json", *(f"{part}/*" for part in PARTS)]
-    unwanted = ["*.bin", "*.pt", "*.pth", "*.ckpt", "*.msgpack", "*.h5", "*.fp16.safetensors"]
     offline = os.environ.get("HF_HUB_OFFLINE", "") not in ("", "0")
     try:
         return Path(
-            snapshot_download(repository, allow_patterns=patterns, ignore_patterns=unwanted, local_files_only=offline)
+            snapshot_download(
+                repository, allow_patterns=list(FILES), ignore_patterns=list(UNREAD), local_files_only=offline
+            )
         )
     except Exception as error:  # the hub's client raises many kinds: no network, no such name, no right, no space
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise KinemaError(
             f"--prior {name}: no weights of {repository} ({reason[:120]}); give a folder with --prior {name}=FOLDER"
         ) from None
+
+
+def _cached(name: str) -> Path | None:
+    """A video model's snapshot in the hub's cache."""
+    try:
+        from huggingface_hub import snapshot_download
+
+        return Path(snapshot_download(MODELS[name][1], local_files_only=True))
+    except Exception:  # not there, or the extra is not installed: loading it will say so
+        return None

@@ -5,33 +5,26 @@ mean and unit variance per channel.
 """
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from kinema.errors import KinemaError
-from kinema.prior.checkpoint import Placement, place, read_part, read_scheduler, read_tokenizer
-from kinema.prior.protocol import Shot
-from kinema.prior.text_cache import Embedding, cached_embedding
+from kinema.prior.checkpoint import Placement, check_video, place, read_part, read_scheduler, shifted
+from kinema.prior.protocol import Context, Needs
+from kinema.prior.text_cache import Embedding, PromptEmbeddings, text_states
 
 TOKENS = 128
 """Text tokens that the pipeline feeds."""
 
 
-@dataclass(frozen=True)
-class LTXCondition:
-    text: Float[Tensor, "tokens width"]
-    mask: Bool[Tensor, "tokens"]
-
-
 class LTXPrior:
     """LTX-Video (see `VideoPrior`)."""
 
-    fps = 25
+    needs, read = Needs(fps=25.0), None
 
     def __init__(
         self,
@@ -66,7 +59,7 @@ class LTXPrior:
         if placement.tiling:
             self.vae.enable_tiling()
         self.transformer = place(transformer, placement, blocks=transformer.transformer_blocks)
-        self.texts: dict[str, LTXCondition] = {}
+        self.texts = PromptEmbeddings(folder, placement, self._embed, options="ltx")
 
     @staticmethod
     def load(folder: Path, placement: Placement, **size: int | None) -> "LTXPrior":
@@ -82,35 +75,22 @@ class LTXPrior:
             **size,
         )
 
-    def condition(self, prompt: str, shot: Shot) -> LTXCondition:
+    def condition(self, prompt: str, context: Context) -> Embedding:
         """T5's embedding of the prompt, and which of its tokens are words."""
-        if prompt not in self.texts:
-            embedding = cached_embedding(
-                self.folder / "text_encoder",
-                prompt,
-                lambda prompts: embed_texts(self.folder, prompts, placement=self.placement),
-                options=f"ltx {self.placement.dtype}",
-            )
-            text, mask = (embedding[name].to(self.placement.device) for name in ("text", "mask"))
-            self.texts[prompt] = LTXCondition(text, mask)
-        return self.texts[prompt]
+        return self.texts(prompt)
 
     def encode(
-        self, video: Float[Tensor, "frames 3 height width"], shot: Shot
+        self, video: Float[Tensor, "frames 3 height width"], context: Context
     ) -> Float[Tensor, "latent_frames channels latent_height latent_width"]:
         """The VAE's mean, normalised per channel; differentiable with checkpoints."""
-        if tuple(video.shape) != (self.frames, 3, self.height, self.width):
-            raise KinemaError(
-                f"video of shape {tuple(video.shape)}; this prior takes {self.frames} frames of "
-                f"{self.width} x {self.height}"
-            )
+        check_video(self, video)
         pixels = (2 * video - 1).to(self.placement.device, self.vae.dtype).transpose(0, 1)[None]
         latents = self.vae.encode(pixels).latent_dist.mode()[0].transpose(0, 1).to(video)
         mean, deviation = self._statistics(latents)
         return (latents - mean) / deviation
 
     @torch.no_grad()
-    def decode(self, latents: Tensor, shot: Shot) -> Float[Tensor, "frames 3 height width"]:
+    def decode(self, latents: Tensor, context: Context) -> Float[Tensor, "frames 3 height width"]:
         """The VAE's decoder; one that denoises as its last step is told that nothing is left to denoise."""
         mean, deviation = self._statistics(latents)
         raw = (latents * deviation + mean).to(self.placement.device, self.vae.dtype).transpose(0, 1)[None]
@@ -118,36 +98,32 @@ class LTXPrior:
         video = self.vae.decode(raw, step).sample[0].transpose(0, 1)
         return (video.to(latents) / 2 + 0.5).clamp(0, 1)
 
-    def sigma(self, t: float) -> float:
-        """The sampler's schedule: shifted towards noise, s t / (1 + (s - 1) t)."""
-        return self.shift * t / (1 + (self.shift - 1) * t)
-
     def add_noise(self, clean: Tensor, noise: Tensor, t: float) -> Tensor:
         """(1-σ) z + σ ε."""
-        sigma = self.sigma(t)
+        sigma = shifted(t, self.shift)
         return (1 - sigma) * clean + sigma * noise
 
     @torch.no_grad()
-    def denoise(self, noisy: Tensor, t: float, conditions: list[LTXCondition]) -> list[Tensor]:
+    def denoise(self, noisy: Tensor, t: float, conditions: list[Embedding]) -> list[Tensor]:
         """ẑ = z_t - σ v, where v = ε - z."""
-        sigma = self.sigma(t)
+        sigma = shifted(t, self.shift)
         groups = [[condition] for condition in conditions] if self.placement.offload else [conditions]
         return [noisy - sigma * v.to(noisy) for group in groups for v in self._velocity(noisy, sigma, group)]
 
-    def _velocity(self, noisy: Tensor, sigma: float, conditions: list[LTXCondition]) -> Tensor:
+    def _velocity(self, noisy: Tensor, sigma: float, conditions: list[Embedding]) -> Tensor:
         frames, channels, rows, columns = noisy.shape
         z = noisy.to(self.placement.device, self.placement.dtype)
         tokens = z.permute(0, 2, 3, 1).reshape(-1, channels)
         velocity = self.transformer(
             hidden_states=torch.stack([tokens] * len(conditions)),
-            encoder_hidden_states=torch.stack([condition.text for condition in conditions]),
+            encoder_hidden_states=torch.stack([condition["text"] for condition in conditions]),
             timestep=torch.full((len(conditions),), 1000 * sigma, device=z.device),
-            encoder_attention_mask=torch.stack([condition.mask for condition in conditions]),
+            encoder_attention_mask=torch.stack([condition["mask"] for condition in conditions]),
             num_frames=frames,
             height=rows,
             width=columns,
             # Positions are seconds and pixels.
-            rope_interpolation_scale=(self.time / self.fps, self.space, self.space),
+            rope_interpolation_scale=(self.time / self.needs.fps, self.space, self.space),
             return_dict=False,
         )[0]
         return velocity.reshape(-1, frames, rows, columns, channels).permute(0, 1, 4, 2, 3)
@@ -156,15 +132,9 @@ class LTXPrior:
         mean, deviation = (x.to(like)[:, None, None] for x in (self.vae.latents_mean, self.vae.latents_std))
         return mean, deviation / self.vae.config.scaling_factor
 
+    def _embed(self, prompts: list[str]) -> list[Embedding]:
+        """T5's last states; the mask goes to the denoiser, not to T5, as in the pipeline."""
+        from transformers import T5EncoderModel
 
-@torch.no_grad()
-def embed_texts(folder: Path, prompts: list[str], *, placement: Placement) -> list[Embedding]:
-    """T5's last states; the mask goes to the denoiser, not to T5, as in the pipeline. The encoder is freed after."""
-    from transformers import T5EncoderModel
-
-    encoder = read_part(T5EncoderModel, folder, "text_encoder", dtype=placement.dtype).to(placement.text_device)
-    tokens = read_tokenizer(folder)(
-        prompts, padding="max_length", max_length=TOKENS, truncation=True, return_tensors="pt"
-    ).to(placement.text_device)
-    states = encoder(tokens.input_ids)[0]
-    return [{"text": text, "mask": mask} for text, mask in zip(states, tokens.attention_mask.bool())]
+        states, mask = text_states(T5EncoderModel, self.folder, prompts, tokens=TOKENS, placement=self.placement)
+        return [{"text": text, "mask": words} for text, words in zip(states, mask.bool())]

@@ -6,7 +6,6 @@ machine without a GPU knows no others.
 """
 
 import weakref
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from kinema.prior.checkpoint import Placement, needs_diffusers
-from kinema.prior.protocol import Shot, guided_estimate
+from kinema.prior.protocol import Context, guided_estimate
 from kinema.prior.quantize import Int8Linear, Nf4Linear
 
 GIB = 2**30
@@ -65,15 +64,8 @@ class MemoryEstimate:
         return max(self.text, self.encode, self.denoise, self.backward)
 
     def fits(self, gigabytes: int | float) -> bool:
-        """Whether a card of this size is enough."""
+        """True if a card of this size is enough."""
         return self.peak <= USABLE * gigabytes * GIB
-
-    def line(self) -> str:
-        """For people."""
-        stages = ", ".join(
-            f"{name} {getattr(self, name) / GIB:.1f}" for name in ("text", "encode", "denoise", "backward")
-        )
-        return f"{self.setting}: peak {self.peak / GIB:.1f} GiB ({stages}), host {self.host / GIB:.1f} GiB"
 
 
 @dataclass(frozen=True)
@@ -86,53 +78,18 @@ class MemoryReport:
         """The fastest setting that fits a card."""
         return next((estimate.setting for estimate in self.estimates if estimate.fits(gigabytes)), None)
 
-    def lines(self) -> list[str]:
-        """For people."""
-        job = self.estimates[0]
-        size = ", ".join(f"{part} {count / 1e9:.2f}" for part, count in job.parameters.items())
-        fits = ", ".join(f"{card} GB: {self.setting_for(card) or 'none of these'}" for card in CARDS)
-        return [
-            f"{job.prior}, {job.frames} frames of {job.width} x {job.height}, billions of parameters: {size}",
-            *(estimate.line() for estimate in self.estimates),
-            f"fastest setting for a card of {fits}",
-        ]
 
-
-def memory_report(
-    prior: str,
-    *,
-    frames: int | None = None,
-    height: int | None = None,
-    width: int | None = None,
-    settings: dict[str, Placement] = LADDER,
-) -> MemoryReport:
-    """The ladder for one job; takes some ten seconds per setting."""
-    return MemoryReport(tuple(memory_ladder(prior, frames=frames, height=height, width=width, settings=settings)))
-
-
-def memory_ladder(
-    prior: str,
-    *,
-    frames: int | None = None,
-    height: int | None = None,
-    width: int | None = None,
-    settings: dict[str, Placement] = LADDER,
-) -> Iterator[MemoryEstimate]:
-    """Estimates for a job, from the fastest setting to the smallest."""
-    for setting, placement in settings.items():
-        yield estimate_memory(prior, placement, setting=setting, frames=frames, height=height, width=width)
+def memory_report(prior: str, *, settings: dict[str, Placement] = LADDER, **size: int | None) -> MemoryReport:
+    """Estimates of one job for every setting; some ten seconds each."""
+    return MemoryReport(
+        tuple(estimate_memory(prior, placement, setting=setting, **size) for setting, placement in settings.items())
+    )
 
 
 def estimate_memory(
-    prior: str,
-    placement: Placement | None = None,
-    *,
-    setting: str = "",
-    frames: int | None = None,
-    height: int | None = None,
-    width: int | None = None,
+    prior: str, placement: Placement | None = None, *, setting: str = "", **size: int | None
 ) -> MemoryEstimate:
-    """One step of distillation at full size, without computing anything."""
+    """One step of distillation at full size, without computing anything; `size` is frames, height and width."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     from kinema.prior.full_size import build, text_parameters
@@ -141,16 +98,16 @@ def estimate_memory(
     placement = replace(placement or Placement(), device=DEVICE, host=HOST)
     text = text_parameters(prior) * placement.dtype.itemsize
     with FakeTensorMode(), Storages() as storages:
-        model, denoiser = build(prior, placement, frames=frames, height=height, width=width)
+        model, denoiser = build(prior, placement, **size)
         storages.highest = dict(storages.live)
         storages.reset_peak()
         weights, host = storages.live[DEVICE], storages.live[HOST]
         video = torch.empty(model.frames, 3, model.height, model.width, requires_grad=True)
-        shot = Shot(reference=torch.empty(model.frames, 3, model.height, model.width))
-        latents = model.encode(video, shot)
+        context = Context(reference=torch.empty(model.frames, 3, model.height, model.width))
+        latents = model.encode(video, context)
         encode = storages.reset_peak()
         noisy = model.add_noise(latents.detach(), torch.empty_like(latents), 0.5)
-        conditions = model.condition("prompt", shot), model.condition("", shot)
+        conditions = model.condition("prompt", context), model.condition("", context)
         clean = guided_estimate(model, noisy, 0.5, *conditions, guidance=100.0)
         denoise = storages.reset_peak()
         (0.5 * (latents - clean).square().sum()).backward()
@@ -161,11 +118,7 @@ def estimate_memory(
         frames=model.frames,
         height=model.height,
         width=model.width,
-        parameters={
-            "denoiser": _count(denoiser),
-            "vae": _count(model.vae),
-            "text encoder": text_parameters(prior),
-        },
+        parameters={"denoiser": _count(denoiser), "vae": _count(model.vae), "text encoder": text_parameters(prior)},
         weights=weights,
         text=weights if placement.offload else weights + text,
         encode=encode,
@@ -216,9 +169,6 @@ class Storages(TorchDispatchMode):
 
 def _count(module: nn.Module) -> int:
     """Parameters as published; 4-bit codes hold two weights per byte."""
-    quantised = sum(
-        m.codes.numel() * (2 if isinstance(m, Nf4Linear) else 1)
-        for m in module.modules()
-        if isinstance(m, Nf4Linear | Int8Linear)
-    )
+    layers = [m for m in module.modules() if isinstance(m, Nf4Linear | Int8Linear)]
+    quantised = sum(m.codes.numel() * (2 if isinstance(m, Nf4Linear) else 1) for m in layers)
     return quantised + sum(p.numel() for p in module.parameters())

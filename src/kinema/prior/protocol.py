@@ -1,16 +1,18 @@
-"""The face that every video model shows to the distiller: a denoiser with an encoder."""
+"""The face that every video model shows to the distiller: a denoiser with an encoder, and what it needs to be shown."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Shot:
+class Context:
     """What the distiller knows about a video before it exists. A prior takes what it can use and ignores the rest."""
 
     reference: Float[Tensor, "frames 3 height width"]
@@ -26,6 +28,61 @@ class Shot:
     """Travel of the base path [leg lengths per frame]."""
 
 
+@dataclass(frozen=True)
+class CameraRange:
+    """Cameras that a prior knows, each value drawn uniformly. They travel with the character's base path and have the
+    whole character at rest in the picture (`Stage.cameras`)."""
+
+    yaw_deg: tuple[float, float] = (25.0, 100.0)
+    """Angle away from the character's face, to either side: three-quarter and side views."""
+    elevation_deg: tuple[float, float] = (4.0, 20.0)
+    fovy_deg: float = 30.0
+    zoom: tuple[float, float] = (1.0, 1.0)
+    """Range of training videos; a distilled motion is filmed at 1."""
+
+    def draw_yaw(self, rng: np.random.Generator) -> float:
+        return float(rng.uniform(*self.yaw_deg) * rng.choice((-1, 1)))
+
+    def draw_elevation(self, rng: np.random.Generator) -> float:
+        return float(rng.uniform(*self.elevation_deg))
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a prior wants to be shown and told; the defaults suit models that were trained on films of everything."""
+
+    fps: float
+    """Frames per second of the videos that it was trained on."""
+    cycle_frames: float | None = None
+    """Frames per gait cycle, for a prior that measures time in cycles: it was shown the gaits of large and small
+    animals at the same rate per cycle, and `fps` holds for actions only. None: `fps` holds for everything."""
+    look: Literal["canonical", "color"] = "color"
+    """How characters are coloured: by body part, or as they are."""
+    cameras: CameraRange = CameraRange()
+    phase: bool = False
+    """True if `condition` uses the context's phase, period and speed."""
+    engines: tuple[Literal["fit", "sds"], ...] = ("fit", "sds")
+    """What `--engine auto` runs, in this order."""
+    token_size: int = 96
+    """Latent values that count as one token. Losses are per token, so that one weight suits latents of every size."""
+
+    def frame_rate(self, period_s: float) -> float:
+        """Frames per second at which a motion is shown: a gait whose cycle takes `period_s`, or an action (0)."""
+        return self.cycle_frames / period_s if self.cycle_frames is not None and period_s > 0 else self.fps
+
+
+@dataclass(frozen=True)
+class PromptReading:
+    """The motion that a prior understands a prompt as."""
+
+    motion: str
+    """The trained class that the words come closest to."""
+    confidence: float
+    """Its probability."""
+    similarity: float
+    """Cosine to the nearest trained caption."""
+
+
 @runtime_checkable
 class VideoPrior(Protocol):
     """A text-to-video model. `t` in (0, 1) is the share of its noise schedule: 0 clean, 1 pure noise.
@@ -36,16 +93,22 @@ class VideoPrior(Protocol):
     frames: int
     height: int
     width: int
+    needs: Needs
 
-    def condition(self, prompt: str, shot: Shot) -> Any:
+    @property
+    def read(self) -> Callable[[str], PromptReading] | None:
+        """Reads a prompt as one of the motions that the prior was trained on; None: it has no such classes."""
+        ...
+
+    def condition(self, prompt: str, context: Context) -> Any:
         """What `denoise` needs beside the noisy latents; the empty prompt is the unconditional model."""
         ...
 
-    def encode(self, video: Float[Tensor, "frames 3 height width"], shot: Shot) -> Tensor:
+    def encode(self, video: Float[Tensor, "frames 3 height width"], context: Context) -> Tensor:
         """Latents of a video in [0, 1], differentiable."""
         ...
 
-    def decode(self, latents: Tensor, shot: Shot) -> Float[Tensor, "frames 3 height width"]:
+    def decode(self, latents: Tensor, context: Context) -> Float[Tensor, "frames 3 height width"]:
         """The video of clean latents."""
         ...
 
@@ -74,14 +137,7 @@ def guided_estimate(prior: VideoPrior, noisy: Tensor, t: float, cond: Any, uncon
 
 @torch.no_grad()
 def sample(
-    prior: VideoPrior,
-    like: Tensor,
-    cond: Any,
-    uncond: Any,
-    *,
-    guidance: float,
-    steps: int,
-    generator: torch.Generator,
+    prior: VideoPrior, like: Tensor, cond: Any, uncond: Any, *, guidance: float, steps: int, generator: torch.Generator
 ) -> Tensor:
     """Deterministic DDIM: at each level keep the implied noise and move on to the next level."""
     noise = torch.randn(like.shape, generator=generator, dtype=like.dtype, device=like.device)

@@ -4,61 +4,97 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import torch
 from torch import Tensor
 
 from kinema.errors import KinemaError
+from kinema.prior.checkpoint import Placement, read_part, read_tokenizer
 
 Embedding = dict[str, Tensor]
 
 
-def cache_folder() -> Path:
-    """`$KINEMA_CACHE`, else the user's cache directory."""
-    if folder := os.environ.get("KINEMA_CACHE"):
-        return Path(folder)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kinema"
+class PromptEmbeddings:
+    """Embeddings of prompts on the prior's device: from memory, from the disk, or by running the text encoder."""
 
+    def __init__(
+        self, folder: Path, placement: Placement, embed: Callable[[list[str]], list[Embedding]], *, options: str
+    ) -> None:
+        """Embeddings of one checkpoint.
 
-def cached_embedding(
-    encoder: Path, prompt: str, embed: Callable[[list[str]], list[Embedding]], *, options: str = ""
-) -> Embedding:
-    """The embedding of a prompt from the cache; a miss runs `embed`.
+        Args:
+            folder: the checkpoint; other weights of its text encoder have other entries on disk.
+            placement: its device and precision.
+            embed: embeds a list of prompts, one dictionary of tensors each.
+            options: what else changes the embedding, such as the model and the number of tokens.
+        """
+        self.encoder, self.placement, self.embed = folder / "text_encoder", placement, embed
+        self.options = f"{options} {placement.dtype}"
+        self.known: dict[str, Embedding] = {}
 
-    Args:
-        encoder: folder of the text encoder's weights; other weights in the same place have other keys.
-        prompt: the prompt.
-        embed: embeds a list of prompts, one dictionary of tensors each.
-        options: what else changes the embedding, such as length and dtype.
-    """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file, save_file
+    def __call__(self, prompt: str) -> Embedding:
+        if prompt not in self.known:
+            embedding = self._from_disk(prompt) or self._embedded(prompt)
+            self.known[prompt] = {name: tensor.to(self.placement.device) for name, tensor in embedding.items()}
+        return self.known[prompt]
 
-    path = _path(encoder, prompt, options)
-    if path.is_file():
+    def _from_disk(self, prompt: str) -> Embedding | None:
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        path = self._path(prompt)
+        if not path.is_file():
+            return None
         try:
             return load_file(path)
         except SafetensorError:
             path.unlink()  # cut off by a full disk or a crash of the machine: make it again
-    # Guidance always needs the empty prompt too, and loading the encoder costs far more than running it.
-    prompts = list(dict.fromkeys([prompt, ""]))
-    embeddings = embed(prompts)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for text, embedding in zip(prompts, embeddings):
-            target = _path(encoder, text, options)
-            part = target.with_suffix(f".{os.getpid()}.part")
-            save_file({name: tensor.cpu().contiguous() for name, tensor in embedding.items()}, part)
-            part.rename(target)
-    except OSError as error:
-        raise KinemaError(f"{path}: cannot write the text cache ({error.strerror}); set KINEMA_CACHE") from None
-    return embeddings[0]
+            return None
+
+    def _embedded(self, prompt: str) -> Embedding:
+        from safetensors.torch import save_file
+
+        # Guidance always needs the empty prompt too, and loading the encoder costs far more than running it.
+        prompts = list(dict.fromkeys([prompt, ""]))
+        embeddings = self.embed(prompts)
+        path = self._path(prompt)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            for text, embedding in zip(prompts, embeddings):
+                target = self._path(text)
+                part = target.with_suffix(f".{os.getpid()}.part")
+                save_file({name: tensor.cpu().contiguous() for name, tensor in embedding.items()}, part)
+                part.rename(target)
+        except OSError as error:
+            raise KinemaError(f"{path}: cannot write the text cache ({error.strerror}); set KINEMA_CACHE") from None
+        return embeddings[0]
+
+    def _path(self, prompt: str) -> Path:
+        key = hashlib.sha256(self.options.encode())
+        # A hub file resolves to a blob named by its hash; a local one is told apart by place, size and time.
+        for file in sorted(self.encoder.glob("*.safetensors")):
+            stat = file.stat()
+            key.update(f"\0{file.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}".encode())
+        key.update(f"\0{prompt}".encode())
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        folder = Path(os.environ.get("KINEMA_CACHE") or Path(cache) / "kinema")
+        return folder / "text" / f"{key.hexdigest()[:32]}.safetensors"
 
 
-def _path(encoder: Path, prompt: str, options: str) -> Path:
-    key = hashlib.sha256(options.encode())
-    # A hub file resolves to a blob named by its hash; a local one is told apart by place, size and time.
-    for file in sorted(encoder.glob("*.safetensors")):
-        stat = file.stat()
-        key.update(f"\0{file.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}".encode())
-    key.update(f"\0{prompt}".encode())
-    return cache_folder() / "text" / f"{key.hexdigest()[:32]}.safetensors"
+@torch.no_grad()
+def text_states(
+    encoder: Any, folder: Path, prompts: list[str], *, tokens: int | None, placement: Placement, mask: bool = False
+) -> tuple[Tensor, Tensor]:
+    """A text encoder's last states and the mask of its words; the encoder is freed on return.
+
+    Args:
+        encoder: its class.
+        tokens: length that prompts are padded or cut to; None: the tokenizer's own.
+        mask: True if the encoder is shown the mask too.
+    """
+    model = read_part(encoder, folder, "text_encoder", dtype=placement.dtype).to(placement.text_device)
+    tokenizer = read_tokenizer(folder)
+    length = {"padding": "max_length", "max_length": tokens or tokenizer.model_max_length, "truncation": True}
+    words = tokenizer(prompts, **length, return_attention_mask=True, return_tensors="pt").to(placement.text_device)
+    return model(words.input_ids, words.attention_mask if mask else None)[0], words.attention_mask

@@ -7,7 +7,6 @@ latents come out near those of the VAE it was distilled from; what is left of sc
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +15,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from kinema.errors import KinemaError
-from kinema.prior.protocol import Shot, VideoPrior
+from kinema.prior.protocol import Context, VideoPrior
 
 Latents = Float[Tensor, "latent_frames channels latent_height latent_width"]
 
@@ -112,57 +111,39 @@ class Calibration:
 
     gain: Float[Tensor, "channels 1 1"]
     offset: Float[Tensor, "channels 1 1"]
-    correlation: Float[Tensor, "channels"]
 
 
 def calibrate(tiny: Latents, real: Latents) -> Calibration:
     """Least squares per channel over frames and pixels."""
     x, y = (latents.transpose(0, 1).flatten(1).double() for latents in (tiny, real))
     dx, dy = x - x.mean(1, keepdim=True), y - y.mean(1, keepdim=True)
-    covariance, variance = (dx * dy).sum(1), (dx * dx).sum(1).clamp_min(1e-12)
-    gain = covariance / variance
+    gain = (dx * dy).sum(1) / (dx * dx).sum(1).clamp_min(1e-12)
     offset = y.mean(1) - gain * x.mean(1)
-    correlation = covariance / (variance * (dy * dy).sum(1).clamp_min(1e-12)).sqrt()
-    return Calibration(gain[:, None, None].to(tiny), offset[:, None, None].to(tiny), correlation.to(tiny))
+    return Calibration(gain[:, None, None].to(tiny), offset[:, None, None].to(tiny))
 
 
-class TinyEncodedPrior:
-    """A prior whose videos go through a tiny encoder, calibrated on the first shot's reference."""
+class TinyEncode:
+    """`VideoPrior.encode` by a tiny encoder, calibrated to the prior's own on the first reference."""
 
-    def __init__(self, prior: Any, encoder: TinyEncoder) -> None:
-        self.prior, self.encoder = prior, encoder
-        self.frames, self.height, self.width, self.fps = prior.frames, prior.height, prior.width, prior.fps
+    def __init__(self, prior: VideoPrior, encoder: TinyEncoder) -> None:
+        self.real, self.encoder = prior.encode, encoder
         self.calibration: Calibration | None = None
         self.padding = 0
 
-    def condition(self, prompt: str, shot: Shot) -> Any:
-        return self.prior.condition(prompt, shot)
-
-    def encode(self, video: Float[Tensor, "frames 3 height width"], shot: Shot) -> Latents:
+    def __call__(self, video: Float[Tensor, "frames 3 height width"], context: Context) -> Latents:
         """The tiny encoder's latents on the VAE's scale."""
-        if self.calibration is None:
-            self._calibrate(shot)
-        assert self.calibration is not None
-        latents = self._tiny(video) * self.calibration.gain.to(video) + self.calibration.offset.to(video)
+        calibration = self.calibration or self._calibrate(context)
+        latents = self._tiny(video) * calibration.gain.to(video) + calibration.offset.to(video)
         # Frames that the prior puts in front (CogVideoX 1.5) are copies of the first one, without a gradient.
         return torch.cat([latents[:1].detach().expand(self.padding, -1, -1, -1), latents])
-
-    def decode(self, latents: Tensor, shot: Shot) -> Float[Tensor, "frames 3 height width"]:
-        return self.prior.decode(latents, shot)
-
-    def add_noise(self, clean: Tensor, noise: Tensor, t: float) -> Tensor:
-        return self.prior.add_noise(clean, noise, t)
-
-    def denoise(self, noisy: Tensor, t: float, conditions: list[Any]) -> list[Tensor]:
-        return self.prior.denoise(noisy, t, conditions)
 
     def _tiny(self, video: Tensor) -> Tensor:
         weight = next(self.encoder.parameters())
         return self.encoder(video.to(weight.device, weight.dtype)).to(video)
 
     @torch.no_grad()
-    def _calibrate(self, shot: Shot) -> None:
-        tiny, real = self._tiny(shot.reference), self.prior.encode(shot.reference, shot)
+    def _calibrate(self, context: Context) -> Calibration:
+        tiny, real = self._tiny(context.reference), self.real(context.reference, context)
         self.padding = len(real) - len(tiny)
         if self.padding < 0 or tiny.shape[1:] != real.shape[1:]:
             raise KinemaError(
@@ -170,8 +151,4 @@ class TinyEncodedPrior:
                 "its weights belong to another model"
             )
         self.calibration = calibrate(tiny, real[self.padding :])
-
-
-def with_tiny_encoder(prior: VideoPrior, path: Path, *, device: str, dtype: torch.dtype) -> TinyEncodedPrior:
-    """The prior with its VAE's encoder replaced."""
-    return TinyEncodedPrior(prior, TinyEncoder.load(path, device=device, dtype=dtype))
+        return self.calibration

@@ -3,8 +3,6 @@
 Latents are [frames, channels, height / 8, width / 8], in the dtype and on the device of the video.
 """
 
-import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +12,15 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from kinema.errors import KinemaError
-from kinema.prior.checkpoint import Placement, place, read_part, read_scheduler, read_tokenizer
-from kinema.prior.protocol import Shot
-from kinema.prior.text_cache import Embedding, cached_embedding
-
-
-@dataclass(frozen=True)
-class UNetCondition:
-    text: Float[Tensor, "tokens width"]
+from kinema.prior.checkpoint import Placement, check_video, noise_level, place, read_part, read_scheduler
+from kinema.prior.protocol import Context, Needs
+from kinema.prior.text_cache import Embedding, PromptEmbeddings, text_states
 
 
 class UNetPrior:
     """A 3D U-Net (see `VideoPrior`)."""
 
-    fps = 8
+    needs, read = Needs(fps=8.0), None
 
     def __init__(
         self,
@@ -54,7 +47,7 @@ class UNetPrior:
             self.vae.enable_tiling()
         blocks = nn.ModuleList([*unet.down_blocks, unet.mid_block, *unet.up_blocks])
         self.unet = place(unet, placement, blocks=blocks)
-        self.texts: dict[str, Tensor] = {}
+        self.texts = PromptEmbeddings(folder, placement, self._embed, options="unet")
 
     @staticmethod
     def load(folder: Path, placement: Placement, **size: int | None) -> "UNetPrior":
@@ -74,27 +67,15 @@ class UNetPrior:
             **size,
         )
 
-    def condition(self, prompt: str, shot: Shot) -> UNetCondition:
+    def condition(self, prompt: str, context: Context) -> Embedding:
         """CLIP's embedding of the prompt."""
-        if prompt not in self.texts:
-            embedding = cached_embedding(
-                self.folder / "text_encoder",
-                prompt,
-                lambda prompts: embed_texts(self.folder, prompts, placement=self.placement),
-                options=f"unet {self.placement.dtype}",
-            )
-            self.texts[prompt] = embedding["text"].to(self.placement.device)
-        return UNetCondition(self.texts[prompt])
+        return self.texts(prompt)
 
     def encode(
-        self, video: Float[Tensor, "frames 3 height width"], shot: Shot
+        self, video: Float[Tensor, "frames 3 height width"], context: Context
     ) -> Float[Tensor, "frames channels latent_height latent_width"]:
         """The VAE's mean, scaled as the pipeline does; differentiable at the memory of one frame."""
-        if tuple(video.shape) != (self.frames, 3, self.height, self.width):
-            raise KinemaError(
-                f"video of shape {tuple(video.shape)}; this prior takes {self.frames} frames of "
-                f"{self.width} x {self.height}"
-            )
+        check_video(self, video)
         pixels = (2 * video - 1).to(self.placement.device, self.vae.dtype)
         if self.placement.checkpointing:
             frames = [
@@ -106,7 +87,7 @@ class UNetPrior:
         return torch.cat(frames).to(video) * self.vae.config.scaling_factor
 
     @torch.no_grad()
-    def decode(self, latents: Tensor, shot: Shot) -> Float[Tensor, "frames 3 height width"]:
+    def decode(self, latents: Tensor, context: Context) -> Float[Tensor, "frames 3 height width"]:
         """The VAE's decoder, frame by frame."""
         scaled = latents.to(self.placement.device, self.vae.dtype) / self.vae.config.scaling_factor
         video = torch.cat([self.vae.decode(frame[None]).sample for frame in scaled])
@@ -114,22 +95,22 @@ class UNetPrior:
 
     def add_noise(self, clean: Tensor, noise: Tensor, t: float) -> Tensor:
         """√ᾱ z + √(1-ᾱ) ε."""
-        _, signal, sigma = self._level(t)
+        _, signal, sigma = noise_level(self.alphas_cumprod, t)
         return signal * clean + sigma * noise
 
     @torch.no_grad()
-    def denoise(self, noisy: Tensor, t: float, conditions: list[UNetCondition]) -> list[Tensor]:
+    def denoise(self, noisy: Tensor, t: float, conditions: list[Embedding]) -> list[Tensor]:
         """ẑ = (z_t - √(1-ᾱ) ε) / √ᾱ."""
-        step, signal, sigma = self._level(t)
+        step, signal, sigma = noise_level(self.alphas_cumprod, t)
         groups = [[condition] for condition in conditions] if self.placement.offload else [conditions]
         return [(noisy - sigma * e.to(noisy)) / signal for group in groups for e in self._noise(noisy, step, group)]
 
-    def _noise(self, noisy: Tensor, step: int, conditions: list[UNetCondition]) -> Tensor:
+    def _noise(self, noisy: Tensor, step: int, conditions: list[Embedding]) -> Tensor:
         z = noisy.to(self.placement.device, self.placement.dtype).transpose(0, 1)
         noise = self.unet(
             torch.stack([z] * len(conditions)),
             step,
-            encoder_hidden_states=torch.stack([condition.text for condition in conditions]),
+            encoder_hidden_states=torch.stack([condition["text"] for condition in conditions]),
             return_dict=False,
         )[0]
         return noise.transpose(1, 2)
@@ -137,22 +118,9 @@ class UNetPrior:
     def _encode_frame(self, pixels: Tensor) -> Tensor:
         return self.vae.encode(pixels).latent_dist.mode()
 
-    def _level(self, t: float) -> tuple[int, float, float]:
-        """The training step at a share of the schedule, and its √ᾱ and √(1-ᾱ)."""
-        last = len(self.alphas_cumprod) - 1
-        step = min(max(round(t * last), 0), last)
-        abar = self.alphas_cumprod[step]
-        return step, math.sqrt(abar), math.sqrt(1 - abar)
+    def _embed(self, prompts: list[str]) -> list[Embedding]:
+        """CLIP's last states."""
+        from transformers import CLIPTextModel
 
-
-@torch.no_grad()
-def embed_texts(folder: Path, prompts: list[str], *, placement: Placement) -> list[Embedding]:
-    """CLIP's last states; the encoder is freed on return."""
-    from transformers import CLIPTextModel
-
-    encoder = read_part(CLIPTextModel, folder, "text_encoder", dtype=placement.dtype).to(placement.text_device)
-    tokenizer = read_tokenizer(folder)
-    ids = tokenizer(
-        prompts, padding="max_length", max_length=tokenizer.model_max_length, truncation=True, return_tensors="pt"
-    ).input_ids
-    return [{"text": states} for states in encoder(ids.to(placement.text_device))[0]]
+        states, _ = text_states(CLIPTextModel, self.folder, prompts, tokens=None, placement=self.placement)
+        return [{"text": row} for row in states]

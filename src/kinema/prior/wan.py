@@ -4,8 +4,6 @@ Latents are [latent frames, channels, height / 8, width / 8] (16 for the 5B), in
 video, with zero mean and unit variance per channel.
 """
 
-import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +13,18 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from kinema.errors import KinemaError
-from kinema.prior.checkpoint import Placement, place, read_part, read_tokenizer
-from kinema.prior.protocol import Shot
-from kinema.prior.text_cache import Embedding, cached_embedding
+from kinema.prior.checkpoint import Placement, check_video, place, read_json, read_part, shifted
+from kinema.prior.protocol import Context, Needs
+from kinema.prior.text_cache import Embedding, PromptEmbeddings, text_states
 
 TOKENS = 512
 """Text tokens that the pipeline feeds, zeros after the prompt's end."""
 
 
-@dataclass(frozen=True)
-class WanCondition:
-    text: Float[Tensor, "tokens width"]
-
-
 class WanPrior:
     """Wan (see `VideoPrior`)."""
 
-    fps = 16
+    needs, read = Needs(fps=16.0), None
 
     def __init__(
         self,
@@ -67,16 +60,14 @@ class WanPrior:
         self.transformer = place(transformer, placement, blocks=transformer.blocks)
         # The 14B of Wan 2.2 has a second expert for noise below the boundary.
         self.low_noise = None if low_noise is None else place(low_noise, placement, blocks=low_noise.blocks)
-        self.texts: dict[str, Tensor] = {}
+        self.texts = PromptEmbeddings(folder, placement, self._embed, options="wan")
 
     @staticmethod
     def load(folder: Path, placement: Placement, **size: int | None) -> "WanPrior":
         """From a checkpoint folder in diffusers' layout."""
         from diffusers import AutoencoderKLWan, WanTransformer3DModel
 
-        index, schedule = (
-            _read_json(folder / name) for name in ("model_index.json", "scheduler/scheduler_config.json")
-        )
+        index, schedule = (read_json(folder / name) for name in ("model_index.json", "scheduler/scheduler_config.json"))
         boundary = index.get("boundary_ratio")
         low_noise = None
         if boundary is not None:
@@ -94,55 +85,39 @@ class WanPrior:
             **size,
         )
 
-    def condition(self, prompt: str, shot: Shot) -> WanCondition:
+    def condition(self, prompt: str, context: Context) -> Embedding:
         """UMT5's embedding of the prompt."""
-        if prompt not in self.texts:
-            embedding = cached_embedding(
-                self.folder / "text_encoder",
-                prompt,
-                lambda prompts: embed_texts(self.folder, prompts, placement=self.placement),
-                options=f"wan {self.placement.dtype}",
-            )
-            self.texts[prompt] = embedding["text"].to(self.placement.device)
-        return WanCondition(self.texts[prompt])
+        return self.texts(prompt)
 
     def encode(
-        self, video: Float[Tensor, "frames 3 height width"], shot: Shot
+        self, video: Float[Tensor, "frames 3 height width"], context: Context
     ) -> Float[Tensor, "latent_frames channels latent_height latent_width"]:
         """The VAE's mean, normalised per channel; differentiable at the memory of one chunk of four frames."""
-        if tuple(video.shape) != (self.frames, 3, self.height, self.width):
-            raise KinemaError(
-                f"video of shape {tuple(video.shape)}; this prior takes {self.frames} frames of "
-                f"{self.width} x {self.height}"
-            )
+        check_video(self, video)
         pixels = (2 * video - 1).to(self.placement.device, self.vae.dtype).transpose(0, 1)[None]
         latents = self.vae.encode(pixels).latent_dist.mode()[0].transpose(0, 1).to(video)
         return (latents - self.mean.to(latents)) / self.deviation.to(latents)
 
     @torch.no_grad()
-    def decode(self, latents: Tensor, shot: Shot) -> Float[Tensor, "frames 3 height width"]:
+    def decode(self, latents: Tensor, context: Context) -> Float[Tensor, "frames 3 height width"]:
         """The VAE's decoder, one latent frame after the other."""
         raw = (latents * self.deviation.to(latents) + self.mean.to(latents)).to(self.placement.device, self.vae.dtype)
         video = self.vae.decode(raw.transpose(0, 1)[None]).sample[0].transpose(0, 1)
         return (video.to(latents) / 2 + 0.5).clamp(0, 1)
 
-    def sigma(self, t: float) -> float:
-        """The sampler's schedule: shifted towards noise, s t / (1 + (s - 1) t)."""
-        return self.shift * t / (1 + (self.shift - 1) * t)
-
     def add_noise(self, clean: Tensor, noise: Tensor, t: float) -> Tensor:
         """(1-σ) z + σ ε."""
-        sigma = self.sigma(t)
+        sigma = shifted(t, self.shift)
         return (1 - sigma) * clean + sigma * noise
 
     @torch.no_grad()
-    def denoise(self, noisy: Tensor, t: float, conditions: list[WanCondition]) -> list[Tensor]:
+    def denoise(self, noisy: Tensor, t: float, conditions: list[Embedding]) -> list[Tensor]:
         """ẑ = z_t - σ v, where v = ε - z."""
-        sigma = self.sigma(t)
+        sigma = shifted(t, self.shift)
         groups = [[condition] for condition in conditions] if self.placement.offload else [conditions]
         return [noisy - sigma * v.to(noisy) for group in groups for v in self._velocity(noisy, sigma, group)]
 
-    def _velocity(self, noisy: Tensor, sigma: float, conditions: list[WanCondition]) -> Tensor:
+    def _velocity(self, noisy: Tensor, sigma: float, conditions: list[Embedding]) -> Tensor:
         z = noisy.to(self.placement.device, self.placement.dtype).transpose(0, 1)
         step = torch.full((len(conditions),), int(1000 * sigma), device=z.device)
         if self.time_per_token:
@@ -152,10 +127,20 @@ class WanPrior:
         velocity = expert(
             hidden_states=torch.stack([z] * len(conditions)),
             timestep=step,
-            encoder_hidden_states=torch.stack([condition.text for condition in conditions]),
+            encoder_hidden_states=torch.stack([condition["text"] for condition in conditions]),
             return_dict=False,
         )[0]
         return velocity.transpose(1, 2)
+
+    def _embed(self, prompts: list[str]) -> list[Embedding]:
+        """UMT5's last states, zeros after the prompt's end."""
+        from transformers import UMT5EncoderModel
+
+        words = [" ".join(prompt.split()) for prompt in prompts]  # the pipeline tidies white space too
+        states, mask = text_states(
+            UMT5EncoderModel, self.folder, words, tokens=TOKENS, placement=self.placement, mask=True
+        )
+        return [{"text": row} for row in states * mask[..., None].to(states)]
 
 
 class CheckpointedLayer(nn.Module):
@@ -197,27 +182,3 @@ def checkpointed(vae: Any, placement: Placement) -> Any:
         layers[k] = CheckpointedLayer(layer)
     vae.encoder = CheckpointedLayer(vae.encoder, caches_on=placement.host if placement.offload else None)
     return vae
-
-
-@torch.no_grad()
-def embed_texts(folder: Path, prompts: list[str], *, placement: Placement) -> list[Embedding]:
-    """UMT5's last states, zeros after the prompt's end; the encoder is freed on return."""
-    from transformers import UMT5EncoderModel
-
-    encoder = read_part(UMT5EncoderModel, folder, "text_encoder", dtype=placement.dtype).to(placement.text_device)
-    # The pipeline tidies white space too.
-    words = [" ".join(prompt.split()) for prompt in prompts]
-    tokens = read_tokenizer(folder)(
-        words, padding="max_length", max_length=TOKENS, truncation=True, return_attention_mask=True, return_tensors="pt"
-    ).to(placement.text_device)
-    states = encoder(tokens.input_ids, tokens.attention_mask).last_hidden_state
-    return [{"text": row} for row in states * tokens.attention_mask[..., None].to(states)]
-
-
-def _read_json(path: Path) -> dict:
-    try:
-        return json.loads(path.read_text())
-    except FileNotFoundError:
-        raise KinemaError(f"{path}: no such file; a diffusers checkpoint folder is needed") from None
-    except (OSError, ValueError) as error:
-        raise KinemaError(f"{path}: not readable ({error})") from None

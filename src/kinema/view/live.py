@@ -9,9 +9,10 @@ import numpy as np
 
 from kinema.asset.character import Character
 from kinema.distill.config import Animate
-from kinema.distill.loop import Control, Progress
+from kinema.distill.loop import Observer, Steering
 from kinema.motion.motion import Motion
-from kinema.rig.kinematics import Rig
+from kinema.progress import Progress
+from kinema.rig.anatomy import Anatomy
 from kinema.view.exhibit import Exhibit
 from kinema.view.page import Page
 from kinema.view.plots import loss_chart
@@ -19,10 +20,10 @@ from kinema.view.server import Address
 from kinema.view.viewer import Viewer
 
 WEIGHTS = {
-    "smooth": "Smooth",
-    "ground": "Ground",
-    "slip": "Foot slip",
-    "limits": "Joint limits",
+    "smooth_weight": "Smooth",
+    "ground_weight": "Ground",
+    "slip_weight": "Foot slip",
+    "limits_weight": "Joint limits",
     "guidance": "Guidance",
 }
 FRESH_SECONDS = 0.4
@@ -51,7 +52,7 @@ class Live:
         self.pause.on_click(lambda _: self.toggle_pause())
         self.stop.on_click(lambda _: self.stop_run())
 
-    def begin(self, character: Character, rig: Rig, config: Animate) -> Callable[[int, Callable[[], Motion]], Control]:
+    def begin(self, character: Character, anatomy: Anatomy, config: Animate) -> Observer:
         """Show the character at rest; returns the function that the run calls after every step."""
         gui = self.page.server.gui
         self.started = {name: float(getattr(config, name)) for name in WEIGHTS}
@@ -63,20 +64,20 @@ class Live:
                     )
                     slider.on_update(lambda event, name=name: self.factors.update({name: float(event.target.value)}))
         self.weights.visible = True
-        rest = Motion.rest(rig, frames=1, fps=config.fps)
+        rest = Motion.rest(anatomy.rig, frames=1, fps=config.fps)
         title = f"{character.name}: “{config.prompt}”"
         self.viewer = Viewer(Exhibit(character, {config.prompt: rest}, title=title), self.page)
         self.pause.disabled = self.stop.disabled = False
         return self.observe
 
-    def observe(self, step: int, motion: Callable[[], Motion]) -> Control:
+    def observe(self, step: int, motion: Callable[[], Motion]) -> Steering:
         """Show the motion now and then, and wait while the run is paused."""
         if self.viewer is not None and time.monotonic() - self.seen > FRESH_SECONDS:
             self.viewer.update(motion())
             self.seen = time.monotonic()
         while not self.going.wait(0.2):
             pass
-        return Control({name: self.started[name] * factor for name, factor in self.factors.items()}, self.stopped)
+        return Steering({name: self.started[name] * factor for name, factor in self.factors.items()}, self.stopped)
 
     def progress(self, at: Progress) -> None:
         """Show the step and the losses so far."""

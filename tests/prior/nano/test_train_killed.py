@@ -17,7 +17,7 @@ from kinema.gait.make import Label
 from kinema.prior.nano.config import TrainPrior
 from kinema.prior.nano.prior import NanoPrior
 from kinema.prior.nano.shards import SHARD, Clips, write_shard
-from kinema.prior.nano.train import _join_ranks, _resume, _Run, _save, _step, _Texts
+from kinema.prior.nano.train import CaptionEmbeddings, Run, join_ranks, resume, save, step
 
 SIZE = {"width": 16, "layers": 1, "heads": 2, "channels": 6, "batch": 4, "columns": 12, "shards": 1, "makers": 0}
 
@@ -49,18 +49,18 @@ def test_a_checkpoint_goes_on_with_the_same_bits(tmp_path: Path) -> None:
     write_noise(tmp_path)
     config = TrainPrior(out=tmp_path, minutes=1.0, **SIZE)
     reader = Reader(("walk",), torch.zeros(1, 384), torch.zeros(1), torch.zeros(1, 384))
-    texts = _Texts()
+    texts = CaptionEmbeddings()
 
-    def go(run: _Run, steps: int) -> _Run:
+    def go(run: Run, steps: int) -> Run:
         for _ in range(steps):
-            _step(config, run, tmp_path / "data", 1, texts)
+            step(config, run, tmp_path / "data", 1, texts)
             run.step += 1
             run.seconds = 5.0 * run.step
         return run
 
-    whole = go(_resume(config, tmp_path / "data"), 6)
-    _save(config, go(_resume(config, tmp_path / "data"), 3), reader)
-    again = go(_resume(config, tmp_path / "data"), 3)
+    whole = go(resume(config, tmp_path / "data"), 6)
+    save(config, go(resume(config, tmp_path / "data"), 3), reader)
+    again = go(resume(config, tmp_path / "data"), 3)
     assert again.step == whole.step == 6
     for name, value in whole.model.state_dict().items():
         assert torch.equal(value, again.model.state_dict()[name]), name
@@ -68,10 +68,10 @@ def test_a_checkpoint_goes_on_with_the_same_bits(tmp_path: Path) -> None:
 
 
 def step_as_rank(config: TrainPrior, rank: int, meeting: str) -> None:
-    _join_ranks(config, rank, meeting)
-    run = _resume(config, config.out / "data")
+    join_ranks(config, rank, meeting)
+    run = resume(config, config.out / "data")
     for _ in range(3):
-        _step(config, run, config.out / "data", 1, _Texts())
+        step(config, run, config.out / "data", 1, CaptionEmbeddings())
         run.step += 1
     torch.save(run.model.state_dict(), config.out / f"rank{rank}.pt")
 
@@ -87,9 +87,9 @@ def test_ranks_have_batches_of_their_own_and_step_together(tmp_path: Path) -> No
     torch.distributed.destroy_process_group()
     other.join()
     first, second = (torch.load(tmp_path / f"rank{rank}.pt") for rank in (0, 1))
-    alone = _resume(TrainPrior(out=tmp_path, minutes=1.0, **SIZE), tmp_path / "data")
+    alone = resume(TrainPrior(out=tmp_path, minutes=1.0, **SIZE), tmp_path / "data")
     for _ in range(3):
-        _step(TrainPrior(out=tmp_path, minutes=1.0, **SIZE), alone, tmp_path / "data", 1, _Texts())
+        step(TrainPrior(out=tmp_path, minutes=1.0, **SIZE), alone, tmp_path / "data", 1, CaptionEmbeddings())
         alone.step += 1
     for name, value in first.items():
         assert torch.equal(value, second[name]), name

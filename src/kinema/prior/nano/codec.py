@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 FRAMES, HEIGHT, WIDTH = 16, 48, 64
+"""Size of nano's videos. Another one (divisible by the patch) needs nothing but this line and a new training."""
 PATCH_FRAMES, PATCH = 4, 8
 TIMES, ROWS, COLUMNS = FRAMES // PATCH_FRAMES, HEIGHT // PATCH, WIDTH // PATCH
 TOKENS = TIMES * ROWS * COLUMNS
@@ -25,10 +26,10 @@ class Codec:
     components: Float[Tensor, "channels values"]
     scale: float
 
-    def encode(self, residual: Float[Tensor, "*b 16 3 48 64"]) -> Float[Tensor, "*b 192 channels"]:
+    def encode(self, residual: Float[Tensor, "*b frames 3 height width"]) -> Float[Tensor, "*b tokens channels"]:
         return patches(residual) @ self.components.T * self.scale
 
-    def decode(self, latents: Float[Tensor, "*b 192 channels"]) -> Float[Tensor, "*b 16 3 48 64"]:
+    def decode(self, latents: Float[Tensor, "*b tokens channels"]) -> Float[Tensor, "*b frames 3 height width"]:
         return unpatch(latents @ self.components / self.scale)
 
 
@@ -41,7 +42,7 @@ def fit_codec(patches: Float[Tensor, "n values"], *, channels: int) -> Codec:
     return Codec(components, float(1.0 / strongest))
 
 
-def patches(residual: Float[Tensor, "*b 16 3 48 64"]) -> Float[Tensor, "*b 192 768"]:
+def patches(residual: Float[Tensor, "*b frames 3 height width"]) -> Float[Tensor, "*b tokens values"]:
     """Video to tokens in the order time, row, column."""
     x = residual.unflatten(-4, (TIMES, PATCH_FRAMES)).unflatten(-2, (ROWS, PATCH)).unflatten(-1, (COLUMNS, PATCH))
     # [..., T, f, c, R, y, C, x] -> [..., T, R, C, f, c, y, x]
@@ -50,7 +51,7 @@ def patches(residual: Float[Tensor, "*b 16 3 48 64"]) -> Float[Tensor, "*b 192 7
     return x.permute(order).flatten(-4).flatten(-4, -2)
 
 
-def unpatch(tokens: Float[Tensor, "*b 192 768"]) -> Float[Tensor, "*b 16 3 48 64"]:
+def unpatch(tokens: Float[Tensor, "*b tokens values"]) -> Float[Tensor, "*b frames 3 height width"]:
     """Inverse of `patches`."""
     x = tokens.unflatten(-1, (PATCH_FRAMES, 3, PATCH, PATCH)).unflatten(-5, (TIMES, ROWS, COLUMNS))
     # [..., T, R, C, f, c, y, x] -> [..., T, f, c, R, y, C, x]
@@ -59,7 +60,7 @@ def unpatch(tokens: Float[Tensor, "*b 192 768"]) -> Float[Tensor, "*b 16 3 48 64
     return x.permute(order).flatten(-2).flatten(-3, -2).flatten(-5, -4)
 
 
-def still_tokens(still: Float[Tensor, "*b 3 48 64"]) -> Float[Tensor, "*b 48 192"]:
+def still_tokens(still: Float[Tensor, "*b 3 height width"]) -> Float[Tensor, "*b places values"]:
     """Patches of one frame, row by row."""
     x = still.unflatten(-2, (ROWS, PATCH)).unflatten(-1, (COLUMNS, PATCH))
     n = x.ndim

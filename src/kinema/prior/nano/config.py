@@ -38,9 +38,9 @@ class TrainPrior:
     channels: int = 96
     """Principal components per patch."""
     columns: int = 28
-    """How many of the 48 places in the picture a step looks at, those near the character first."""
+    """How many patches of the picture (there are 48) a step looks at, those near the character first."""
     whole_from: float = 0.85
-    """From this share of the time on all places are looked at."""
+    """From this share of the time on a step looks at all patches."""
     rate: float = 3e-3
     """Learning rate of the matrices (Muon); all else gets two thirds of it (AdamW)."""
     average: float = 0.999
@@ -48,6 +48,6 @@ class TrainPrior:
     checkpoint_minutes: float = 3.0
     """How often to save, which is what a killed run loses at most."""
     seed: int = 0
-    """Of clips, batches and noise."""
+    """Seed of clips, batches, noise and the first weights."""
     start_from: Annotated[Path | None, named("FILE")] = None
     """Weights or a checkpoint of the same sizes to start a new run from, keeping their codec."""

@@ -23,6 +23,7 @@ from kinema.gait.recorded import HELD_OUT, load_recordings, recorded_motion
 from kinema.gait.retarget import Recording
 from kinema.motion.motion import Motion
 from kinema.prior.nano.codec import FRAMES, HEIGHT, WIDTH
+from kinema.prior.nano.prior import CAMERAS, CYCLE_FRAMES, FPS
 from kinema.prior.nano.shards import SHARD, Clips, shard_path, write_shard
 from kinema.render.follow import Viewpoint
 from kinema.render.stage import Stage
@@ -32,9 +33,6 @@ from kinema.rig.limbs import Limbs, find_limbs
 MOTIONS_PER_CREATURE = 16
 VIEWS = 2
 GAUSSIANS = 1500
-FPS = 8.0
-"""Arbitrary: only frames per cycle and leg lengths per frame matter to the model."""
-CYCLE_FRAMES = (6.5, 11.5)
 RIG_SHARE, RECORDED_SHARE = 0.25, 0.35
 """Share of bodies that are third-party rigs and of motions that were recorded, where such data is at hand."""
 
@@ -104,7 +102,7 @@ class Actor:
 
     def film(
         self, motion: Motion, label: Label, rng: np.random.Generator
-    ) -> tuple[Float[Tensor, "16 3 48 64"], Float[Tensor, "16 3 48 64"], tuple[float, float]]:
+    ) -> tuple[Float[Tensor, "frames 3 height width"], Float[Tensor, "frames 3 height width"], tuple[float, float]]:
         """Video and reference from a random side, on a straight base path."""
         velocity = torch.tensor([0.0, 0.0, label.speed * self.limbs.leg_length / FPS])
         head = self.stage.rig.heads[0]
@@ -112,8 +110,8 @@ class Actor:
         # The path's constant part says nothing: bring the mean over the ground to the base path's.
         away = (motion.root_position - base).mean(0) * torch.tensor([1.0, 0.0, 1.0])
         placed = Motion(motion.root_position - away, motion.angles, motion.fps)
-        yaw, elevation = float(rng.uniform(25, 100) * rng.choice((-1, 1))), float(rng.uniform(4, 20))
-        view = Viewpoint(yaw, elevation, float(rng.uniform(0.92, 1.08)), 30.0)
+        yaw, elevation = CAMERAS.draw_yaw(rng), CAMERAS.draw_elevation(rng)
+        view = Viewpoint(yaw, elevation, float(rng.uniform(*CAMERAS.zoom)), CAMERAS.fovy_deg)
         cameras = self.stage.cameras(base, view, width=WIDTH, height=HEIGHT)
         reference = self.stage.reference(base, view, width=WIDTH, height=HEIGHT)
         video = self.stage.film(placed.pose(self.stage.rig), cameras)

@@ -1,4 +1,4 @@
-"""The denoiser: a diffusion transformer over 192 tokens, v-prediction on a cosine schedule."""
+"""The denoiser: a diffusion transformer over the tokens of a window, v-prediction on a cosine schedule."""
 
 import math
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Conditions:
 
     text: Float[Tensor, "batch 384"]
     """Sentence embedding; zeros: no text."""
-    still: Float[Tensor, "batch 48 192"]
+    still: Float[Tensor, "batch places values"]
     """Patches of the character at rest, colours in [-1, 1]."""
     motion: Float[Tensor, "batch 4"]
     """phase [cycles or share of the window], period [frames, 0: an action], speed [leg lengths per frame], 1 if known.
@@ -42,13 +42,22 @@ def signal_noise(t: Tensor) -> tuple[Tensor, Tensor]:
 class Nano(nn.Module):
     """Predicts v = alpha * noise - sigma * clean."""
 
-    def __init__(self, *, channels: int, width: int = 192, layers: int = 6, heads: int = 6) -> None:
+    def __init__(
+        self,
+        *,
+        channels: int,
+        width: int = 192,
+        layers: int = 6,
+        heads: int = 6,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Random first weights where there is a generator; without one they are zero, to be read from a file."""
         super().__init__()
         self.width, self.layers, self.heads, self.channels = width, layers, heads, channels
         self.tokens_in = nn.Linear(channels, width)
         self.still_in = nn.Linear(STILL_VALUES, width)
         self.moment_in = nn.Linear(MOMENTS, width)
-        self.position = nn.Parameter(0.02 * torch.randn(TOKENS, width))
+        self.position = nn.Parameter(torch.zeros(TOKENS, width))
         self.level = nn.Sequential(nn.Linear(64, width), nn.SiLU(), nn.Linear(width, width))
         self.text_in = nn.Sequential(nn.Linear(TEXT, width), nn.SiLU(), nn.Linear(width, width))
         self.shot_in = nn.Sequential(nn.Linear(CONDITIONS, width), nn.SiLU(), nn.Linear(width, width))
@@ -57,9 +66,15 @@ class Nano(nn.Module):
         self.tokens_out = nn.Linear(width, channels)
         # Quiet tokens are pure noise: v is then a multiple of z_t that depends on t alone, per channel.
         self.skip = nn.Linear(width, channels)
-        for layer in (self.final, self.tokens_out, self.skip):
-            nn.init.zeros_(layer.weight)
-            nn.init.zeros_(layer.bias)
+        # Blocks start as the identity and the output at zero (adaLN-zero).
+        silent = {self.final, self.tokens_out, self.skip, *(block.modulation for block in self.blocks)}
+        for layer in self.modules():
+            if isinstance(layer, nn.Linear):
+                bound = 0.0 if layer in silent or generator is None else layer.in_features**-0.5
+                for parameter in (layer.weight, layer.bias):
+                    nn.init.uniform_(parameter, -bound, bound, generator=generator)
+        if generator is not None:
+            nn.init.normal_(self.position, std=0.02, generator=generator)
 
     def forward(
         self,
@@ -69,9 +84,9 @@ class Nano(nn.Module):
         *,
         places: Int[Tensor, "batch tokens"] | None = None,
     ) -> Float[Tensor, "batch tokens channels"]:
-        """All 192 tokens, or, to train faster, only those at `places`."""
+        """v of all tokens or, to train faster, of those at `places` only."""
         level = self.level(_waves(t))
-        c = silu(level + self.text_in(TEXT_SCALE * given.text) + self.shot_in(_shot_features(given)))
+        c = silu(level + self.text_in(TEXT_SCALE * given.text) + self.shot_in(_context_features(given)))
         still = self.still_in(given.still).unsqueeze(1).expand(-1, TIMES, -1, -1).flatten(1, 2)
         moments = self.moment_in(_moment_features(given.motion)).repeat_interleave(TOKENS // TIMES, dim=1)
         where = still + moments + self.position
@@ -85,8 +100,8 @@ class Nano(nn.Module):
         return self.tokens_out(x) + (_quiet_skip(t)[:, None] + self.skip(silu(level)))[:, None, :] * noisy
 
     def clean(
-        self, noisy: Float[Tensor, "batch 192 channels"], t: Float[Tensor, "batch"], given: Conditions
-    ) -> Float[Tensor, "batch 192 channels"]:
+        self, noisy: Float[Tensor, "batch tokens channels"], t: Float[Tensor, "batch"], given: Conditions
+    ) -> Float[Tensor, "batch tokens channels"]:
         """ẑ = alpha z_t - sigma v."""
         alpha, sigma = (s[:, None, None] for s in signal_noise(t))
         return alpha * noisy - sigma * self(noisy, t, given)
@@ -99,8 +114,6 @@ class Block(nn.Module):
         super().__init__()
         self.width, self.heads = width, heads
         self.modulation = nn.Linear(width, 6 * width)
-        nn.init.zeros_(self.modulation.weight)
-        nn.init.zeros_(self.modulation.bias)
         self.qkv = nn.Linear(width, 3 * width)
         self.proj = nn.Linear(width, width)
         self.up = nn.Linear(width, 4 * width)
@@ -129,7 +142,7 @@ def _quiet_skip(t: Float[Tensor, "batch"]) -> Float[Tensor, "batch"]:
     return alpha * sigma * (1 - quiet) / (alpha**2 * quiet + sigma**2)
 
 
-def _moment_features(motion: Float[Tensor, "batch 4"]) -> Float[Tensor, "batch 4 8"]:
+def _moment_features(motion: Float[Tensor, "batch 4"]) -> Float[Tensor, "batch times 8"]:
     """Where in the cycle each group of frames is; for an action, where relative to its event."""
     phase, period, speed, known = (column[:, None] for column in motion.unbind(-1))
     frame = torch.arange(TIMES, device=motion.device, dtype=motion.dtype) * PATCH_FRAMES + (PATCH_FRAMES - 1) / 2
@@ -142,7 +155,7 @@ def _moment_features(motion: Float[Tensor, "batch 4"]) -> Float[Tensor, "batch 4
     return torch.stack(features, -1)
 
 
-def _shot_features(given: Conditions) -> Float[Tensor, "batch 9"]:
+def _context_features(given: Conditions) -> Float[Tensor, "batch 9"]:
     phase, period, speed, known = given.motion.unbind(-1)
     yaw, elevation = given.camera.unbind(-1)
     repeats = known * (period > 0)

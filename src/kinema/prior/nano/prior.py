@@ -1,6 +1,5 @@
 """Nano behind the protocol: loads its weights from the package and needs nothing else."""
 
-import json
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,33 +9,36 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.errors import KinemaError
-from kinema.files import replacing
 from kinema.prior.nano.codec import FRAMES, HEIGHT, WIDTH, Codec, still_tokens
 from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
 from kinema.prior.nano.text import embed_texts
-from kinema.prior.protocol import Shot
+from kinema.prior.protocol import CameraRange, Context, Needs, PromptReading
+from kinema.tensor_files import load_tensors, save_tensors
+
+Video = Float[Tensor, "frames 3 height width"]
+Latents = Float[Tensor, "tokens channels"]
 
 WEIGHTS = Path(__file__).parent / "weights.safetensors"
-FAR = 0.25
+HEADER = "nano"
+"""Key of the header in a file of weights."""
+UNFAMILIAR = 0.25
 """Cosine to the nearest trained caption below which a prompt is called unfamiliar."""
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How nano understands a prompt."""
-
-    motion: str
-    """The trained class that the words come closest to."""
-    confidence: float
-    """Its probability."""
-    similarity: float
-    """Cosine to the nearest trained caption."""
+FPS = 8.0
+"""Frames per second of training clips. Arbitrary for gaits, which nano knows by frames per cycle and leg lengths per
+frame; actions are shown at this rate."""
+CYCLE_FRAMES = (6.5, 11.5)
+"""Frames per gait cycle of training clips, drawn uniformly; a motion is distilled at their mean, 9."""
+CAMERAS = CameraRange(yaw_deg=(25.0, 100.0), elevation_deg=(4.0, 20.0), fovy_deg=30.0, zoom=(0.92, 1.08))
+"""Cameras of training clips, and of distillation with nano (at zoom 1)."""
 
 
 class NanoPrior:
     """The embedded video prior (see `VideoPrior`)."""
 
     frames, height, width = FRAMES, HEIGHT, WIDTH
+    needs = Needs(fps=FPS, cycle_frames=sum(CYCLE_FRAMES) / 2, look="canonical", cameras=CAMERAS, phase=True)
 
     def __init__(self, model: Nano, codec: Codec, reader: "Reader") -> None:
         self.model = model.eval().requires_grad_(False)
@@ -45,57 +47,50 @@ class NanoPrior:
     @staticmethod
     def load(path: Path | None = None) -> "NanoPrior":
         """From a weights file; by default the one in the package."""
-        from safetensors import SafetensorError, safe_open
-
         path = path or WEIGHTS
         if not path.is_file():
             raise KinemaError(f"{path}: no such weights; train them with kinema train-prior")
         try:
-            with safe_open(str(path), "pt") as file:
-                tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-                header = json.loads(file.metadata()["nano"])
-        except (SafetensorError, OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+            tensors, header = load_tensors(path, key=HEADER)
+        except ValueError as error:
             raise KinemaError(f"{path}: not nano weights ({error})") from None
+        tensors = {name: tensor.float() for name, tensor in tensors.items()}
         codec = Codec(tensors.pop("codec.components"), header["scale"])
         reader = Reader(tuple(header["classes"]), *(tensors.pop(f"reader.{k}") for k in ("weight", "bias", "bank")))
         model = Nano(channels=codec.components.shape[0], **header["size"])
         model.load_state_dict(tensors)
         return NanoPrior(model, codec, reader)
 
-    def condition(self, prompt: str, shot: Shot) -> Conditions:
+    def condition(self, prompt: str, context: Context) -> Conditions:
         text = embed_texts([prompt]) if prompt else torch.zeros(1, TEXT)
-        still = still_tokens(shot.reference[:1].detach()) * 2 - 1
-        known = (0.0, 0.0, 0.0, 0.0) if shot.phase is None else (shot.phase, shot.period, shot.speed, 1.0)
+        still = still_tokens(context.reference[:1].detach()) * 2 - 1
+        known = (0.0, 0.0, 0.0, 0.0) if context.phase is None else (context.phase, context.period, context.speed, 1.0)
         motion = torch.tensor([known])
-        camera = torch.deg2rad(torch.tensor([[shot.yaw_deg, shot.elevation_deg]]))
+        camera = torch.deg2rad(torch.tensor([[context.yaw_deg, context.elevation_deg]]))
         return Conditions(text, still, motion, camera)
 
-    def encode(self, video: Float[Tensor, "16 3 48 64"], shot: Shot) -> Float[Tensor, "192 channels"]:
-        return self.codec.encode(video - shot.reference)
+    def encode(self, video: Video, context: Context) -> Latents:
+        return self.codec.encode(video - context.reference)
 
-    def decode(self, latents: Float[Tensor, "192 channels"], shot: Shot) -> Float[Tensor, "16 3 48 64"]:
-        return (shot.reference + self.codec.decode(latents)).clamp(0, 1)
+    def decode(self, latents: Latents, context: Context) -> Video:
+        return (context.reference + self.codec.decode(latents)).clamp(0, 1)
 
-    def add_noise(
-        self, clean: Float[Tensor, "192 channels"], noise: Float[Tensor, "192 channels"], t: float
-    ) -> Float[Tensor, "192 channels"]:
+    def add_noise(self, clean: Latents, noise: Latents, t: float) -> Latents:
         alpha, sigma = signal_noise(torch.tensor(t))
         return alpha * clean + sigma * noise
 
     @torch.no_grad()
-    def denoise(
-        self, noisy: Float[Tensor, "192 channels"], t: float, conditions: list[Conditions]
-    ) -> list[Float[Tensor, "192 channels"]]:
+    def denoise(self, noisy: Latents, t: float, conditions: list[Conditions]) -> list[Latents]:
         batch = Conditions(
             *(torch.cat([getattr(c, key) for c in conditions]) for key in ("text", "still", "motion", "camera"))
         )
         n = len(conditions)
         return list(self.model.clean(noisy.expand(n, -1, -1), torch.full((n,), t), batch).unbind(0))
 
-    def read(self, prompt: str) -> Reading:
+    def read(self, prompt: str) -> PromptReading:
         """Which trained motion the words mean; warns when they resemble none."""
         reading = self.reader.read(embed_texts([prompt])[0])
-        if reading.similarity < FAR:
+        if reading.similarity < UNFAMILIAR:
             warnings.warn(
                 f"{prompt!r} is far from every caption that nano was trained on (cosine {reading.similarity:.2f});"
                 f" it is read as {reading.motion!r}",
@@ -113,24 +108,19 @@ class Reader:
     bias: Float[Tensor, "classes"]
     bank: Float[Tensor, "captions 384"]
 
-    def read(self, embedding: Float[Tensor, "384"]) -> Reading:
+    def read(self, embedding: Float[Tensor, "384"]) -> PromptReading:
         odds = torch.softmax(self.weight @ embedding + self.bias, 0)
         best = int(odds.argmax())
-        return Reading(self.classes[best], float(odds[best]), float((self.bank @ embedding).max()))
+        return PromptReading(self.classes[best], float(odds[best]), float((self.bank @ embedding).max()))
 
 
 def save_weights(path: Path, model: Nano, codec: Codec, reader: Reader, *, note: dict[str, object]) -> None:
     """Half precision, with all that `NanoPrior.load` needs in one file; appears whole or not at all."""
-    from safetensors.torch import save
-
-    tensors = {name: value.detach().half().contiguous() for name, value in model.state_dict().items()}
-    tensors["codec.components"] = codec.components.half().contiguous()
-    for key in ("weight", "bias", "bank"):
-        tensors[f"reader.{key}"] = getattr(reader, key).half().contiguous()
+    tensors = dict(model.state_dict()) | {"codec.components": codec.components}
+    tensors |= {f"reader.{key}": getattr(reader, key) for key in ("weight", "bias", "bank")}
     size = {"width": model.width, "layers": model.layers, "heads": model.heads}
     header = {"size": size, "scale": codec.scale, "classes": reader.classes, **note}
-    with replacing(path) as partial:
-        partial.write_bytes(save(tensors, metadata={"nano": json.dumps(header)}))
+    save_tensors(path, {name: value.half() for name, value in tensors.items()}, header=header, key=HEADER)
 
 
 def fit_reader(

@@ -21,9 +21,9 @@ SHARD = 256
 class Clips:
     """A batch of videos with what is known about them."""
 
-    residual: Int8[np.ndarray, "clips 16 3 48 64"]
+    residual: Int8[np.ndarray, "clips frames 3 height width"]
     """127 times the difference to the character at rest."""
-    still: UInt8[np.ndarray, "clips 3 48 64"]
+    still: UInt8[np.ndarray, "clips 3 height width"]
     motion: Float[np.ndarray, "clips 3"]
     """phase, period, speed (see `Conditions`)."""
     camera: Float[np.ndarray, "clips 2"]
@@ -33,10 +33,10 @@ class Clips:
     def __len__(self) -> int:
         return len(self.residual)
 
-    def residuals(self, index: list[int] | slice = slice(None)) -> Float[Tensor, "clips 16 3 48 64"]:
+    def residuals(self, index: list[int] | slice = slice(None)) -> Float[Tensor, "clips frames 3 height width"]:
         return torch.from_numpy(np.array(self.residual[index])).float() / 127
 
-    def stills(self, index: list[int] | slice = slice(None)) -> Float[Tensor, "clips 48 192"]:
+    def stills(self, index: list[int] | slice = slice(None)) -> Float[Tensor, "clips places values"]:
         return still_tokens(torch.from_numpy(np.array(self.still[index])).float() / 127.5 - 1)
 
 

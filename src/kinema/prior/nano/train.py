@@ -24,7 +24,7 @@ from torch.nn.functional import avg_pool2d, max_pool2d
 
 from kinema.asset.load import existing_file
 from kinema.errors import KinemaError
-from kinema.files import make_folder, replacing
+from kinema.files import make_folder
 from kinema.gait.captions import caption
 from kinema.gait.make import Label
 from kinema.prior.nano.codec import COLUMNS, HEIGHT, PATCH, ROWS, TIMES, WIDTH, Codec, fit_codec, patches
@@ -34,23 +34,32 @@ from kinema.prior.nano.muon import Muon
 from kinema.prior.nano.prior import NanoPrior, Reader, fit_reader, save_weights
 from kinema.prior.nano.shards import SHARD, read_shard, shard_path
 from kinema.prior.nano.text import embed_texts
+from kinema.tensor_files import load_tensors, optimizer_tensors, restore_optimizer, save_tensors
 
 WORDINGS = 100
 """Sentences per motion and kind of body."""
-
 KEEP_QUADRUPED = 0.35
+"""Chance that a clip of a four-legged body is used when it is drawn: there are three times as many as of all others."""
+CHECKPOINT, HEADER = "checkpoint.safetensors", "run"
+"""File to go on from, and the key of its header."""
 
 
 @dataclass
-class _Run:
-    """What a checkpoint holds."""
+class Run:
+    """State of a training, which a checkpoint holds."""
 
     model: Nano
     average: dict[str, Tensor]
+    """Moving average of the model's weights."""
     optimizers: list[torch.optim.Optimizer]
     codec: Codec
-    step: int
-    seconds: float
+    step: int = 0
+    seconds: float = 0.0
+
+    @staticmethod
+    def begin(model: Nano, codec: Codec) -> "Run":
+        average = {name: value.detach().clone() for name, value in model.state_dict().items()}
+        return Run(model, average, _optimizers(model), codec)
 
 
 def train(config: TrainPrior, *, report: Callable[[dict[str, float]], None] = lambda _: None) -> Path:
@@ -72,7 +81,7 @@ def train(config: TrainPrior, *, report: Callable[[dict[str, float]], None] = la
             for rank in range(1, config.ranks):
                 others.append(context.Process(target=_other_rank, args=(config, rank, meeting), daemon=True))
                 others[-1].start()
-            _join_ranks(config, 0, meeting)
+            join_ranks(config, 0, meeting)
             try:
                 return _train(config, data, makers, report)
             except RuntimeError as error:
@@ -87,14 +96,15 @@ def train(config: TrainPrior, *, report: Callable[[dict[str, float]], None] = la
             process.terminate()
 
 
-def _join_ranks(config: TrainPrior, rank: int, meeting: str) -> None:
+def join_ranks(config: TrainPrior, rank: int, meeting: str) -> None:
+    """Make this process rank number `rank`; all of them meet in the folder `meeting`."""
     torch.set_num_threads(1)
     store = dist.FileStore(f"{meeting}/ranks", config.ranks)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=config.ranks)
 
 
 def _other_rank(config: TrainPrior, rank: int, meeting: str) -> None:
-    _join_ranks(config, rank, meeting)
+    join_ranks(config, rank, meeting)
     _train(config, config.out / "data", [], lambda _: None)
 
 
@@ -102,9 +112,9 @@ def _train(
     config: TrainPrior, data: Path, makers: list[BaseProcess], report: Callable[[dict[str, float]], None]
 ) -> Path:
     rank = dist.get_rank() if config.ranks > 1 else 0
-    run = _resume(config, data)
+    run = resume(config, data)
     reader = _reader() if rank == 0 else None
-    texts = _Texts()
+    texts = CaptionEmbeddings()
     log = (config.out / "log.jsonl").open("a")
     last_save = time.monotonic()
     while run.seconds < config.minutes * 60:
@@ -112,7 +122,7 @@ def _train(
         ready = min(config.shards, config.ahead + int(seen / (config.reuse * SHARD)))
         _wait_for(data, ready - 1, makers)
         begun = time.monotonic()  # time spent waiting for data is not training time
-        loss = _step(config, run, data, ready, texts)
+        loss = step(config, run, data, ready, texts)
         loss, seconds = _mean_over_ranks(config, torch.tensor([loss, time.monotonic() - begun])).tolist()
         run.seconds += seconds
         run.step += 1
@@ -124,9 +134,9 @@ def _train(
             log.flush()
             report(entry)
         if time.monotonic() - last_save > config.checkpoint_minutes * 60:
-            _save(config, run, reader)
+            save(config, run, reader)
             last_save = time.monotonic()
-    return _save(config, run, reader) if reader else config.out
+    return save(config, run, reader) if reader else config.out
 
 
 def _mean_over_ranks(config: TrainPrior, values: Tensor) -> Tensor:
@@ -136,7 +146,8 @@ def _mean_over_ranks(config: TrainPrior, values: Tensor) -> Tensor:
     return values
 
 
-def _step(config: TrainPrior, run: _Run, data: Path, ready: int, texts: "_Texts") -> float:
+def step(config: TrainPrior, run: Run, data: Path, ready: int, texts: "CaptionEmbeddings") -> float:
+    """One step on a batch from the first `ready` shards; returns its loss."""
     rank = (dist.get_rank(),) if config.ranks > 1 else ()
     rng = np.random.default_rng((config.seed, run.step, *rank))
     generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
@@ -174,7 +185,7 @@ def _step(config: TrainPrior, run: _Run, data: Path, ready: int, texts: "_Texts"
 
 
 def _near_character(
-    still: Float[Tensor, "batch 48 192"], generator: torch.Generator, *, keep: int
+    still: Float[Tensor, "batch places values"], generator: torch.Generator, *, keep: int
 ) -> Int[Tensor, "batch tokens"]:
     """Tokens of the `keep` places in the picture nearest to the character, with some chance for the others.
 
@@ -193,7 +204,7 @@ def _near_character(
 
 
 def _batch(
-    config: TrainPrior, codec: Codec, data: Path, ready: int, texts: "_Texts", rng: np.random.Generator
+    config: TrainPrior, codec: Codec, data: Path, ready: int, texts: "CaptionEmbeddings", rng: np.random.Generator
 ) -> tuple[Tensor, Conditions]:
     picked = np.sort(_picked(data, ready, config.batch, rng))
     parts: list[tuple[Tensor, ...]] = []
@@ -212,7 +223,7 @@ def _batch(
 
 
 def _picked(data: Path, ready: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Clips at random, four-legged ones more rarely: there are three times as many of them as of all others."""
+    """Numbers of random clips, four-legged bodies more rarely than others."""
     picked: list[int] = []
     while len(picked) < count:
         index = int(rng.integers(0, ready * SHARD))
@@ -229,8 +240,8 @@ def _wording(label: Label, number: int) -> str:
     )
 
 
-class _Texts:
-    """Sentence embeddings, computed once per caption."""
+class CaptionEmbeddings:
+    """Sentence embeddings of captions, each computed once."""
 
     def __init__(self) -> None:
         self.known: dict[str, Tensor] = {}
@@ -242,67 +253,53 @@ class _Texts:
         return torch.stack([self.known[c] for c in captions]) if captions else torch.zeros(0, TEXT)
 
 
-def _resume(config: TrainPrior, data: Path) -> _Run:
-    model = Nano(channels=config.channels, width=config.width, layers=config.layers, heads=config.heads)
-    path = config.out / "checkpoint.safetensors"
+def resume(config: TrainPrior, data: Path) -> Run:
+    """The run in the folder as it was saved, or a new one: from `start_from`, or from random weights."""
+    path = config.out / CHECKPOINT
     start = path if path.is_file() else config.start_from
     if start is None:
-        torch.manual_seed(config.seed)
-        model = Nano(channels=config.channels, width=config.width, layers=config.layers, heads=config.heads)
+        model = _network(config, torch.Generator().manual_seed(config.seed))
         sample = patches(read_shard(data, 0).residuals()).flatten(0, 1)
-        codec = fit_codec(sample, channels=config.channels)
-        return _Run(model, _copy(model), _optimizers(model), codec, 0, 0.0)
-    from safetensors import safe_open
-
-    with safe_open(str(start), "pt") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        metadata = file.metadata() or {}
-    if "nano" in metadata:
-        prior = NanoPrior.load(start)
-        prior.model.requires_grad_(True)
-        return _Run(prior.model, _copy(prior.model), _optimizers(prior.model), prior.codec, 0, 0.0)
-    header = json.loads(metadata["run"])
+        return Run.begin(model, fit_codec(sample, channels=config.channels))
     try:
-        model.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
+        tensors, header = load_tensors(start, key=HEADER)
+    except ValueError:
+        prior = NanoPrior.load(start)  # finished weights, or an error that says what the file is not
+        return Run.begin(prior.model.requires_grad_(True), prior.codec)
+    model = _network(config)
+    try:
+        model.load_state_dict({k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")})
     except RuntimeError:
         raise KinemaError(f"{start}: was trained with other sizes than width {config.width}") from None
-    average = {k[8:]: v for k, v in tensors.items() if k.startswith("average.")}
-    optimizers = _optimizers(model)
-    for number, optimizer in enumerate(optimizers):
-        state = {k.split(".", 2)[2]: v for k, v in tensors.items() if k.startswith(f"optimizer.{number}.")}
-        full = optimizer.state_dict()
-        for key, value in state.items():
-            index, name = key.split(".", 1)
-            full["state"].setdefault(int(index), {})[name] = value
-        optimizer.load_state_dict(full)
-    codec = Codec(tensors["codec"], header["scale"])
+    run = Run.begin(model, Codec(tensors["codec"], header["scale"]))
+    run.average = {k.removeprefix("average."): v for k, v in tensors.items() if k.startswith("average.")}
+    for number, optimizer in enumerate(run.optimizers):
+        restore_optimizer(optimizer, tensors, f"optimizer.{number}.")
     if start == path:
-        return _Run(model, average, optimizers, codec, header["step"], header["seconds"])
-    return _Run(model, average, optimizers, codec, 0, 0.0)
+        run.step, run.seconds = header["step"], header["seconds"]
+    return run
 
 
-def _save(config: TrainPrior, run: _Run, reader: Reader) -> Path:
-    from safetensors.torch import save
-
+def save(config: TrainPrior, run: Run, reader: Reader) -> Path:
+    """Write the checkpoint to go on from, and the averaged weights that are shipped; returns the weights' path."""
     tensors = {f"model.{k}": v for k, v in run.model.state_dict().items()}
     tensors |= {f"average.{k}": v for k, v in run.average.items()}
     for number, optimizer in enumerate(run.optimizers):
-        for index, state in optimizer.state_dict()["state"].items():
-            tensors |= {f"optimizer.{number}.{index}.{k}": v for k, v in state.items()}
+        tensors |= optimizer_tensors(optimizer, f"optimizer.{number}.")
     tensors["codec"] = run.codec.components
     header = {"step": run.step, "seconds": run.seconds, "scale": run.codec.scale}
-    contiguous = {k: v.contiguous() for k, v in tensors.items()}
-    with replacing(config.out / "checkpoint.safetensors") as partial:
-        partial.write_bytes(save(contiguous, metadata={"run": json.dumps(header)}))
-    averaged = Nano(channels=config.channels, width=config.width, layers=config.layers, heads=config.heads)
+    save_tensors(config.out / CHECKPOINT, tensors, header=header, key=HEADER)
+    averaged = _network(config)
     averaged.load_state_dict(run.average)
-    note = {
-        "steps": run.step,
-        "seconds": run.seconds,
-        "config": {k: v.name if isinstance(v, Path) else v for k, v in asdict(config).items()},
-    }
+    options = {k: v.name if isinstance(v, Path) else v for k, v in asdict(config).items()}
+    note = {"steps": run.step, "seconds": run.seconds, "config": options}
     save_weights(config.out / "weights.safetensors", averaged, run.codec, reader, note=note)
     return config.out / "weights.safetensors"
+
+
+def _network(config: TrainPrior, generator: torch.Generator | None = None) -> Nano:
+    size = {"channels": config.channels, "width": config.width, "layers": config.layers, "heads": config.heads}
+    return Nano(**size, generator=generator)
 
 
 def _optimizers(model: Nano) -> list[torch.optim.Optimizer]:
@@ -311,10 +308,6 @@ def _optimizers(model: Nano) -> list[torch.optim.Optimizer]:
         inner = name.startswith("blocks.") and value.ndim == 2 and "modulation" not in name
         (matrices if inner else rest).append(value)
     return [Muon(matrices), torch.optim.AdamW(rest, lr=1e-3, betas=(0.9, 0.98), weight_decay=0.0)]
-
-
-def _copy(model: Nano) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
 def _reader() -> Reader:

@@ -1,14 +1,47 @@
-"""Energies beside the prior's: what a body on the ground does not do."""
+"""Energies beside the prior's loss, which keep a body from what no body on the ground does, and their weights."""
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from kinema.distill.config import Animate
+from kinema.distill.parameters import Filmed
 from kinema.geometry.transforms import apply
+from kinema.motion.motion import smoothness
+from kinema.rig.anatomy import Anatomy
 from kinema.rig.limbs import Limbs
 
+CLIMBING_WEIGHT = FLOATING_WEIGHT = 0.1
+"""Weights relative to that of the ground."""
+STANDING_HEIGHT = 0.04
+"""Height below which a foot counts as standing [leg lengths]."""
 
-def ground(
+
+def weighted_energies(filmed: Filmed, config: Animate, anatomy: Anatomy, *, feet: float) -> Float[Tensor, ""]:
+    """Sum of all energies of a window with the weights of a job; `feet` in [0, 1] scales those of the feet."""
+    size = anatomy.limbs.leg_length
+    if filmed.motion is None or filmed.T_world_joint is None:
+        assert filmed.points is not None
+        jerk = filmed.points.diff(n=2, dim=0).abs().mean() / size
+        return config.smooth_weight * jerk + config.ground_weight * penetration(filmed.points, size)
+    motion = filmed.motion
+    total = config.smooth_weight * smoothness(motion)
+    if config.preset == "paper":
+        corners = torch.from_numpy(anatomy.cuboids.corners).float()
+        return total + config.ground_weight * cuboid_penetration(filmed.T_world_joint, corners)
+    total = total + CLIMBING_WEIGHT * config.ground_weight * climbing(motion.root_position, size)
+    if filmed.soles is not None:
+        total = total + feet * config.ground_weight * penetration(filmed.soles, size)
+        total = total + feet * config.slip_weight * foot_slip(filmed.soles, size, per_frame=filmed.soles_per_frame)
+        total = total + feet * FLOATING_WEIGHT * config.ground_weight * floating(filmed.soles, size)
+    if config.limits_weight:
+        limits = torch.from_numpy(np.stack((anatomy.limits.lower, anatomy.limits.upper), -1)).float()
+        total = total + config.limits_weight * beyond_limits(motion.angles, limits)
+    return total
+
+
+def cuboid_penetration(
     T_world_joint: Float[Tensor, "frames joints 3 4"], corners: Float[Tensor, "joints 8 3"]
 ) -> Float[Tensor, ""]:
     """mean(max(-v_y, 0)) over the corners of the bones' cuboids (AKD's L_ground) [m]."""
@@ -23,37 +56,29 @@ def sole_points(T_world_joint: Float[Tensor, "frames joints 3 4"], limbs: Limbs)
     return apply(T_world_joint[:, feet], soles.expand(len(T_world_joint), -1, -1, -1)).flatten(1, 2)
 
 
-def sole_penetration(points: Float[Tensor, "frames points 3"], size: float) -> Float[Tensor, ""]:
-    """Squared depth of feet under the ground, in units of `size`: all weight on the few points that matter."""
+def penetration(points: Float[Tensor, "frames points 3"], size: float) -> Float[Tensor, ""]:
+    """Squared depth of points under the ground, in units of `size`: all weight on the few points that matter."""
     return (-points[..., 1] / size).clamp(min=0).square().sum(-1).mean()
 
 
-def foot_slip(
-    points: Float[Tensor, "times points 3"], size: float, *, per_frame: int = 1, near: float = 0.04
-) -> Float[Tensor, ""]:
-    """A foot that is low has no speed over the ground: squared travel per frame of low points, in units of `size`.
+def foot_slip(points: Float[Tensor, "times points 3"], size: float, *, per_frame: int = 1) -> Float[Tensor, ""]:
+    """Squared travel per frame of low points, in units of `size`, at `per_frame` times per frame.
 
     How low counts is not differentiated: lifting a foot is no way to stop sliding.
-
-    Args:
-        points: At `per_frame` times per frame.
-        size: Leg length [m].
-        per_frame: As said.
-        near: Height below which a foot stands, in units of `size`.
     """
     middle = (points[1:, :, 1] + points[:-1, :, 1]).detach() / (2 * size)
-    low = torch.sigmoid((near - middle) / (0.3 * near))
+    low = torch.sigmoid((STANDING_HEIGHT - middle) / (0.3 * STANDING_HEIGHT))
     travel = (points[1:] - points[:-1])[..., (0, 2)] * (per_frame / size)
     return (low * travel.square().sum(-1)).sum() / low.sum().clamp(min=1.0)
 
 
-def standing_speed(points: Float[Tensor, "times points 3"], size: float, *, near: float = 0.04) -> float:
+def standing_speed(points: Float[Tensor, "times points 3"], size: float) -> float:
     """Forward travel of standing feet from one time to the next [m]: each is taken to stand where it is lowest.
 
     The median, weighted by how low a foot is: the fast ends of a swing are low as well.
     """
     height = (points[1:, :, 1] + points[:-1, :, 1]) / (2 * size)
-    low = torch.sigmoid((near - height + height.amin(0)) / (0.3 * near))
+    low = torch.sigmoid((STANDING_HEIGHT - height + height.amin(0)) / (0.3 * STANDING_HEIGHT))
     travel, order = points[..., 2].diff(dim=0).flatten().sort()
     weight = low.flatten()[order].cumsum(0)
     return float(travel[int((weight < weight[-1] / 2).sum())])

@@ -1,0 +1,55 @@
+"""The state of a run, and its file: parameters, optimiser and, while they are fitted, the sampled videos."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kinema.distill.parameters import MotionParameters
+from kinema.distill.targets import Sampled
+from kinema.errors import KinemaError
+from kinema.tensor_files import load_tensors, optimizer_tensors, restore_optimizer, save_tensors
+
+HEADER = "run"
+"""Key of the header in a checkpoint."""
+
+
+@dataclass
+class RunState:
+    """What changes in the course of a run, beside parameters and optimiser."""
+
+    guidance: float
+    step: int = 0
+    bad_steps: int = 0
+    """Steps that were skipped because their gradients were not finite."""
+    history: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    sampled: dict[int, Sampled] = field(default_factory=dict)
+    """Videos from the prior so far."""
+
+
+def save_run(
+    path: Path, state: RunState, parameters: MotionParameters, optimizer: torch.optim.Optimizer, *, videos: bool
+) -> None:
+    """Write a checkpoint, with the sampled videos only if they are still needed."""
+    tensors = {f"parameter.{name}": value for name, value in parameters.state_dict().items()}
+    tensors |= optimizer_tensors(optimizer)
+    sampled = state.sampled if videos else {}
+    tensors |= {f"sampled.{index}": video for index, (video, _) in sampled.items()}
+    header = {name: getattr(state, name) for name in ("guidance", "step", "bad_steps", "history", "notes")}
+    header["scores"] = {index: score for index, (_, score) in sampled.items()}
+    save_tensors(path, tensors, header=header, key=HEADER)
+
+
+def load_run(path: Path, parameters: MotionParameters, optimizer: torch.optim.Optimizer) -> RunState:
+    """Read a checkpoint into parameters and optimiser; returns the rest of the state."""
+    try:
+        tensors, header = load_tensors(path, key=HEADER)
+    except ValueError as error:
+        raise KinemaError(f"{path}: not a checkpoint of this run ({error})") from None
+    own = {name.removeprefix("parameter."): t for name, t in tensors.items() if name.startswith("parameter.")}
+    parameters.load_state_dict(own)
+    restore_optimizer(optimizer, tensors)
+    sampled = {int(index): (tensors[f"sampled.{index}"], score) for index, score in header.pop("scores").items()}
+    return RunState(**header, sampled=sampled)

@@ -1,0 +1,182 @@
+"""Coefficients of joint angles and root in time, scaled so that one step size suits every joint.
+
+A motion is linear in its coefficients. Three ways to spend them:
+
+- `fourier`: whole cycles of a gait, a constant and some harmonics. Closes by construction, and any stretch of time
+  can be looked at, so a window of the prior's length may start at any phase.
+- `dct`: the lowest cosines over the clip, for what does not repeat.
+- `free`: one value per frame, as in the paper.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from kinema.distill.energies import sole_points, standing_speed
+from kinema.distill.parameters import Filmed
+from kinema.distill.tempo import Tempo, base_path
+from kinema.errors import KinemaError
+from kinema.gait.make import make_motion
+from kinema.geometry.camera import Cameras
+from kinema.geometry.transforms import apply
+from kinema.motion.motion import Motion
+from kinema.render.stage import Stage
+from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import Limbs
+
+Time = Literal["fourier", "dct", "free"]
+HARMONICS = 6
+"""Harmonics of a gait cycle. A foot that stands moves back at constant speed, which takes six: a true walk that is cut
+to four slides by 6 to 10 % of the body's speed, to six by 2 %."""
+SOLES_PER_FRAME = 2
+"""Times per frame of the prior at which feet are looked at: its nine frames per cycle are too coarse for them."""
+SPEED_CHANGE = (-0.6, 0.5)
+"""How much slower or faster than told the root may go, as a share of the speed."""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """How a value in time follows from coefficients."""
+
+    kind: Time
+    frames: int
+    """Length of the clip (`dct`, `free`)."""
+    period: float
+    """Frames per cycle (`fourier`)."""
+    terms: int
+
+    @staticmethod
+    def of(kind: Literal["auto", "fourier", "dct", "free"], tempo: Tempo, frames: int) -> "Basis":
+        """The basis of a kind for a clip; `auto`: whole cycles for gaits, cosines for actions."""
+        if kind == "auto":
+            kind = "fourier" if tempo.period > 0 else "dct"
+        if kind == "fourier" and tempo.period <= 0:
+            raise KinemaError(f"--time fourier needs a motion that repeats, and {tempo.motion!r} does not")
+        terms = {"fourier": 1 + 2 * HARMONICS, "dct": max(4, frames // 2), "free": frames}[kind]
+        return Basis(kind, frames, tempo.period, terms)
+
+    def table(self, at: Float[Tensor, "times"]) -> Float[Tensor, "times terms"]:
+        """Values of the basis functions at frame numbers, which may be fractions.
+
+        Harmonic k is 1/k high, about as in a real gait: the optimiser moves all coefficients equally fast, and the
+        noise of its steps would otherwise be loudest in the highest ones.
+        """
+        if self.kind == "fourier":
+            k = torch.arange(1, (self.terms + 1) // 2)
+            angle = 2 * torch.pi * at[:, None] / self.period * k
+            return torch.cat((torch.ones(len(at), 1), angle.cos() / k, angle.sin() / k), -1)
+        if self.kind == "dct":
+            k = torch.arange(self.terms)
+            return torch.cos(torch.pi * (at[:, None] + 0.5) * k / self.frames)
+        # Free: linear interpolation between the frames' own values.
+        return (1 - (at[:, None] - torch.arange(self.terms)).abs()).clamp(min=0)
+
+
+class Coefficients(nn.Module):
+    """Coefficients of the angles and of the root's way from its base path (see `MotionParameters`)."""
+
+    learning_rate = 1.0
+
+    def __init__(self, stage: Stage, limbs: Limbs, tempo: Tempo, basis: Basis, *, lower_arms: bool) -> None:
+        super().__init__()
+        self.stage, self.limbs, self.tempo, self.basis, self.frames = stage, limbs, tempo, basis, basis.frames
+        self.angles = nn.Parameter(torch.zeros(basis.terms, len(stage.rig.parents) * 3))
+        self.root = nn.Parameter(torch.zeros(basis.terms, 3))
+        self.drift = nn.Parameter(torch.zeros(3))
+        angle_scale, self.root_scale = scales(stage.rig, limbs)
+        self.angle_scale = angle_scale.flatten()
+        if lower_arms:
+            with torch.no_grad():
+                # The first function of the cyclic basis and of the cosines is the constant; `free` has none.
+                rows = slice(None) if basis.kind == "free" else slice(0, 1)
+                self.angles[rows] += hanging_arms(stage.rig, limbs).flatten() / self.angle_scale
+
+    def motion(self, at: Float[Tensor, "times"], *, fps: float) -> Motion:
+        table = self.basis.table(at)
+        angles = (table @ self.angles) * self.angle_scale
+        way = (table @ self.root) * self.root_scale
+        # A speed that differs from the base path's, so that the root is free to go as fast as the feet do.
+        way = way + at[:, None] * self.drift * self.tempo.velocity.norm()
+        return Motion(base_path(self.stage.rig, self.tempo, at) + way, angles.unflatten(-1, (-1, 3)), fps)
+
+    def film(self, at: Float[Tensor, "frames"], cameras: Cameras) -> Filmed:
+        motion = self.motion(at, fps=self.tempo.fps)
+        T_world_joint = motion.pose(self.stage.rig)
+        video = self.stage.film(T_world_joint, cameras)
+        if not self.limbs.legs:
+            return Filmed(video, motion=motion, T_world_joint=T_world_joint)
+        per_frame = 1 if self.basis.kind == "free" else SOLES_PER_FRAME
+        fine = T_world_joint
+        if per_frame > 1:
+            times = at[0] + torch.arange(per_frame * len(at)) / per_frame
+            fine = self.motion(times, fps=self.tempo.fps).pose(self.stage.rig)
+        soles = sole_points(fine, self.limbs)
+        return Filmed(video, motion=motion, T_world_joint=T_world_joint, soles=soles, soles_per_frame=per_frame)
+
+    @torch.no_grad()
+    def amount_of_motion(self, frames: int) -> float:
+        """Mean angular travel per frame [rad]: of the legs in a gait, in an action of the joint that moves most."""
+        travel = self.motion(torch.arange(frames, dtype=torch.float32), fps=1.0).angles.diff(dim=0).abs()
+        legs = [j for leg in self.limbs.legs for j in leg.joints]
+        if self.tempo.period > 0 and legs:
+            return float(travel[:, legs, 0].mean())
+        return float(travel.mean(0).amax())
+
+    @torch.no_grad()
+    def match_speed(self) -> None:
+        """Make the root as fast as standing feet go back, at once, where the slip's gradient only creeps.
+
+        Strides that came out short then make a slower walk and not one that slides.
+        """
+        told = float(self.tempo.velocity.norm())
+        if not (self.limbs.legs and self.tempo.period and told):
+            return
+        rate = 2 * SOLES_PER_FRAME
+        pose = self.motion(torch.arange(0, self.tempo.period, 1 / rate), fps=self.tempo.fps).pose(self.stage.rig)
+        ahead = standing_speed(sole_points(pose, self.limbs), self.limbs.leg_length) * rate / told
+        self.drift[2] = (self.drift[2] - ahead).clamp(*SPEED_CHANGE)
+
+
+def scales(rig: Rig, limbs: Limbs) -> tuple[Float[Tensor, "joints 3"], Float[Tensor, "3"]]:
+    """How far each angle [rad] and the root [m] may be expected to go: legs swing, ears do not.
+
+    Anything unnamed stays nearly still, so a rig's tongue and fingers do not absorb what the legs should do.
+    """
+    scale = torch.full((len(rig.parents), 3), 0.05)
+    for part, value in ((limbs.spine, 0.15), (limbs.neck, 0.25), (limbs.tail, 0.25)):
+        for joint in part:
+            scale[joint] = torch.tensor([value, value, 0.3 * value])
+    if limbs.head is not None:
+        scale[limbs.head] = torch.tensor([0.2, 0.2, 0.1])
+    for arm in limbs.arms:
+        for joint in arm.joints:
+            scale[joint] = torch.tensor([0.5, 0.25, 0.15])
+    for leg in limbs.legs:
+        spread = torch.tensor([1.0, 0.12, 0.08]) if len(limbs.legs) <= 4 else torch.tensor([0.6, 0.6, 0.6])
+        for place, joint in enumerate(leg.joints):
+            # A foot that flaps explains a blurred video as well as a leg that swings; prefer the leg.
+            scale[joint] = spread if place < leg.foot else 0.35 * spread
+    scale[0] = torch.tensor([0.1, 0.1, 0.15])
+    return scale, torch.tensor([0.03, 0.08, 0.05]) * limbs.leg_length
+
+
+def hanging_arms(rig: Rig, limbs: Limbs) -> Float[Tensor, "joints 3"]:
+    """Angles with the arms as they hang, zero elsewhere: rigs come with arms stretched out, and nobody moves like that.
+
+    The arms come down only part of the way where a hand or what it holds would reach the ground.
+    """
+    angles = torch.zeros(len(rig.parents), 3)
+    joints = [joint for arm in limbs.arms for joint in arm.joints]
+    if not joints:
+        return angles
+    stand, _ = make_motion(rig, limbs, "stand", frames=2, fps=1.0)
+    probes = torch.from_numpy(limbs.probes[joints]).to(rig.heads)
+    for share in (1.0, 0.75, 0.5, 0.25):
+        angles[joints] = share * stand.angles.mean(0)[joints]
+        pose = Motion(rig.heads[:1], angles[None], 1.0).pose(rig)[0, joints]
+        if apply(pose, probes)[..., 1].min() > 0.15 * limbs.leg_length:
+            return angles
+    return torch.zeros_like(angles)

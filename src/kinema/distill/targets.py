@@ -1,0 +1,74 @@
+"""Targets of a fit: videos sampled from the prior, of which those are kept that it finds most like the prompt."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kinema.distill.config import Animate
+from kinema.distill.window import Window, Windows
+from kinema.evaluate.classify import relative_errors
+from kinema.prior.protocol import Context, VideoPrior, sample
+
+SAMPLING_STEPS = 10
+SCORING_LEVELS = (0.5, 0.8)
+"""Noise levels at which a sampled video is scored."""
+FIRST_SEED = 1_000_000
+"""Video k draws from (seed, FIRST_SEED + k), which no step does."""
+
+Sampled = tuple[Tensor, float]
+"""Latents of a video and its error under the prompt relative to none (less is better)."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A video to fit."""
+
+    window: Window
+    context: Context
+    latents: Tensor
+
+
+def conditions(prior: VideoPrior, prompt: str, context: Context) -> tuple[Any, Any]:
+    """With the words and all that is told, and with neither: guidance then amplifies this phase of the motion."""
+    return prior.condition(prompt, context), prior.condition("", replace(context, phase=None))
+
+
+def sample_targets(
+    config: Animate, windows: Windows, sampled: dict[int, Sampled], *, done: Callable[[int, int, float], None]
+) -> list[Target]:
+    """Sample half as many videos again as wanted and keep the best.
+
+    Args:
+        sampled: Videos of an interrupted run by number; new ones are added.
+        done: Called after each with its number from 1 on, how many there will be, and its score.
+    """
+    count = config.views + config.views // 2
+    for index in range(count):
+        if index not in sampled:
+            sampled[index] = _sample(config, windows, index)
+        done(index + 1, count, sampled[index][1])
+    best = sorted(range(count), key=lambda index: sampled[index][1])[: config.views]
+    targets = []
+    for index in sorted(best):
+        window = windows.draw(_rng(config, index))
+        targets.append(Target(window, windows.context(window), sampled[index][0]))
+    return targets
+
+
+def _rng(config: Animate, index: int) -> np.random.Generator:
+    return np.random.default_rng((config.seed, FIRST_SEED + index))
+
+
+def _sample(config: Animate, windows: Windows, index: int) -> Sampled:
+    rng, prior = _rng(config, index), windows.prior
+    context = windows.context(windows.draw(rng))
+    words, none = conditions(prior, config.prompt, context)
+    generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
+    like = prior.encode(context.reference, context)
+    guidance, steps = config.guidance, SAMPLING_STEPS
+    video = sample(prior, like, words, none, guidance=guidance, steps=steps, generator=generator)
+    return video, float(relative_errors(prior, video, [words], none, generator=generator, levels=SCORING_LEVELS))

@@ -1,0 +1,67 @@
+"""Windows of a motion: stretches of the prior's length, each seen from one side."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.distill.parameters import Filmed, MotionParameters
+from kinema.distill.tempo import Tempo, base_path
+from kinema.prior.protocol import Context, VideoPrior
+from kinema.render.follow import Viewpoint
+from kinema.render.stage import Stage
+
+
+@dataclass(frozen=True)
+class Window:
+    """One look of the prior at a motion: when it begins and from where the character is seen."""
+
+    yaw_deg: float
+    elevation_deg: float
+    start: float
+    """Frame number of the first frame."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Draws windows of a motion for a prior, tells the prior about them and films them."""
+
+    prior: VideoPrior
+    stage: Stage
+    tempo: Tempo
+    parameters: MotionParameters
+
+    def draw(self, rng: np.random.Generator) -> Window:
+        """A random window: of a gait at any phase, of an action at any frame from which it fits."""
+        cameras = self.prior.needs.cameras
+        yaw = cameras.draw_yaw(rng)
+        latest = self.tempo.period or max(self.parameters.frames - self.prior.frames, 1e-9)
+        start = float(rng.uniform(0, latest))
+        return Window(yaw, cameras.draw_elevation(rng), start)
+
+    def times(self, window: Window) -> Float[Tensor, "frames"]:
+        """Frame numbers of a window."""
+        return window.start + torch.arange(self.prior.frames, dtype=torch.float32)
+
+    def view(self, window: Window) -> Viewpoint:
+        return Viewpoint(window.yaw_deg, window.elevation_deg, 1.0, self.prior.needs.cameras.fovy_deg)
+
+    def context(self, window: Window) -> Context:
+        """What the prior is told before it sees anything."""
+        prior, tempo = self.prior, self.tempo
+        path = base_path(self.stage.rig, tempo, self.times(window))
+        reference = self.stage.reference(path, self.view(window), width=prior.width, height=prior.height)
+        # An action happens in the middle of the clip; its event time is told as a share of this window.
+        event = (0.5 * self.parameters.frames - window.start) / prior.frames
+        phase = (window.start / tempo.period) % 1.0 if tempo.period > 0 else event
+        told = phase if prior.needs.phase else None
+        return Context(reference, window.yaw_deg, window.elevation_deg, told, tempo.period, tempo.speed_legs)
+
+    def film(self, window: Window) -> Filmed:
+        """The motion as it is now, as the prior sees it; differentiable."""
+        prior, at = self.prior, self.times(window)
+        path = base_path(self.stage.rig, self.tempo, at)
+        cameras = self.stage.cameras(path, self.view(window), width=prior.width, height=prior.height)
+        return self.parameters.film(at, cameras)
