@@ -24,19 +24,23 @@ from PIL import Image
 
 from kinema.asset.character import Character
 from kinema.distill.config import Animate, resolve
-from kinema.distill.field import FieldDistiller, deform
+from kinema.distill.energies import weighted_energies
 from kinema.distill.loop import Distiller
-from kinema.distill.parameters import Basis
 from kinema.distill.sds import sds
-from kinema.distill.take import prepare, random_take, shoot
+from kinema.distill.skeleton import Basis
+from kinema.distill.targets import conditions
+from kinema.distill.tempo import read_tempo
 from kinema.evaluate.metrics import measure
+from kinema.files import make_folder, replacing
 from kinema.gait.make import make_motion
-from kinema.job.animate import find_character, make_body, plant_feet, read_tempo, settle, tracking
+from kinema.job.animate import animate, make_stage
 from kinema.motion.motion import Motion, load_motion, save_motion
-from kinema.physics.track import track
+from kinema.motion.source import find_character
 from kinema.prior.nano.prior import NanoPrior
+from kinema.prior.protocol import VideoPrior
 from kinema.render.follow import Viewpoint
 from kinema.render.show import FilmOptions, render_character
+from kinema.rig.anatomy import Anatomy
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 
@@ -208,8 +212,8 @@ def batch(group: str, assets: tuple[str, ...], wanted: tuple[str, ...], options:
 ABLATIONS: dict[str, tuple[dict[str, object], str, str]] = {
     "full": ({}, "", "everything"),
     "no rendered ground": ({"render_ground": False}, "slide", "feet slide more"),
-    "no ground loss": ({"ground": 0.0}, "depth", "feet sink in"),
-    "no smoothness": ({"smooth": 0.0}, "jerk", "joints jerk"),
+    "no ground loss": ({"ground_weight": 0.0}, "depth", "feet sink in"),
+    "no smoothness": ({"smooth_weight": 0.0}, "jerk", "joints jerk"),
     "field": ({"parameters": "field"}, "bones", "bones change length"),
     "random prior": ({}, "gait", "no gait"),
 }
@@ -253,7 +257,7 @@ def ablated(asset: str, seed: int, changed: dict[str, object], prior: VideoPrior
     tempo = read_tempo(config, prior, anatomy)
     # A speed that is asked for stays: the matching of the speed to the feet would stand in for what is taken away.
     config = replace(config, speed=tempo.speed * tempo.fps)
-    found = animate(config, character, prior).metrics["distilled"]
+    found = next(iter(animate(config, character, prior).metrics.values()))
     keys = {"gait": found.gait, "slide": found.slide, "depth": found.penetration, "jerk": found.jerk}
     return keys | {"bones": found.bone_change, "motion": found.motion, "phases": found.phases}
 
@@ -270,10 +274,11 @@ def untrained(weights: Path | None) -> NanoPrior:
 def run(weights: Path | None = None) -> Iterator[tuple[str, float]]:
     """Milliseconds of each part of an SDS step, best of many, and its share."""
     config = resolve(Animate(asset="fox", prompt="the fox is walking"))
-    prior = NanoPrior.load(weights)
-    body, _ = make_body(config, find_character(config.asset))
-    tempo = read_tempo(config, prior, body)
-    distiller = Distiller(config, prior, body, tempo, checkpoint=None)
+    prior, character = NanoPrior.load(weights), find_character("fox")
+    anatomy = Anatomy.of(character)
+    stage, tempo = make_stage(config, character, anatomy, prior), read_tempo(config, prior, anatomy)
+    distiller = Distiller(config, prior, stage, anatomy, tempo)
+    windows = distiller.windows
     parts: dict[str, list[float]] = {}
 
     @contextmanager
@@ -283,21 +288,21 @@ def run(weights: Path | None = None) -> Iterator[tuple[str, float]]:
         parts.setdefault(name, []).append(time.perf_counter() - begun)
 
     for step in range(12):
-        take = random_take(np.random.default_rng(step), tempo, last_start=0.0)
+        window = windows.draw(np.random.default_rng(step))
         with clock("reference"):
-            shot = prepare(body.stage, prior, distiller.coefficients, tempo, take)
+            context = windows.context(window)
         with clock("pose and render"):
-            video, motion, joints = shoot(body.stage, prior, distiller.coefficients, tempo, take)
+            filmed = windows.film(window)
         with clock("encode"):
-            latents = prior.encode(video, shot)
-        words, none = (prior.condition(text, shot) for text in (config.prompt, ""))
+            latents = prior.encode(filmed.video, context)
+        words, none = conditions(prior, config.prompt, context)
         with clock("denoise"):
             noise = torch.Generator().manual_seed(step)
             loss = sds(prior, latents, words, none, t=0.6, guidance=2.0, generator=noise) / len(latents)
         with clock("ground and limits"):
-            energies = distiller._energies(take, motion, joints)
+            energies = weighted_energies(filmed, config, anatomy, feet=1.0)
         with clock("backward and step"):
-            distiller._descend(loss + energies)
+            distiller.descend(loss + energies)
     best = {name: 1e3 * min(seconds) for name, seconds in parts.items()}
     for name, value in best.items():
         yield f"{name.replace(' ', '_')}_ms", value

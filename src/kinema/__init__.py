@@ -26,20 +26,23 @@ if TYPE_CHECKING:
     from kinema.distill.config import Animate
     from kinema.errors import KinemaError
     from kinema.export.write import write
-    from kinema.job.animate import Animation, animate
+    from kinema.job.folder import Animation
+    from kinema.job.folder import run as animate
     from kinema.motion.motion import Motion
     from kinema.rig.kinematics import Rig
+    from kinema.view.notebook import play as show
 
 _HOME = {
     "Animate": "kinema.distill.config",
-    "Animation": "kinema.job.animate",
+    "Animation": "kinema.job.folder",
     "Character": "kinema.asset.character",
     "KinemaError": "kinema.errors",
     "Motion": "kinema.motion.motion",
     "Rig": "kinema.rig.kinematics",
-    "animate": "kinema.job.animate",
+    "animate": "kinema.job.folder:run",
     "creature": "kinema.create.creatures",
     "load": "kinema.asset.load",
+    "show": "kinema.view.notebook:play",
     "write": "kinema.export.write",
 }
 __all__ = [
@@ -52,6 +55,7 @@ __all__ = [
     "animate",
     "creature",
     "load",
+    "show",
     "write",
 ]
 
@@ -61,4 +65,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'kinema' has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(_HOME[name]), name)
+    module, _, function = _HOME[name].partition(":")
+    return getattr(importlib.import_module(module), function or name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""The package as it is shipped does what it is for: with its own weights and the real job a fox walks, a person runs."""
+"""The shipped weights do what they are for: through the real job a fox walks and a person runs."""
 
 import numpy as np
 import pytest

@@ -65,7 +65,7 @@ class Distilled:
 
 
 class Distiller:
-    """One run. `run` goes from wherever the checkpoint is to the end."""
+    """One run, from wherever its checkpoint is (a file that need not exist yet) to the end."""
 
     def __init__(
         self,
@@ -89,6 +89,8 @@ class Distiller:
         """Videos to fit; sampled when the run begins, unless they are given."""
         self._bad_in_a_row = 0
         self._saved = time.monotonic()
+        if checkpoint is not None and checkpoint.exists():
+            self.load(checkpoint)
 
     def run(
         self,

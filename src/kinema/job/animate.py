@@ -13,10 +13,11 @@ import numpy as np
 
 from kinema.asset.character import Character
 from kinema.distill.config import Animate, resolve
-from kinema.distill.loop import Observer
-from kinema.distill.tempo import Tempo
+from kinema.distill.field import Deformation, Field, deform
+from kinema.distill.loop import Distiller, Observer
+from kinema.distill.tempo import Tempo, read_tempo
 from kinema.evaluate.metrics import Metrics, measure
-from kinema.job.feet import plant_feet, settle
+from kinema.job.feet import follow_physics, plant_feet, settle
 from kinema.motion.motion import Motion
 from kinema.motion.source import rigged
 from kinema.physics.track import TrackResult

@@ -26,6 +26,7 @@ from kinema.rig.cuboids import Cuboids, bone_cuboids
 from kinema.rig.ik import Effector, effector_jacobian
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
+from kinema.tensor_files import optimizer_tensors, restore_optimizer
 
 Progress = Callable[[int, int, float], None]
 """Called with (iteration, iterations, loss)."""
@@ -247,9 +248,10 @@ class _Search:
         lead = torch.where(model.stiffness > 0, model.damping / model.stiffness.clamp(min=1e-12), 0.0)
         self.start = torch.cat((start.root_position[:1], q[:1, 3:]), -1)
         self.found = {"controls": _resample(q + lead * rate, knots), "velocity": rate[:1].clone()}
-        self.rates = {"controls": options.learning_rate, "velocity": options.velocity_rate}
+        rates = (options.learning_rate, options.velocity_rate)
+        groups = [{"params": [x], "lr": rate, "initial_lr": rate} for x, rate in zip(self.found.values(), rates)]
+        self.optimizer = torch.optim.Adam(groups)
         self.best = {name: x.clone() for name, x in self.found.items()}
-        self.moments = {f"{name}_{k}": torch.zeros_like(x) for name, x in self.found.items() for k in (1, 2)}
         self.losses: list[float] = []
 
     @property
@@ -275,28 +277,21 @@ class _Search:
             self.best = {name: x.detach().clone() for name, x in found.items()}
         # The factor has no effect on Adam, but on the clipping of the adjoints: with a sum over coordinates they would
         # always be at their limit, and the search would end 3 times worse.
-        self.descend(torch.autograd.grad(loss * len(self.target), list(found.values())))
+        gradients = torch.autograd.grad(loss * len(self.target), list(found.values()))
+        decay = 0.5 * (1 + math.cos(math.pi * self.iteration / self.options.iterations))
+        for group, gradient in zip(self.optimizer.param_groups, gradients):
+            group["lr"], group["params"][0].grad = decay * group["initial_lr"], gradient
+        self.optimizer.step()
         self.losses.append(value)
         return value
 
-    @torch.no_grad()
-    def descend(self, gradients: tuple[Tensor, ...]) -> None:
-        """One step of Adam with cosine decay. Not torch's: the import takes seconds and its bits differ."""
-        decay = 0.5 * (1 + math.cos(math.pi * self.iteration / self.options.iterations))
-        count = self.iteration + 1
-        for (name, x), gradient in zip(self.found.items(), gradients):
-            first, second = (self.moments[f"{name}_{k}"] for k in (1, 2))
-            first.lerp_(gradient, 0.1)
-            second.lerp_(gradient * gradient, 0.001)
-            scale = (second / (1 - 0.999**count)).sqrt() + 1e-8
-            x -= decay * self.rates[name] * first / (1 - 0.9**count) / scale
-
     @property
     def _tensors(self) -> dict[str, Tensor]:
-        return self.found | {f"best_{name}": x for name, x in self.best.items()} | self.moments
+        return self.found | {f"best_{name}": x for name, x in self.best.items()}
 
     def save(self, path: Path) -> None:
         arrays = {name: x.detach().numpy() for name, x in self._tensors.items()}
+        arrays |= {name: x.numpy() for name, x in optimizer_tensors(self.optimizer).items()}
         options = np.array(repr(asdict(self.options)))
         with replacing(path) as partial, partial.open("wb") as file:
             np.savez(
@@ -315,6 +310,10 @@ class _Search:
             for name, x in self._tensors.items():
                 x.copy_(torch.from_numpy(data[name]))
             self.losses = [float(x) for x in data["losses"]]
+            states = {name: torch.from_numpy(x) for name, x in data.items() if name.startswith("optimizer.")}
+            if self.losses and not states:
+                raise KeyError("optimizer")
+            restore_optimizer(self.optimizer, states)
         except (OSError, ValueError, KeyError) as error:
             raise KinemaError(f"{path}: not a checkpoint of the tracker ({error})") from None
 
