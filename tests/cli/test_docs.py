@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from kinema.cli.commands import parse
+
+from kinema.cli.parse import parse
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

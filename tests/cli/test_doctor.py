@@ -18,7 +18,7 @@ def test_examination_is_true_and_complete(capsys: pytest.CaptureFixture) -> None
     assert len(found["cuda"]) == torch.cuda.device_count()
     assert set(found["priors"]) == {"nano", *MODELS}
     assert found["priors"]["nano"] == "ready"
-    built = {path.name for path in (Path(__file__).parents[2] / "native").iterdir() if path.is_dir()}
+    built = {path.name for path in (Path(__file__).parents[2] / "native").iterdir() if (path / "module.cpp").is_file()}
     assert set(found["kernels"]) == built
     assert "NOT BUILT" not in str(found["kernels"])
     assert "vectors of" in found["kernels"]["rasterizer"]

@@ -29,7 +29,7 @@ from kinema.prior.nano.codec import fit_codec, patches
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import CAMERAS, NanoPrior, Reader
 from kinema.prior.protocol import Needs
-from kinema.render.follow import View
+from kinema.render.follow import Viewpoint
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
 
@@ -58,8 +58,8 @@ def anatomy(fox_body: tuple[Stage, Anatomy]) -> Anatomy:
     return fox_body[1]
 
 
-def view(window: Window) -> View:
-    return View(window.yaw_deg, window.elevation_deg, 1.0, CAMERAS.fovy_deg)
+def view(window: Window) -> Viewpoint:
+    return Viewpoint(window.yaw_deg, window.elevation_deg, 1.0, CAMERAS.fovy_deg)
 
 
 def oracle_video(stage: Stage, anatomy: Anatomy, tempo: Tempo, base: torch.Tensor, window: Window) -> torch.Tensor:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from gait_bodies import BODIES
-from kinema.gait.feet import find_cycle, track_feet
 
 from kinema.gait.captions import caption
 from kinema.gait.kinds import Footfalls, Gait, MotionKind, Style
@@ -13,6 +12,7 @@ from kinema.gait.motions import MOTIONS, verbs
 from kinema.gait.plan import FootPlan, GaitBody, bend
 from kinema.gait.recorded import recorded_motion
 from kinema.gait.retarget import Recording
+from kinema.motion.feet import find_cycle, track_feet
 from kinema.prior.nano.data import draw_motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs

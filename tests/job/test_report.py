@@ -23,7 +23,8 @@ def report_of(fox: Character, rig: Rig, motion: Motion, **more: Any) -> dict[str
     history = [{"stage": "fit", "loss": 1.0 / (1 + k)} for k in range(160)]
     return {
         "prompt": "<script>a fox</script>", "character": "fox", "read_as": "walk", "seconds": 3.0,
-        "notes": ["a <note>"], "history": history, "metrics": metrics, "metrics_distilled": metrics, **more,
+        "notes": ["a <note>"], "history": history, "metrics": metrics,
+        "stages": {"distilled": metrics, "planted": metrics}, **more,
     }  # fmt: skip
 
 
@@ -36,12 +37,16 @@ def test_plots_are_those_of_the_motion(fox: Character, rig: Rig, walk: Motion) -
     ground = {"depth": 0.01, "missed": 0}
     physics = {"before": ground, "after": ground, "losses": [3.0, 2.0, 1.0]}
     limbs = find_limbs(fox)
-    page = html_report(report_of(fox, rig, walk, physics=physics), rig, limbs, walk, walk)
-    feet, feet_before, angles, fit, tracking = svgs(page)
+    report = report_of(fox, rig, walk, physics=physics)
+    report["stages"]["physics"] = report["metrics"]
+    page = html_report(report, rig, limbs, dict.fromkeys(("distilled", "planted", "physics"), walk))
+    *feet_plots, angles, fit, tracking = svgs(page)
+    feet = feet_plots[0]
+    assert len(feet_plots) == 3
     contacts = Contacts.of(rig, limbs, walk)
     assert contacts is not None
     stances = sum(len(runs(row)) for row in contacts.standing)
-    for plot in (feet, feet_before):
+    for plot in feet_plots:
         assert len(plot.findall("rect")) == stances
         assert len(plot.findall("polyline")) == len(limbs.legs)
         assert plot.findall("text")[-1].text == "0.958 s"
@@ -57,12 +62,12 @@ def test_plots_are_those_of_the_motion(fox: Character, rig: Rig, walk: Motion) -
 
 def test_without_physics_nothing_is_called_after_it(fox: Character, rig: Rig, walk: Motion) -> None:
     limbs = find_limbs(fox)
-    page = html_report(report_of(fox, rig, walk), rig, limbs, walk, walk)
+    page = html_report(report_of(fox, rig, walk), rig, limbs, dict.fromkeys(("distilled", "planted"), walk))
     assert "after physics" not in page
-    assert len(svgs(page)) == 3
+    assert len(svgs(page)) == 4
     still = Motion.rest(rig, frames=1, fps=24.0)
     assert "No legs" not in page
-    assert len(svgs(html_report(report_of(fox, rig, walk), rig, limbs, still, still))) == 2
+    assert len(svgs(html_report(report_of(fox, rig, walk), rig, limbs, {"distilled": still}))) == 2
 
 
 def test_chart_keeps_its_lines_inside() -> None:

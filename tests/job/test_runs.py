@@ -9,19 +9,20 @@ import pytest
 from kinema.cli.main import main
 from kinema.distill.config import Animate
 from kinema.errors import KinemaError
-from kinema.job.animate import CHECKPOINT, RESULTS, _begin, _checked, _resumed, animate, folder_of, place
+from kinema.job.animate import DISTILLED
+from kinema.job.folder import RESULTS, begin, check, choose_folder, default_folder, resumed, run
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Animate:
     (tmp_path / "fox.glb").write_bytes(b"a fox")
     options = {"video_size": (9, 32, 48), "tiny_encoder": Path("tiny.safetensors"), "speed": 1.5, "seed": 7}
-    return _checked(Animate(str(tmp_path / "fox.glb"), "  a fox is walking ", out=tmp_path / "run", **options))
+    return check(Animate(str(tmp_path / "fox.glb"), "  a fox is walking ", out=tmp_path / "run", **options))
 
 
 def test_a_resumed_run_has_the_options_of_the_first(job: Animate, tmp_path: Path) -> None:
-    folder = _begin(job)
-    assert _resumed(folder) == replace(job, out=None, resume=folder)
+    folder = begin(job)
+    assert resumed(folder) == replace(job, out=None, resume=folder)
     saved = json.loads((folder / "config.json").read_text())
     assert set(saved["config"]) == {field.name for field in fields(Animate)}
     assert saved["config"]["prompt"] == "a fox is walking"
@@ -30,30 +31,30 @@ def test_a_resumed_run_has_the_options_of_the_first(job: Animate, tmp_path: Path
 
 
 def test_options_that_a_later_version_has_or_lacks_do_not_matter(job: Animate) -> None:
-    folder = _begin(job)
+    folder = begin(job)
     saved = json.loads((folder / "config.json").read_text())
     saved["config"]["no_longer_known"] = 3
     del saved["config"]["learning_rate"]
     (folder / "config.json").write_text(json.dumps(saved))
-    assert _resumed(folder) == replace(job, out=None, resume=folder)
+    assert resumed(folder) == replace(job, out=None, resume=folder)
 
 
-def test_a_changed_character_is_not_resumed(job: Animate, tmp_path: Path) -> None:
-    folder = _begin(job)
+def test_a_changed_character_is_notresumed(job: Animate, tmp_path: Path) -> None:
+    folder = begin(job)
     (tmp_path / "fox.glb").write_bytes(b"another fox")
     with pytest.raises(KinemaError, match="the character has changed since the run began"):
-        _resumed(folder)
+        resumed(folder)
 
 
 def test_a_new_run_takes_nothing_for_its_own_that_it_did_not_make(job: Animate) -> None:
-    folder = folder_of(job)
+    folder = default_folder(job)
     folder.mkdir()
-    for name in (*RESULTS, CHECKPOINT, "notes.txt"):
+    for name in (*RESULTS, DISTILLED, "notes.txt"):
         (folder / name).write_text("old")
     with pytest.raises(KinemaError, match=r"run: has the distill\.safetensors of an earlier run; .* --overwrite"):
-        _begin(job)
+        begin(job)
     assert (folder / "motion.glb").read_text() == "old"
-    _begin(replace(job, overwrite=True))
+    begin(replace(job, overwrite=True))
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", "notes.txt"]
 
 
@@ -61,13 +62,13 @@ def test_a_default_folder_that_is_taken_is_numbered(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     job = Animate("fox", "a fox is walking")
     for name in ("fox-a-fox-is-walking", "fox-a-fox-is-walking-2", "fox-a-fox-is-walking-3"):
-        assert place(job) == Path("runs") / name
-        _begin(job)
-    assert place(replace(job, overwrite=True)) == folder_of(job)
+        assert choose_folder(job) == Path("runs") / name
+        begin(job)
+    assert choose_folder(replace(job, overwrite=True)) == default_folder(job)
     # What is no file of a run is left alone and does not matter.
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
-    assert place(replace(job, out=tmp_path / "mine")) == tmp_path / "mine"
+    assert choose_folder(replace(job, out=tmp_path / "mine")) == tmp_path / "mine"
 
 
 def test_a_finished_run_is_not_run_again(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -77,11 +78,11 @@ def test_a_finished_run_is_not_run_again(tmp_path: Path, capsys: pytest.CaptureF
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     main(["animate", "--resume", out])
     assert "was finished already" in capsys.readouterr().out
-    again = animate("", resume=out)
+    again = run("", resume=out)
     assert len(again.motion) == len(again.distilled) == 4
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
 def test_default_folder_names_the_job() -> None:
-    assert folder_of(Animate("a red fox", "A fox: is/walking!")) == Path("runs/a-red-fox-a-fox-is-walking")
-    assert len(folder_of(Animate("x" * 9000, "y" * 9000)).name) <= 60
+    assert default_folder(Animate("a red fox", "A fox: is/walking!")) == Path("runs/a-red-fox-a-fox-is-walking")
+    assert len(default_folder(Animate("x" * 9000, "y" * 9000)).name) <= 60

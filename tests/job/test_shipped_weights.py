@@ -12,7 +12,7 @@ from kinema.prior.load import load_prior
 
 def outcome_of(noun: str, prompt: str) -> Outcome:
     config = Animate(noun, prompt)
-    return animate(config, creature(noun), load_prior(config))
+    return animate(config, creature(noun), load_prior(config.prior))
 
 
 @pytest.fixture(scope="module")

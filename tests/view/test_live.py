@@ -15,11 +15,12 @@ from kinema.create.creatures import creature
 from kinema.distill.config import Animate, resolve
 from kinema.distill.loop import Distiller, Steering
 from kinema.distill.tempo import choose_tempo
-from kinema.job.animate import Body, make_body
+from kinema.job.animate import make_stage
 from kinema.motion.motion import Motion
 from kinema.prior.nano.codec import fit_codec, patches
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior, Reader
+from kinema.rig.anatomy import Anatomy
 from kinema.view.live import Live
 from kinema.view.plots import loss_chart
 from kinema.view.server import Address
@@ -28,8 +29,8 @@ FOX = resolve(Animate("fox", "a fox is walking", splats=300, engine="sds", itera
 
 
 @pytest.fixture(scope="module")
-def body() -> Body:
-    return make_body(FOX, creature("fox"), NanoPrior)[0]
+def anatomy() -> Anatomy:
+    return Anatomy.of(creature("fox"))
 
 
 @pytest.fixture(scope="module")
@@ -41,16 +42,17 @@ def prior() -> NanoPrior:
 
 
 @pytest.fixture
-def fresh(body: Body, prior: NanoPrior) -> Callable[..., Distiller]:
-    tempo = choose_tempo("walk", FOX.prompt, body.limbs, prior)
-    return lambda **changes: Distiller(replace(FOX, **changes), prior, body.stage, body.anatomy, tempo)
+def fresh(anatomy: Anatomy, prior: NanoPrior) -> Callable[..., Distiller]:
+    tempo = choose_tempo("walk", FOX.prompt, anatomy.limbs, prior)
+    stage = make_stage(FOX, creature("fox"), anatomy, prior)
+    return lambda **changes: Distiller(replace(FOX, **changes), prior, stage, anatomy, tempo)
 
 
-def test_watching_changes_nothing(fresh: Callable[..., Distiller]) -> None:
+def test_watching_changes_nothing(fresh: Callable[..., Distiller], anatomy: Anatomy) -> None:
     alone = fresh().run()
     live = Live(Address(port=0))
     try:
-        observe = live.begin(creature("fox"), fresh().windows.stage.rig, FOX)
+        observe = live.begin(creature("fox"), anatomy, FOX)
         watched = fresh().run(report=live.progress, observe=observe)
     finally:
         live.close()
@@ -59,20 +61,22 @@ def test_watching_changes_nothing(fresh: Callable[..., Distiller]) -> None:
     assert alone.notes == watched.notes
 
 
-def test_weights_by_hand_are_used_and_noted(fresh: Callable[..., Distiller]) -> None:
+def test_weights_by_hand_are_used_and_noted(fresh: Callable[..., Distiller], anatomy: Anatomy) -> None:
     """The same as a run that starts with these weights, and the report tells."""
     changed = fresh()
-    outcome = changed.run(observe=lambda step, motion: Steering({"smooth": 5.0, "guidance": 6.0}))
-    assert changed.config.smooth == 5.0
+    outcome = changed.run(observe=lambda step, motion: Steering({"smooth_weight": 5.0, "guidance": 6.0}))
+    assert changed.config.smooth_weight == 5.0
     assert changed.state.guidance >= 6.0
-    assert outcome.notes[0] == "step 1: by hand smooth 5, guidance 6"
+    assert outcome.notes[0] == "step 1: by hand smooth_weight 5, guidance 6"
     assert len([note for note in outcome.notes if "by hand" in note]) == 1
     assert not torch.equal(outcome.motion.angles, fresh().run().motion.angles)
-    from_start = fresh(smooth=5.0, guidance=6.0).run(observe=lambda step, motion: Steering({"smooth": 5.0}))
+    from_start = fresh(smooth_weight=5.0, guidance=6.0).run(
+        observe=lambda step, motion: Steering({"smooth_weight": 5.0})
+    )
     assert from_start.notes == []
 
 
-def test_stop_keeps_the_motion(fresh: Callable[..., Distiller]) -> None:
+def test_stop_keeps_the_motion(fresh: Callable[..., Distiller], anatomy: Anatomy) -> None:
     seen: list[Motion] = []
 
     def observe(step: int, motion: Callable[[], Motion]) -> Steering:
@@ -85,13 +89,13 @@ def test_stop_keeps_the_motion(fresh: Callable[..., Distiller]) -> None:
     assert torch.equal(outcome.motion.angles, seen[-1].angles)
 
 
-def test_buttons(fresh: Callable[..., Distiller]) -> None:
+def test_buttons(fresh: Callable[..., Distiller], anatomy: Anatomy) -> None:
     """Pause holds the optimiser; stop ends it even while it is paused."""
     live = Live(Address(port=0))
     try:
         distiller = fresh(iterations=10_000)
-        observe = live.begin(creature("fox"), distiller.windows.stage.rig, FOX)
-        live.factors["ground"] = 2.0
+        observe = live.begin(creature("fox"), anatomy, FOX)
+        live.factors["ground_weight"] = 2.0
         run = threading.Thread(target=lambda: distiller.run(report=live.progress, observe=observe), daemon=True)
         run.start()
         while distiller.state.step < 2:
@@ -111,7 +115,7 @@ def test_buttons(fresh: Callable[..., Distiller]) -> None:
         live.stop_run()
         run.join(timeout=30)
         assert not run.is_alive()
-        assert distiller.config.ground == 2 * FOX.ground
+        assert distiller.config.ground_weight == 2 * FOX.ground_weight
         assert distiller.state.notes[-1].endswith("stopped by hand")
         motion = distiller.motion()
         live.finish(motion, motion)

@@ -1,6 +1,6 @@
 """`kinema render` and `kinema view`: films and the browser."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -41,6 +41,7 @@ class RenderCommand:
 def render(command: RenderCommand, output: Output) -> None:
     from kinema.files import check_output
     from kinema.motion.source import find_character, find_motion_of, find_path
+    from kinema.render.follow import Viewpoint
     from kinema.render.show import FilmOptions, render_character
 
     check_number("--width", command.width, 1, 16384)
@@ -55,7 +56,7 @@ def render(command: RenderCommand, output: Output) -> None:
     options = FilmOptions(
         width=command.width,
         height=command.height,
-        viewpoint=replace(FilmOptions.viewpoint, yaw_deg=command.yaw, elevation_deg=command.elevation),
+        viewpoint=Viewpoint(command.yaw, command.elevation),
         transparent=command.transparent,
         look=command.look,
     )
@@ -85,7 +86,7 @@ class ViewCommand:
 
 
 def view(command: ViewCommand, output: Output) -> None:
-    from kinema.view.find import find_exhibit
+    from kinema.view.exhibit import find_exhibit
     from kinema.view.viewer import serve
 
     exhibit = find_exhibit(command.file, command.motion, **command.reading.arguments())

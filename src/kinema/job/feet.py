@@ -17,6 +17,8 @@ from kinema.physics.track import Tracking, TrackResult, track
 from kinema.progress import Progress, Report
 from kinema.rig.anatomy import Anatomy
 
+STANDS = 0.002
+"""Slide of a motion whose feet stand already."""
 LESS_SLIDE = 0.8
 """A tracked motion is planted once more only if its feet then slide less than this share of what they did."""
 
@@ -63,7 +65,7 @@ def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Mot
     old, new = (
         measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs, mesh=False) for motion in (lifted, again)
     )
-    better = new.gait == old.gait and new.slide < LESS_SLIDE * old.slide
+    better = new.gait == old.gait and old.slide > STANDS and new.slide < LESS_SLIDE * old.slide
     return _one_round(again if better else lifted, rounds)
 
 

@@ -92,14 +92,14 @@ def run(
         options: Fields of `Animate`, such as out, seed, prior, frames.
     """
     begun, cpu = time.monotonic(), time.process_time()
-    job = _checked(_job(asset, prompt, options))
+    job = check(_job(asset, prompt, options))
     finished = _finished(job.resume) if job.resume is not None else None
     if finished is not None:
         return finished
     prior = load_named_prior(job)
     character = find_character(job.asset, **job.reading.arguments())
     # The folder is made only now, when nothing is wrong with the job: a mistake leaves none behind.
-    folder = job.resume or _begin(job)
+    folder = job.resume or begin(job)
     outcome = animate_character(job, character, prior, progress=progress, watch=watch, states=folder)
     _write_results(job, folder, outcome)
     report = summarise(job, outcome)
@@ -129,7 +129,7 @@ def _job(asset: Animate | Character | Path | str, prompt: str, options: dict[str
     return replace(job, asset=str(folder / "character.glb"), out=folder)
 
 
-def _checked(config: Animate) -> Animate:
+def check(config: Animate) -> Animate:
     """The config that the job is run with; a resumed run has its own."""
     if config.resume is not None:
         return resumed(config.resume)
@@ -172,7 +172,7 @@ def choose_folder(config: Animate) -> Path:
     return next(path for path in numbered if not path.exists())
 
 
-def _begin(config: Animate) -> Path:
+def begin(config: Animate) -> Path:
     """The folder of a new run, with all that it will use."""
     folder = make_folder(choose_folder(config))
     saved = {"config": _plain(asdict(config)), "versions": _versions(), "hashes": _hashes(config)}
