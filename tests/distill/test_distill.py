@@ -125,25 +125,25 @@ def test_same_seed_same_bits_and_a_killed_run_resumes_to_them(
     tempo = choose_tempo("walk", FOX.prompt, anatomy.limbs, NanoPrior)
     config = resolve(replace(FOX, views=1, fit_iterations=3, iterations=5, checkpoint_seconds=1e9))
 
-    def fresh() -> Distiller:
-        return Distiller(config, prior, stage, anatomy, tempo, checkpoint=tmp_path / "c.safetensors")
+    def fresh(name: str) -> Distiller:
+        return Distiller(config, prior, stage, anatomy, tempo, checkpoint=tmp_path / f"{name}.safetensors")
 
-    whole = fresh().run().motion
+    whole = fresh("whole").run().motion
     for killed_after in (2, 5):
-        first = fresh()
+        first = fresh(f"killed{killed_after}")
 
         class Killed(Exception):
             pass
 
         def kill(progress, first=first, killed_after=killed_after) -> None:
             if progress.step == killed_after:
-                first.save(tmp_path / "killed.safetensors")
+                first.save(tmp_path / f"killed{killed_after}.safetensors")
                 raise Killed
 
         with pytest.raises(Killed):
             first.run(report=kill)
-        second = fresh()
-        second.load(tmp_path / "killed.safetensors")
+        second = fresh(f"killed{killed_after}")
+        assert second.state.step == killed_after
         resumed = second.run().motion
         assert torch.equal(resumed.angles, whole.angles)
         assert torch.equal(resumed.root_position, whole.root_position)
@@ -293,7 +293,7 @@ def test_engines_have_the_steps_that_a_job_and_its_prior_ask_for() -> None:
 def test_paper_preset_sets_what_the_paper_states() -> None:
     paper = resolve(replace(FOX, preset="paper"))
     assert (paper.engine, paper.time, paper.iterations, paper.guidance) == ("sds", "free", 10_000, 100.0)
-    assert (paper.smooth, paper.ground, paper.slip, paper.limits) == (2e5, 1e7, 0.0, 0.0)
+    assert (paper.smooth_weight, paper.ground_weight, paper.slip_weight, paper.limits_weight) == (2e5, 1e7, 0.0, 0.0)
 
 
 def test_bases_hold_what_they_promise() -> None:
