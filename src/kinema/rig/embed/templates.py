@@ -94,10 +94,7 @@ def template(plan: BodyPlan, *, without: str = "") -> Template:
     names = tuple(name for name, _ in JOINTS[plan])
     parents = tuple(names.index(parent) if parent else -1 for _, parent in JOINTS[plan])
     places, units = [], []
-    for name in SPECIES_OF[plan]:
-        row = SPECIES[name]
-        if name == without:
-            continue
+    for row in (SPECIES[name] for name in SPECIES_OF[plan] if name != without):
         rng = np.random.default_rng(0)
         for k, individual in enumerate([row, *(vary(row, rng, amount=0.1) for _ in range(INDIVIDUALS))]):
             # Arms of unrigged bipeds are anything from hanging to stretched out.
