@@ -43,8 +43,7 @@ class Cuboids:
     @property
     def corners(self) -> Float[np.ndarray, "joints 8 3"]:
         """In the joint's frame [m]."""
-        along = CORNER_SIGNS[None] * self.half_sizes[:, None]
-        return self.centers[:, None] + along @ self.axes.transpose(0, 2, 1)
+        return self.centers[:, None] + CORNER_SIGNS * self.half_sizes[:, None] @ self.axes.transpose(0, 2, 1)
 
 
 def bone_cuboids(character: Character) -> Cuboids:

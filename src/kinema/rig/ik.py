@@ -233,11 +233,8 @@ def _aim(ends: np.ndarray, targets: np.ndarray, spread: np.ndarray) -> Float[np.
     ex, ey, ez = np.moveaxis(ends, -1, 0)
     tx, ty, tz = np.moveaxis(targets, -1, 0)
     wide = spread[:, None]
-    angle = np.where(
-        wide,
-        np.arctan2(tx, tz) - np.arctan2(ex, ez),  # about +y: z towards x
-        np.arctan2(-tz, -ty) - np.arctan2(-ez, -ey),  # about +x: down (-y) towards back (-z)
-    )
+    swing = np.arctan2(-tz, -ty) - np.arctan2(-ez, -ey)  # about +x: down (-y) towards back (-z)
+    angle = np.where(wide, np.arctan2(tx, tz) - np.arctan2(ex, ez), swing)  # about +y: z towards x
     cosine, sine = np.cos(angle), np.sin(angle)
     zero, one = np.zeros_like(cosine), np.ones_like(cosine)
     about_y = np.stack((cosine, zero, sine, zero, one, zero, -sine, zero, cosine), -1)
