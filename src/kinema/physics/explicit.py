@@ -20,8 +20,7 @@ def soften(model: Model, q: Dofs, *, dt: float) -> Model:
     def stable(gain: Dofs, each: float, together: float) -> Dofs:
         """At most `each` by every coordinate alone, and `together` as the greatest eigenvalue of H⁻¹ diag(gain)."""
         gain = torch.minimum(gain, each / inverse.diagonal())
-        root = gain.sqrt()
-        greatest = float(torch.linalg.eigvalsh(root[:, None] * inverse * root).amax())
+        greatest = float(torch.linalg.eigvalsh(gain.sqrt()[:, None] * inverse * gain.sqrt()).amax())
         return gain * min(1.0, together / max(greatest, 1e-30))
 
     # Mobility of the points that can touch: the greatest eigenvalue of J H⁻¹ Jᵀ [1/kg]

@@ -6,7 +6,7 @@ import numpy as np
 
 from kinema.geometry.rotations import runs
 from kinema.motion.feet import contact_paths
-from kinema.motion.motion import Motion
+from kinema.motion.motion import Motion, rotation_angles
 from kinema.motion.plant import Stance, corner_paths
 from kinema.physics.model import Model
 from kinema.physics.twin import pseudo_inertia
@@ -68,3 +68,9 @@ def ground_report(
         len(stances),
         float(energy.diff().clamp(min=0).sum()) / seconds / float(model.mass.sum()),
     )
+
+
+def joint_error_deg(rig: Rig, first: Motion, second: Motion) -> float:
+    """Mean angle between the local rotations of all joints but the root, over all frames [deg]."""
+    angle = rotation_angles(rig, first, second)[:, 1:]
+    return float(angle.rad2deg().mean()) if angle.numel() else 0.0

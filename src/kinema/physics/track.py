@@ -16,10 +16,10 @@ from kinema.asset.character import Character
 from kinema.errors import KinemaError
 from kinema.files import replacing
 from kinema.motion.feet import find_box_feet, touching
-from kinema.motion.motion import Motion, rotation_angles
+from kinema.motion.motion import Motion
 from kinema.motion.plant import Stance, corner_paths, plan_stance, plant
 from kinema.physics.explicit import soften
-from kinema.physics.measure import GroundReport, ground_report
+from kinema.physics.measure import GroundReport, ground_report, joint_error_deg
 from kinema.physics.model import Control, Dofs, Gains, Limits, Model, State, make_model
 from kinema.physics.rollout import rollout
 from kinema.rig.cuboids import Cuboids, bone_cuboids
@@ -87,7 +87,7 @@ class TrackResult:
     losses: tuple[float, ...]
     model: Model
     joint_error_deg: float
-    """Mean angle between local rotations and those of the given motion, over all joints but the root and all frames."""
+    """Mean angle to the given motion, over joints and frames."""
     before: GroundReport
     after: GroundReport
     seconds: float
@@ -146,10 +146,9 @@ def track(
         path = search.simulate(**search.best, save_every=options.substeps)
     found = Motion(path[:, :3], path[:, 3:].unflatten(1, (-1, 3)), motion.fps)
     tracked = Motion(found.root_position.to(dtype), found.angles.to(dtype), motion.fps)
-    turned = torch.rad2deg(rotation_angles(rig, motion, found)[:, 1:])
     return TrackResult(
         tracked, target, controls=search.best["controls"], initial_velocity=search.best["velocity"][0],
-        losses=tuple(search.losses), model=model, joint_error_deg=float(turned.mean()) if turned.numel() else 0.0,
+        losses=tuple(search.losses), model=model, joint_error_deg=joint_error_deg(rig, motion, found),
         before=ground_report(rig, cuboids, model, feet, motion, stance),
         after=ground_report(rig, cuboids, model, feet, found, stance), seconds=monotonic() - begun,
     )  # fmt: skip

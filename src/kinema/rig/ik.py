@@ -164,8 +164,7 @@ def leg_chains(limbs: Limbs, heads: Float[np.ndarray, "joints 3"]) -> LegChains:
     count, most = len(limbs.legs), max(min(leg.foot, len(leg.joints)) for leg in limbs.legs)
     bones = np.zeros((count, most, 3))
     axes = np.tile([1.0, 0.0, 0.0], (count, most - 1, 1))
-    bend, fold = np.zeros((count, most - 1)), np.zeros((count, most - 1))
-    spread = np.zeros(count, dtype=bool)
+    bend, fold, spread = np.zeros((count, most - 1)), np.zeros((count, most - 1)), np.zeros(count, dtype=bool)
     for i, leg in enumerate(limbs.legs):
         points = chain_points(leg, heads)
         bones[i, : len(points) - 1] = np.diff(points, axis=0)

@@ -101,9 +101,9 @@ def template(plan: BodyPlan, *, without: str = "") -> Template:
             points, frame = _sample(individual, plan, names, arms_deg=90.0 * k / INDIVIDUALS)
             places.append(frame.local(points))
             units.append(frame.unit / frame.unit[1])
-    at, in_heights = np.array(places), np.array(units)[:, None]
+    at = np.array(places)
     bones = at - at[:, np.maximum(parents, 0)]
-    lengths = np.linalg.norm(bones * in_heights, axis=2)
+    lengths = np.linalg.norm(bones * np.array(units)[:, None], axis=2)
     free = np.array([plan == "biped" and ("arm" in name or "hand" in name) for name in names])
     place, bone, length = (Statistics(np.nanmean(x, axis=0), np.nanstd(x, axis=0)) for x in (at, bones, lengths))
     return Template(plan, names, parents, place, bone, free, length)
