@@ -11,6 +11,7 @@ from kinema.asset.character import Character
 from kinema.errors import KinemaError
 from kinema.rig.kinematics import Rig, Transforms
 
+Dense = Float[np.ndarray, "points joints"]
 Blended = Float[Tensor, "*b points 3 4"]
 """An affine map per point, from rest to pose."""
 
@@ -27,9 +28,7 @@ class Skin:
     point inside a face moves exactly as the face's skinned corners do (`splat.transfer`); None: all zero."""
 
     @staticmethod
-    def from_dense(
-        weights: Float[np.ndarray, "points joints"], *, dtype: torch.dtype = torch.float32, most: int | None = None
-    ) -> "Skin":
+    def from_dense(weights: Dense, *, dtype: torch.dtype = torch.float32, most: int | None = None) -> "Skin":
         """Keep the non-zero influences of each row (at most `most`, the largest), normalised again."""
         dense = torch.from_numpy(np.ascontiguousarray(weights)).to(dtype)
         count = max(1, int((dense > 0).sum(-1).max())) if len(dense) else 1
@@ -62,5 +61,4 @@ def skin_points(blended: Blended, points: Float[Tensor, "points 3"]) -> Float[Te
 
 def skin_covariances(blended: Blended, covariances: Float[Tensor, "points 3 3"]) -> Float[Tensor, "*b points 3 3"]:
     """Σ' = ∇φ Σ ∇φᵀ (AKD Eq. 2)."""
-    linear = blended[..., :3]
-    return linear @ covariances @ linear.mT
+    return blended[..., :3] @ covariances @ blended[..., :3].mT

@@ -3,15 +3,13 @@
 from dataclasses import replace
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 from torch.func import jacfwd
 
-from kinema.physics.model import Model
+from kinema.physics.model import Dofs, Model
 from kinema.physics.twin import corners_at, mass_matrix
 
 
-def soften(model: Model, q: Float[Tensor, "dofs"], *, dt: float) -> Model:
+def soften(model: Model, q: Dofs, *, dt: float) -> Model:
     """Lower gains, contact and friction until an explicit step of `dt` is stable around the pose `q`.
 
     Damping k_d is stable below dt λ(H⁻¹ k_d) = 2, stiffness below dt² λ(H⁻¹ k_e) = 4. Both stay well below, as the pose
@@ -19,19 +17,17 @@ def soften(model: Model, q: Float[Tensor, "dofs"], *, dt: float) -> Model:
     """
     inverse = torch.linalg.inv(mass_matrix(model, q) + torch.diag(model.armature))
 
-    def stable(gain: Float[Tensor, "dofs"], each: float, together: float) -> Float[Tensor, "dofs"]:
+    def stable(gain: Dofs, each: float, together: float) -> Dofs:
         """At most `each` by every coordinate alone, and `together` as the greatest eigenvalue of H⁻¹ diag(gain)."""
         gain = torch.minimum(gain, each / inverse.diagonal())
-        root = gain.sqrt()
-        greatest = float(torch.linalg.eigvalsh(root[:, None] * inverse * root).amax())
+        greatest = float(torch.linalg.eigvalsh(gain.sqrt()[:, None] * inverse * gain.sqrt()).amax())
         return gain * min(1.0, together / max(greatest, 1e-30))
 
     # Mobility of the points that can touch: the greatest eigenvalue of J H⁻¹ Jᵀ [1/kg]
     height, J = corners_at(model, q)[..., 1], jacfwd(lambda x: corners_at(model, x))(q)
     low = height < height.min() + 0.15 * (height.max() - height.min())
     mobility = float(torch.linalg.eigvalsh(J[low] @ inverse @ J[low].mT).amax())
-    ground = model.contact
-    weight = float(model.mass.sum()) * float(torch.tensor(model.gravity).norm())
+    ground, weight = model.contact, float(model.mass.sum()) * float(torch.tensor(model.gravity).norm())
     slip_speed = max(ground.slip_speed, 2 * dt * ground.friction * 0.5 * weight * mobility)
     return replace(
         model,

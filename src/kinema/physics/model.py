@@ -12,6 +12,10 @@ from kinema.motion.motion import GRAVITY
 from kinema.rig.cuboids import Cuboids, contact_corners
 from kinema.rig.kinematics import Rig
 
+Dofs = Float[Tensor, "dofs"]
+Limits = Float[Tensor, "joints 3 2"]
+"""Least and greatest angle of each joint [rad]; the root's are ignored."""
+
 
 @dataclass(frozen=True)
 class HeightField:
@@ -67,18 +71,18 @@ class Model:
     """About the centre of mass, in the joint frame [kg m²]."""
     corners: Float[Tensor, "joints 8 3"]
     """Points that can touch the ground, in the joint frame [m]."""
-    stiffness: Float[Tensor, "dofs"]
+    stiffness: Dofs
     """PD gain k_e of every coordinate [N m/rad]; that of the root's roll and pitch is the virtual upright force."""
-    damping: Float[Tensor, "dofs"]
+    damping: Dofs
     """PD gain k_d [N m s/rad]."""
-    armature: Float[Tensor, "dofs"]
+    armature: Dofs
     """Added to the diagonal of the mass matrix, so that weightless bones and gimbals stay regular [kg m²]."""
-    lower: Float[Tensor, "dofs"]
+    lower: Dofs
     """Soft joint limits [rad]; ±inf for none."""
-    upper: Float[Tensor, "dofs"]
-    stop_stiffness: Float[Tensor, "dofs"]
+    upper: Dofs
+    stop_stiffness: Dofs
     """[N m/rad]"""
-    stop_damping: Float[Tensor, "dofs"]
+    stop_damping: Dofs
     """[N m s/rad]"""
     contact: Contact
     gravity: tuple[float, float, float] = (0.0, -GRAVITY, 0.0)
@@ -135,22 +139,12 @@ class Gains:
 
 
 def make_model(
-    rig: Rig,
-    cuboids: Cuboids,
-    *,
-    density: float = 1000.0,
-    gains: Gains | None = None,
-    friction: float = 0.9,
-    field: HeightField | None = None,
-    limits: Float[Tensor, "joints 3 2"] | None = None,
-    dtype: torch.dtype = torch.float64,
-) -> Model:
+    rig: Rig, cuboids: Cuboids, *, density: float = 1000.0, gains: Gains | None = None, friction: float = 0.9,
+    field: HeightField | None = None, limits: Limits | None = None, dtype: torch.dtype = torch.float64,
+) -> Model:  # fmt: skip
     """Make rigid bodies from the bones' cuboids and the volume of mesh that each bone carries.
 
-    Args:
-        density: Mass per volume of mesh [kg/m³].
-        field: Uneven ground; None for y = 0.
-        limits: Least and greatest angle of each joint [rad]; the root's are ignored.
+    `density` is mass per volume of mesh [kg/m³]; the ground is y = 0 without a `field`.
     """
     gains = gains or Gains()
     centers, half = torch.from_numpy(cuboids.centers).double(), torch.from_numpy(cuboids.half_sizes).double()
@@ -162,17 +156,16 @@ def make_model(
     size = float((torch.from_numpy(cuboids.corners).double() + rig.heads.double()[:, None]).flatten(0, 1).std(0).norm())
     # Bones without volume still need some inertia; a ten-thousandth of the whole does not change the motion.
     mass = density * volumes.clamp(min=1e-4 * float(volumes.sum()))
-    squares = half.clamp(min=5e-3 * size).square()
-    turn = torch.from_numpy(cuboids.axes).double()
+    squares, turn = half.clamp(min=5e-3 * size).square(), torch.from_numpy(cuboids.axes).double()
     # A uniform box: I_xx = m (y² + z²) / 3 in half sizes.
     principal = mass[:, None] / 3 * (squares.sum(-1, keepdim=True) - squares)
     inertia = turn @ torch.diag_embed(principal) @ turn.mT
-    corners = contact_corners(rig, cuboids)
-
-    joints = len(rig.parents)
-    total = float(mass.sum())
-    mgh = total * GRAVITY * _root_height(rig, corners)
-    stiffness, damping = torch.zeros(2, 3 + 3 * joints, dtype=torch.float64)
+    corners, total = contact_corners(rig, cuboids), float(mass.sum())
+    # Height of the root above the lowest corner at rest, at least a tenth of the body's extent [m]
+    points = rig.heads.double()[:, None] + corners
+    extent = float((points.amax((0, 1)) - points.amin((0, 1))).max())
+    mgh = total * GRAVITY * max(float(rig.heads[0, 1]) - float(points[..., 1].min()), 0.1 * extent)
+    stiffness, damping = torch.zeros(2, 3 + 3 * len(rig.parents), dtype=torch.float64)
     stiffness[6:], damping[6:] = gains.stiffness * mgh, gains.damping * gains.stiffness * mgh
     root = torch.tensor([gains.heading, gains.upright, gains.upright], dtype=torch.float64)
     stiffness[3:6], damping[3:6] = root * mgh, gains.upright_damping * root * mgh
@@ -182,28 +175,9 @@ def make_model(
     if limits is not None:
         lower[6:], upper[6:] = limits[1:, :, 0].flatten().double(), limits[1:, :, 1].flatten().double()
     stop = torch.full_like(stiffness, gains.stop * mgh)
-    model = Model(
-        parents=rig.parents,
-        offsets=rig.offsets.double(),
-        axes=rig.axes.double(),
-        mass=mass,
-        com=centers,
-        inertia=inertia,
-        corners=corners,
-        stiffness=stiffness,
-        damping=damping,
-        armature=armature,
-        lower=lower,
-        upper=upper,
-        stop_stiffness=stop,
-        stop_damping=0.03 * stop,
-        contact=Contact(total * GRAVITY / (4 * gains.sink), friction=friction, field=field),
-    )
-    return model.to(dtype)
-
-
-def _root_height(rig: Rig, corners: Float[Tensor, "joints 8 3"]) -> float:
-    """Height of the root above the lowest corner at rest, at least a tenth of the body's extent [m]."""
-    points = rig.heads.double()[:, None] + corners
-    extent = float((points.amax((0, 1)) - points.amin((0, 1))).max())
-    return max(float(rig.heads[0, 1]) - float(points[..., 1].min()), 0.1 * extent)
+    contact = Contact(total * GRAVITY / (4 * gains.sink), friction=friction, field=field)
+    return Model(
+        parents=rig.parents, offsets=rig.offsets.double(), axes=rig.axes.double(), mass=mass, com=centers,
+        inertia=inertia, corners=corners, stiffness=stiffness, damping=damping, armature=armature, lower=lower,
+        upper=upper, stop_stiffness=stop, stop_damping=0.03 * stop, contact=contact,
+    ).to(dtype)  # fmt: skip

@@ -1,7 +1,6 @@
 """A rollout of the simulation as one differentiable function, computed by the native kernel."""
 
 import os
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -11,26 +10,18 @@ from torch.autograd.function import once_differentiable
 from kinema.errors import KinemaError
 from kinema.physics.model import Control, Model, State
 
+Saved = Float[Tensor, "batch saves dofs"]
+
 
 def rollout(
-    model: Model,
-    state: State,
-    control: Control,
-    *,
-    dt: float,
-    steps: int,
-    save_every: int = 1,
-    implicit: bool = True,
-    clip: float | None = None,
-    clip_every: int = 25,
-    threads: int | None = None,
-) -> tuple[Float[Tensor, "batch saves dofs"], Float[Tensor, "batch saves dofs"]]:
+    model: Model, state: State, control: Control, *, dt: float, steps: int, save_every: int = 1, implicit: bool = True,
+    clip: float | None = None, clip_every: int = 25, threads: int | None = None,
+) -> tuple[Saved, Saved]:  # fmt: skip
     """Simulate from `state` under `control`: positions and velocities at the start and after every `save_every` steps.
 
     Gradients flow to the initial state and to the control's targets. `rollout_twin` is the specification.
 
     Args:
-        dt: Length of a step [s].
         implicit: Take PD control, stops and contact at the end of the step, which is stable at any dt. False: at its
             start, which is the paper's integrator and needs hundreds of steps per frame.
         clip: Greatest norm of the adjoints of position, of velocity and of the controls, enforced every `clip_every`
@@ -46,8 +37,7 @@ def rollout(
 
 def check(model: Model, state: State, control: Control, *, dt: float, steps: int, save_every: int) -> None:
     """Raise unless the inputs fit each other and are finite."""
-    batch = state.q.shape[0]
-    knots = control.targets.shape[1]
+    batch, knots = state.q.shape[0], control.targets.shape[1]
     if state.v.shape != (batch, model.dofs) or state.q.shape[1] != model.dofs:
         raise KinemaError(f"physics: state {tuple(state.q.shape)} does not fit the model's {model.dofs} coordinates")
     if control.targets.shape[0] != batch or control.targets.shape[2] != model.dofs or not 1 <= knots <= max(steps, 1):
@@ -70,10 +60,8 @@ class _Rollout(torch.autograd.Function):
         q0, v0, targets = (x.detach().contiguous() for x in (q0, v0, targets))
         _articulation.forward(native, q0=q0, v0=v0, targets=targets, q=q, v=v, a=a, failed=failed, **step)
         if bool((failed >= 0).any()):
-            first = int(failed[failed >= 0].min())
-            raise KinemaError(
-                f"physics: the simulation diverged at step {first} of {steps}; steps of {step['dt']:g} s are too long"
-            )
+            where = f"step {int(failed[failed >= 0].min())} of {steps}"
+            raise KinemaError(f"physics: the simulation diverged at {where}; steps of {step['dt']:g} s are too long")
         ctx.native, ctx.options = native, step | adjoint
         ctx.save_for_backward(targets, q, v, a)
         return q[:, :: adjoint["save_every"]].clone(), v[:, :: adjoint["save_every"]].clone()
@@ -98,26 +86,18 @@ def _native(model: Model, dtype: torch.dtype):
     kinds = {torch.float64: _articulation.Model64, torch.float32: _articulation.Model32}
     if dtype not in kinds:
         raise KinemaError(f"physics: rollouts are float32 or float64, not {dtype}")
-    fields: dict[str, Any] = {name: x for name, x in vars(model).items() if isinstance(x, Tensor)}
+    ground, terrain = model.contact, {}
+    fields = {name: x for name, x in vars(model).items() if isinstance(x, Tensor)}
     fields["gravity"] = torch.tensor(model.gravity, dtype=torch.float64)
-    ground = model.contact
-    if ground.field is not None:
-        fields["terrain"] = ground.field.heights
+    if (field := ground.field) is not None:
+        fields["terrain"], (x, z) = field.heights, field.origin
+        terrain = {"terrain_x": x, "terrain_z": z, "terrain_step": field.spacing}
     fields = {name: x.detach().to(dtype).contiguous() for name, x in fields.items()}
-    if ground.field is not None:
-        (x, z), step = ground.field.origin, ground.field.spacing
-        fields |= {"terrain_x": x, "terrain_z": z, "terrain_step": step}
     try:
         return kinds[dtype].make(
-            parents=torch.tensor(model.parents, dtype=torch.int32),
-            stop_ramp=model.stop_ramp,
-            most_speed=model.most_speed,
-            contact_stiffness=ground.stiffness,
-            contact_damping=ground.damping,
-            contact_ramp=ground.ramp,
-            friction=ground.friction,
-            slip_speed=ground.slip_speed,
-            **fields,
-        )
+            parents=torch.tensor(model.parents, dtype=torch.int32), stop_ramp=model.stop_ramp,
+            most_speed=model.most_speed, contact_stiffness=ground.stiffness, contact_damping=ground.damping,
+            contact_ramp=ground.ramp, friction=ground.friction, slip_speed=ground.slip_speed, **fields, **terrain,
+        )  # fmt: skip
     except ValueError as error:
         raise KinemaError(f"physics: {error}") from None

@@ -9,7 +9,7 @@ from time import monotonic
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from kinema.asset.character import Character
@@ -17,10 +17,10 @@ from kinema.errors import KinemaError
 from kinema.files import replacing
 from kinema.motion.feet import find_box_feet, touching
 from kinema.motion.motion import Motion
-from kinema.motion.plant import corner_paths, plan_stance, plant
+from kinema.motion.plant import Stance, corner_paths, plan_stance, plant
 from kinema.physics.explicit import soften
 from kinema.physics.measure import GroundReport, ground_report, joint_error_deg
-from kinema.physics.model import Control, Gains, Model, State, make_model
+from kinema.physics.model import Control, Dofs, Gains, Limits, Model, State, make_model
 from kinema.physics.rollout import rollout
 from kinema.rig.cuboids import Cuboids, bone_cuboids
 from kinema.rig.ik import Effector, effector_jacobian
@@ -30,6 +30,7 @@ from kinema.tensor_files import optimizer_tensors, restore_optimizer
 
 Progress = Callable[[int, int, float], None]
 """Called with (iteration, iterations, loss)."""
+FootLoss = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class TrackResult:
     target: Motion
     """The given motion with planted feet, which was tracked."""
     controls: Float[Tensor, "knots dofs"]
-    initial_velocity: Float[Tensor, "dofs"]
+    initial_velocity: Dofs
     losses: tuple[float, ...]
     model: Model
     joint_error_deg: float
@@ -93,31 +94,21 @@ class TrackResult:
 
 
 def track(
-    character: Character | None,
-    rig: Rig,
-    motion: Motion,
-    *,
-    options: Tracking | None = None,
-    limbs: Limbs | None = None,
-    cuboids: Cuboids | None = None,
-    limits: Float[Tensor, "joints 3 2"] | None = None,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
-    checkpoint_seconds: float = 10.0,
-) -> TrackResult:
+    character: Character | None, rig: Rig, motion: Motion, *, options: Tracking | None = None,
+    limbs: Limbs | None = None, cuboids: Cuboids | None = None, limits: Limits | None = None,
+    progress: Progress | None = None, checkpoint: Path | None = None, checkpoint_seconds: float = 10.0,
+) -> TrackResult:  # fmt: skip
     """Find the motion nearest to a given one that can happen under gravity, contact and friction.
 
     Args:
         character: Gives cuboids and limbs; None if both are given.
-        limits: Least and greatest angle per joint [rad].
         checkpoint: .npz file that the search is saved to every few seconds, and resumed from if it exists.
     """
     options = options or Tracking()
     _check(motion, options)
     if motion.translation is not None:
         warnings.warn("physics: the motion moves joints in their parents; only rotations are tracked", stacklevel=2)
-    begun = monotonic()
-    dtype = motion.angles.dtype
+    begun, dtype = monotonic(), motion.angles.dtype
     rig = rig.to(torch.float64)
     motion = Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
     if cuboids is None or limbs is None:
@@ -136,15 +127,16 @@ def track(
     if not options.implicit:
         first = torch.cat((start.root_position[0], start.angles[0].flatten()))
         model = soften(model, first, dt=1 / (motion.fps * options.substeps))
-    holds = _holds(rig, feet, target, stance, options, limbs.leg_length) if options.lock_feet else None
-    search = _Search(model, start, target, options, holds)
+    holds = options.lock_feet and bool(stance.any())
+    foot_loss = _foot_loss(rig, feet, target, stance, options, limbs.leg_length) if holds else None
+    search = _Search(model, start, target, options, foot_loss)
     if checkpoint is not None and checkpoint.exists():
         search.load(checkpoint)
     saved = monotonic()
-    while search.iteration < options.iterations:
-        loss = search.step()
+    while len(search.losses) < options.iterations:
+        search.step()
         if progress is not None:
-            progress(search.iteration, options.iterations, loss)
+            progress(len(search.losses), options.iterations, search.losses[-1])
         if checkpoint is not None and monotonic() - saved > checkpoint_seconds:
             search.save(checkpoint)
             saved = monotonic()
@@ -153,18 +145,13 @@ def track(
     with torch.no_grad():
         path = search.simulate(**search.best, save_every=options.substeps)
     found = Motion(path[:, :3], path[:, 3:].unflatten(1, (-1, 3)), motion.fps)
+    tracked = Motion(found.root_position.to(dtype), found.angles.to(dtype), motion.fps)
     return TrackResult(
-        Motion(found.root_position.to(dtype), found.angles.to(dtype), motion.fps),
-        target,
-        search.best["controls"],
-        search.best["velocity"][0],
-        tuple(search.losses),
-        model,
-        joint_error_deg(rig, motion, found),
-        ground_report(rig, cuboids, model, feet, motion, stance),
-        ground_report(rig, cuboids, model, feet, found, stance),
-        monotonic() - begun,
-    )
+        tracked, target, controls=search.best["controls"], initial_velocity=search.best["velocity"][0],
+        losses=tuple(search.losses), model=model, joint_error_deg=joint_error_deg(rig, motion, found),
+        before=ground_report(rig, cuboids, model, feet, motion, stance),
+        after=ground_report(rig, cuboids, model, feet, found, stance), seconds=monotonic() - begun,
+    )  # fmt: skip
 
 
 def project_start(rig: Rig, cuboids: Cuboids, model: Model, motion: Motion) -> Motion:
@@ -190,56 +177,37 @@ def _check(motion: Motion, options: Tracking) -> None:
         raise KinemaError(f"physics: {options.targets} targets per frame do not divide {options.substeps} substeps")
 
 
-@dataclass(frozen=True)
-class Holds:
+def _foot_loss(
+    rig: Rig, feet: tuple[Effector, ...], target: Motion, stance: Stance, options: Tracking, leg: float
+) -> FootLoss:
     """Loss of the feet's deviation from the target, with positions linearised in the coordinates about the target."""
-
-    jacobian: Float[Tensor, "times rows dofs"]
-    """[leg lengths per m or rad]"""
-    placed: Float[Tensor, "times rows"]
-    """1 for what is held: the position in stance, the height always, so that no foot drags."""
-    standing: Float[Tensor, "times rows"]
-    """1 in stance."""
-    rate: float
-    """Target times per second."""
-
-    def loss(self, away: Float[Tensor, "times dofs"], options: Tracking) -> Float[Tensor, ""]:
-        moved = (self.jacobian @ away[..., None]).squeeze(-1)
-        both = self.standing[1:] * self.standing[:-1]
-        place = (moved.abs() * self.placed).sum() / self.placed.sum().clamp(min=1)
-        speed = self.rate * (moved.diff(dim=0).abs() * both).sum() / both.sum().clamp(min=1)
-        return options.hold * place + options.still * speed
-
-
-def _holds(
-    rig: Rig,
-    feet: tuple[Effector, ...],
-    target: Motion,
-    stance: Bool[np.ndarray, "frames feet"],
-    options: Tracking,
-    leg: float,
-) -> Holds | None:
-    if not stance.any():
-        return None
-    count = (len(target) - 1) * options.targets + 1
+    count, rate = (len(target) - 1) * options.targets + 1, target.fps * options.targets
     q = _resample(torch.cat((target.root_position, target.angles.flatten(1)), -1), count)
-    rate = target.fps * options.targets
     fine = Motion(q[:, :3], q[:, 3:].unflatten(1, (-1, 3)), rate)
     weights = touching(feet, fine.pose(rig))
-    J = effector_jacobian(rig, fine.root_position, fine.angles, feet, weights) / leg
+    # [leg lengths per m or rad]
+    J = effector_jacobian(rig, fine.root_position, fine.angles, feet, weights).flatten(1, 2) / leg
     # Between two frames a foot stands if it does at both.
     standing = (_resample(torch.from_numpy(stance).double(), count) > 0.999).double().repeat_interleave(3, dim=1)
-    height = torch.tensor([0.0, 1.0, 0.0], dtype=torch.float64).repeat(len(feet))
-    return Holds(J.flatten(1, 2), torch.maximum(standing, height), standing, rate)
+    # The position is held in stance, the height always, so that no foot drags.
+    placed = torch.maximum(standing, torch.tensor([0.0, 1.0, 0.0], dtype=torch.float64).repeat(len(feet)))
+    both = standing[1:] * standing[:-1]
+
+    def loss(away: Float[Tensor, "times dofs"]) -> Float[Tensor, ""]:
+        moved = (J @ away[..., None]).squeeze(-1)
+        place = (moved.abs() * placed).sum() / placed.sum().clamp(min=1)
+        speed = rate * (moved.diff(dim=0).abs() * both).sum() / both.sum().clamp(min=1)
+        return options.hold * place + options.still * speed
+
+    return loss
 
 
 class _Search:
     """Search of controls and initial velocity by Adam; it keeps the best iterate."""
 
-    def __init__(self, model: Model, start: Motion, target: Motion, options: Tracking, holds: Holds | None):
-        self.model, self.options, self.holds = model, options, holds
-        self.dt = 1 / (target.fps * options.substeps)
-        self.steps = (len(target) - 1) * options.substeps
+    def __init__(self, model: Model, start: Motion, target: Motion, options: Tracking, foot_loss: FootLoss | None):
+        self.model, self.options, self.foot_loss = model, options, foot_loss
+        self.dt, self.steps = 1 / (target.fps * options.substeps), (len(target) - 1) * options.substeps
         q = torch.cat((target.root_position, target.angles.flatten(1)), -1)
         self.target = _resample(q, (len(target) - 1) * options.targets + 1)
         knots = self.steps if options.knots == 0 else min(self.steps, (len(target) - 1) * options.knots + 1)
@@ -254,22 +222,18 @@ class _Search:
         self.best = {name: x.clone() for name, x in self.found.items()}
         self.losses: list[float] = []
 
-    @property
-    def iteration(self) -> int:
-        return len(self.losses)
-
     def simulate(self, controls: Tensor, velocity: Tensor, save_every: int) -> Float[Tensor, "saves dofs"]:
         state, control = State(self.start, velocity), Control(controls[None])
         options = {"implicit": self.options.implicit, "clip": self.options.clip, "save_every": save_every}
         return rollout(self.model, state, control, dt=self.dt, steps=self.steps, **options)[0][0]
 
-    def step(self) -> float:
+    def step(self) -> None:
         found = {name: x.requires_grad_() for name, x in self.found.items()}
         path = self.simulate(**found, save_every=self.options.substeps // self.options.targets)
         # Eq. 13: ‖q - q̂‖₁ + λ₃ MAE(Δₜ² control)
         loss = (path - self.target).abs().mean()
-        if self.holds is not None:
-            loss = loss + self.holds.loss(path - self.target, self.options)
+        if self.foot_loss is not None:
+            loss = loss + self.foot_loss(path - self.target)
         if len(found["controls"]) > 2:
             loss = loss + self.options.smooth * found["controls"][:, 3:].diff(n=2, dim=0).abs().mean()
         value = float(loss.detach())
@@ -278,12 +242,11 @@ class _Search:
         # The factor has no effect on Adam, but on the clipping of the adjoints: with a sum over coordinates they would
         # always be at their limit, and the search would end 3 times worse.
         gradients = torch.autograd.grad(loss * len(self.target), list(found.values()))
-        decay = 0.5 * (1 + math.cos(math.pi * self.iteration / self.options.iterations))
+        decay = 0.5 * (1 + math.cos(math.pi * len(self.losses) / self.options.iterations))
         for group, gradient in zip(self.optimizer.param_groups, gradients):
             group["lr"], group["params"][0].grad = decay * group["initial_lr"], gradient
         self.optimizer.step()
         self.losses.append(value)
-        return value
 
     @property
     def _tensors(self) -> dict[str, Tensor]:
@@ -292,20 +255,17 @@ class _Search:
     def save(self, path: Path) -> None:
         arrays = {name: x.detach().numpy() for name, x in self._tensors.items()}
         arrays |= {name: x.numpy() for name, x in optimizer_tensors(self.optimizer).items()}
-        options = np.array(repr(asdict(self.options)))
+        known = {"options": repr(asdict(self.options)), "target": self.target.numpy(), "losses": self.losses}
         with replacing(path) as partial, partial.open("wb") as file:
-            np.savez(
-                file, allow_pickle=False, options=options, target=self.target.numpy(), losses=self.losses, **arrays
-            )
+            np.savez(file, allow_pickle=False, **known, **arrays)
 
     @torch.no_grad()
     def load(self, path: Path) -> None:
         try:
             with np.load(path, allow_pickle=False) as file:
                 data = {key: file[key] for key in file.files}
-            same = str(data["options"]) == repr(asdict(self.options))
-            same = same and data["target"].shape == self.target.shape and np.allclose(data["target"], self.target)
-            if not same:
+            same = data["target"].shape == self.target.shape and np.allclose(data["target"], self.target)
+            if not same or str(data["options"]) != repr(asdict(self.options)):
                 raise KinemaError(f"{path}: belongs to another motion or other options")
             for name, x in self._tensors.items():
                 x.copy_(torch.from_numpy(data[name]))

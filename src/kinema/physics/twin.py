@@ -11,18 +11,20 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import jacfwd, jvp
 
-from kinema.physics.model import Control, HeightField, Model, State
-from kinema.physics.rollout import check
+from kinema.physics.model import Control, Dofs, HeightField, Model, State
+from kinema.physics.rollout import Saved, check
 from kinema.rig.kinematics import Rig, forward_kinematics
+
+Points = Float[Tensor, "points 3"]
 
 
 def rollout_twin(
     model: Model, state: State, control: Control, *, dt: float, steps: int, save_every: int = 1, implicit: bool = True
-) -> tuple[Float[Tensor, "batch saves dofs"], Float[Tensor, "batch saves dofs"]]:
+) -> tuple[Saved, Saved]:
     """Simulate as `rollout` does, with the same arguments but clipping; a step takes milliseconds."""
     check(model, state, control, dt=dt, steps=steps, save_every=save_every)
     q, v = state.q, state.v
-    saved_q, saved_v = [q], [v]
+    saved = [(q, v)]
     for step in range(steps):
         u = _at_step(control.targets, step, steps)
         a = torch.stack([acceleration(model, *item, dt=dt if implicit else 0.0) for item in zip(q, v, u)])
@@ -31,9 +33,9 @@ def rollout_twin(
             v = v.clamp(-model.most_speed, model.most_speed)
         q = q + dt * v
         if (step + 1) % save_every == 0:
-            saved_q.append(q)
-            saved_v.append(v)
-    return torch.stack(saved_q, 1), torch.stack(saved_v, 1)
+            saved.append((q, v))
+    positions, velocities = (torch.stack(x, 1) for x in zip(*saved))
+    return positions, velocities
 
 
 def _at_step(targets: Float[Tensor, "batch knots dofs"], step: int, steps: int) -> Float[Tensor, "batch dofs"]:
@@ -44,9 +46,7 @@ def _at_step(targets: Float[Tensor, "batch knots dofs"], step: int, steps: int) 
     return targets[:, low] + (at - low) * (targets[:, high] - targets[:, low])
 
 
-def acceleration(
-    model: Model, q: Float[Tensor, "dofs"], v: Float[Tensor, "dofs"], u: Float[Tensor, "dofs"], *, dt: float
-) -> Float[Tensor, "dofs"]:
+def acceleration(model: Model, q: Dofs, v: Dofs, u: Dofs, *, dt: float) -> Dofs:
     """q̈ with control, stops and contact taken at the end of the step (dt > 0) or at its start (dt = 0)."""
 
     def derivatives(f):
@@ -61,7 +61,6 @@ def acceleration(
     gravity[:, 3] = q.new_tensor(model.gravity)
     H = torch.einsum("jrcm,jcd,jrdn->mn", J, S, J)
     tau = torch.einsum("jrcm,jcd,jrd->m", J, S, gravity - T_bias)
-
     # PD control, k_e (u - q) - k_d q̇ at the end of the step
     M = H + torch.diag(model.armature + dt * model.damping + dt**2 * model.stiffness)
     tau = tau + model.stiffness * (u - q - dt * v) - model.damping * v
@@ -93,9 +92,7 @@ def acceleration(
     return torch.linalg.solve(M, tau)
 
 
-def distance_and_normal(
-    field: HeightField | None, x: Float[Tensor, "points 3"]
-) -> tuple[Float[Tensor, "points"], Float[Tensor, "points 3"]]:
+def distance_and_normal(field: HeightField | None, x: Points) -> tuple[Float[Tensor, "points"], Points]:
     """Distance of points from the ground, along its normal to first order, and the normal."""
     if field is None:
         return x[:, 1], torch.eye(3).to(x)[1].expand_as(x)
@@ -104,8 +101,7 @@ def distance_and_normal(
     for axis, start, count in ((0, field.origin[0], grid.shape[0]), (2, field.origin[1], grid.shape[1])):
         at = ((x[:, axis] - start) / field.spacing).clamp(-2, count + 1)
         low = at.detach().floor()
-        t = at - low
-        u = 1 - t
+        t, u = at - low, 1 - (at - low)
         middle = ((3 * w**3 - 6 * w**2 + 4) / 6 for w in (t, u))
         slopes = (-u * u / 2, (3 * t * t - 4 * t) / 2, (4 * u - 3 * u * u) / 2, t * t / 2)
         index = (low.long()[:, None] + torch.arange(-1, 3)).clamp(0, count - 1)
@@ -118,19 +114,23 @@ def distance_and_normal(
     return (x[:, 1] - height) / length, up / length[:, None]
 
 
-def transforms_at(model: Model, q: Float[Tensor, "dofs"]) -> Float[Tensor, "joints 3 4"]:
+def transforms_at(model: Model, q: Dofs) -> Float[Tensor, "joints 3 4"]:
     """T_world_joint as a function of the coordinates."""
-    rig = Rig(tuple(map(str, range(len(model.parents)))), model.parents, _heads(model).to(q), model.axes.to(q))
+    heads = [torch.zeros_like(model.offsets[0])]
+    for j, parent in enumerate(model.parents[1:], start=1):
+        heads.append(heads[parent] + model.offsets[j])
+    names = tuple(map(str, range(len(heads))))
+    rig = Rig(names, model.parents, torch.stack(heads).to(q), model.axes.to(q))
     return forward_kinematics(rig, q[:3], q[3:].unflatten(0, (-1, 3)))
 
 
-def corners_at(model: Model, q: Float[Tensor, "dofs"]) -> Float[Tensor, "joints 8 3"]:
+def corners_at(model: Model, q: Dofs) -> Float[Tensor, "joints 8 3"]:
     """Points that can touch the ground, in the world [m]."""
     T = transforms_at(model, q)
     return (T[:, None, :, :3] @ model.corners.to(q)[..., None]).squeeze(-1) + T[:, None, :, 3]
 
 
-def mass_matrix(model: Model, q: Float[Tensor, "dofs"]) -> Float[Tensor, "dofs dofs"]:
+def mass_matrix(model: Model, q: Dofs) -> Float[Tensor, "dofs dofs"]:
     """H = Σ ⟨∂T_j/∂q, ∂T_j/∂q S_j⟩."""
     J = jacfwd(lambda x: transforms_at(model, x))(q)
     return torch.einsum("jrcm,jcd,jrdn->mn", J, pseudo_inertia(model).to(q), J)
@@ -142,13 +142,6 @@ def pseudo_inertia(model: Model) -> Float[Tensor, "joints 4 4"]:
     second = spread - model.inertia + model.mass[:, None, None] * model.com[:, :, None] * model.com[:, None, :]
     first = (model.mass[:, None] * model.com)[..., None]
     return torch.cat((torch.cat((second, first), -1), torch.cat((first.mT, model.mass[:, None, None]), -1)), -2)
-
-
-def _heads(model: Model) -> Float[Tensor, "joints 3"]:
-    heads = [torch.zeros_like(model.offsets[0])]
-    for j in range(1, len(model.parents)):
-        heads.append(heads[model.parents[j]] + model.offsets[j])
-    return torch.stack(heads)
 
 
 def _ramp(s: Tensor, width: float) -> tuple[Tensor, Tensor]:

@@ -10,10 +10,17 @@ from torch import Tensor
 from kinema.asset.character import Character, Mesh
 from kinema.errors import KinemaError
 from kinema.geometry.inside import fill
+from kinema.geometry.rotations import children
 from kinema.geometry.surface import Points, face_areas_normals
 from kinema.rig.kinematics import Rig, frames_along
 
 Vector = Float[np.ndarray, "3"]
+Mass = Float[np.ndarray, "points"]
+Weights = Float[np.ndarray, "points joints"]
+TRIM = 0.01
+"""Share of a joint's surface that may stick out on each side of its box, so that stray weights do not inflate it."""
+COLUMNS = 48
+"""Rays across the longest side of the mesh when volumes are measured."""
 CORNER_SIGNS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
 
 
@@ -36,17 +43,11 @@ class Cuboids:
     @property
     def corners(self) -> Float[np.ndarray, "joints 8 3"]:
         """In the joint's frame [m]."""
-        along = CORNER_SIGNS[None] * self.half_sizes[:, None]
-        return self.centers[:, None] + along @ self.axes.transpose(0, 2, 1)
+        return self.centers[:, None] + CORNER_SIGNS * self.half_sizes[:, None] @ self.axes.transpose(0, 2, 1)
 
 
-def bone_cuboids(character: Character, *, trim: float = 0.01, columns: int = 48) -> Cuboids:
-    """Fit a box to the vertices that each joint carries and measure the volume that moves with it.
-
-    Args:
-        trim: Share of a joint's surface that may stick out on each side, so that stray weights do not inflate the box.
-        columns: Rays across the longest side of the mesh when volumes are measured.
-    """
+def bone_cuboids(character: Character) -> Cuboids:
+    """Fit a box to the vertices that each joint carries and measure the volume that moves with it."""
     if character.skeleton is None or character.weights is None:
         raise KinemaError(f"{character.name}: bone cuboids need a skeleton and skin weights; rig it first")
     mesh, heads = character.mesh, character.skeleton.heads
@@ -64,19 +65,18 @@ def bone_cuboids(character: Character, *, trim: float = 0.01, columns: int = 48)
         mine = np.flatnonzero(owned[:, j])
         if len(mine) < 3:
             # Nothing to measure: a thin box from head to tail.
-            thin = max(0.05 * float(length[j, 0]), 0.002 * size)
-            along = float(bones[j] @ axes[j][:, 2])
+            thin, along = max(0.05 * float(length[j, 0]), 0.002 * size), float(bones[j] @ axes[j][:, 2])
             low, high = np.array([-thin, -thin, min(0.0, along)]), np.array([thin, thin, max(0.0, along)])
         else:
             stands = abs(float(points[mine, 1].min())) < 0.02 * size
             if stands:
                 axes[j] = _level(axes[j])
             local = (points[mine] - heads[j]) @ axes[j]
-            low, high = _extent(local, area[mine] * weights[mine, j], trim)
+            low, high = _extent(local, area[mine] * weights[mine, j])
             surface[j] = _farthest(local[strongest[mine] == j], low, high, axes[j][1] if stands else None) @ axes[j].T
         centers[j] = axes[j] @ ((low + high) / 2)
         half_sizes[j] = np.maximum((high - low) / 2, 1e-3 * size)
-    volumes = _volumes(mesh, points, weights, columns)
+    volumes = _volumes(mesh, points, weights)
     # An open sheet encloses nothing; its joint still moves something: take the ellipsoid inside its box.
     boxes = 8 * half_sizes.prod(axis=1)
     hollow = (volumes < 0.02 * boxes) & (owned.sum(axis=0) >= 3)
@@ -97,16 +97,13 @@ def _level(axes: Float[np.ndarray, "3 3"]) -> Float[np.ndarray, "3 3"]:
     return result
 
 
-def _extent(points: Points, mass: Float[np.ndarray, "points"], trim: float) -> tuple[Vector, Vector]:
-    """Weighted quantiles `trim` and 1 - `trim` along each axis."""
-    mass = mass + 1e-9 * (mass.mean() + 1e-300)
-    ends = np.zeros((2, 3))
-    for axis in range(3):
-        order = np.argsort(points[:, axis])
-        below = np.cumsum(mass[order])
-        place = np.searchsorted(below, np.array([trim, 1 - trim]) * below[-1])
-        ends[:, axis] = points[order[np.minimum(place, len(order) - 1)], axis]
-    return ends[0], ends[1]
+def _extent(points: Points, mass: Mass) -> tuple[Vector, Vector]:
+    """Weighted quantiles TRIM and 1 - TRIM along each axis."""
+    order = points.argsort(axis=0)
+    below = (mass + 1e-9 * (mass.mean() + 1e-300))[order].cumsum(axis=0)
+    ends = [(below < share * below[-1]).sum(axis=0) for share in (TRIM, 1 - TRIM)]
+    low, high = np.take_along_axis(points, order, axis=0)[ends, range(3)]
+    return low, high
 
 
 def _farthest(points: Points, low: Vector, high: Vector, up: Vector | None) -> Float[np.ndarray, "8 3"]:
@@ -132,9 +129,7 @@ def _farthest(points: Points, low: Vector, high: Vector, up: Vector | None) -> F
     return middle + half * result
 
 
-def _surface_samples(
-    mesh: Mesh, weights: Float[np.ndarray, "vertices joints"]
-) -> tuple[Points, Float[np.ndarray, "points"], Float[np.ndarray, "points joints"]]:
+def _surface_samples(mesh: Mesh, weights: Float[np.ndarray, "vertices joints"]) -> tuple[Points, Mass, Weights]:
     """Points on the faces with their area [m²] and weights; coarse meshes get more of them per face."""
     if len(mesh.faces) == 0:
         return mesh.vertices, np.ones(len(mesh.vertices)), weights
@@ -152,9 +147,7 @@ def _surface_samples(
     return points, area, np.concatenate((weights, inner))
 
 
-def _volumes(
-    mesh: Mesh, surface: Points, weights: Float[np.ndarray, "points joints"], columns: int
-) -> Float[np.ndarray, "joints"]:
+def _volumes(mesh: Mesh, surface: Points, weights: Weights) -> Float[np.ndarray, "joints"]:
     """Integral over the inside of the mesh of each joint's weight at the nearest surface point [m³].
 
     The inside is found along rays in the three axes; the median of the three makes a hole seen along one axis harmless.
@@ -163,12 +156,10 @@ def _volumes(
 
     if len(mesh.faces) == 0:
         return np.zeros(weights.shape[1])
-    tree = KDTree(surface)
-    estimates = []
-    for axis in range(3):
-        points, volumes = fill(mesh.vertices, mesh.faces, axis, columns=columns)
-        estimates.append(np.bincount(tree.query(points)[1], volumes, minlength=len(surface)) @ weights)
-    return np.median(estimates, axis=0)
+    tree, filled = KDTree(surface), (fill(mesh.vertices, mesh.faces, axis, columns=COLUMNS) for axis in range(3))
+    return np.median(
+        [np.bincount(tree.query(x)[1], size, minlength=len(surface)) @ weights for x, size in filled], axis=0
+    )
 
 
 def contact_corners(rig: Rig, cuboids: Cuboids) -> Float[Tensor, "joints 8 3"]:
@@ -178,13 +169,10 @@ def contact_corners(rig: Rig, cuboids: Cuboids) -> Float[Tensor, "joints 8 3"]:
     farthest towards the corner is taken. The corners of a slanting foot reach below its sole, so they end at the ground
     of the rest pose; the box of a thick shin reaches past its ankle, so it ends where its only child begins.
     """
-    corners = torch.from_numpy(cuboids.corners if cuboids.surface is None else cuboids.surface).double()
+    corners = torch.tensor(cuboids.corners if cuboids.surface is None else cuboids.surface).double()
     along = torch.from_numpy(cuboids.axes).double()[:, :, 2]
-    offsets = rig.offsets.double()
-    for j in range(len(rig.parents)):
-        children = [c for c, p in enumerate(rig.parents) if p == j]
-        if len(children) == 1 and float(offsets[children[0]] @ along[j]) > 0:
-            past = (corners[j] @ along[j] - offsets[children[0]] @ along[j]).clamp(min=0)
-            corners[j] -= past[:, None] * along[j]
-    head = rig.heads.double()[:, None, 1]
-    return torch.stack((corners[..., 0], torch.maximum(corners[..., 1], -head), corners[..., 2]), -1)
+    for j, below in enumerate(children(rig.parents)):
+        if len(below) == 1 and (end := rig.offsets[below[0]].double() @ along[j]) > 0:
+            corners[j] -= (corners[j] @ along[j] - end).clamp(min=0)[:, None] * along[j]
+    corners[..., 1] = torch.maximum(corners[..., 1], -rig.heads.double()[:, None, 1])
+    return corners

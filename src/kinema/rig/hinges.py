@@ -38,13 +38,10 @@ def chain_points(leg: Leg, heads: Float[np.ndarray, "joints 3"]) -> Points:
 def leg_hinges(points: Points, *, front: bool) -> tuple[list[Float[np.ndarray, "3"]], list[float]]:
     """Axis of each hinge of a leg, such that a positive angle folds it, and its bend at rest [rad].
 
-    Args:
-        points: From `chain_points`.
-        front: A fore leg of a body with more than one pair.
+    `points` come from `chain_points`; `front` is a fore leg of a body with more than one pair.
     """
-    axes, angles = [], []
+    axes, angles, reach = [], [], points[-1] - points[0]
     height = max(float(points[0][1] - points[-1][1]), 1e-9)
-    reach = points[-1] - points[0]
     for k in range(1, len(points) - 1):
         above, below = _unit(points[k] - points[k - 1]), _unit(points[k + 1] - points[k])
         normal = np.cross(above, below)
@@ -80,11 +77,10 @@ def joint_limits(character: Character, limbs: Limbs) -> JointLimits:
     upper[[*limbs.tail]] = (0.6, 0.6, 0.3)
     upper[[*limbs.neck, *((limbs.head,) if limbs.head is not None else ())]] = (0.9, 0.7, 0.7)
     one_way: dict[int, tuple[np.ndarray, float]] = {}
-    ranks = max((leg.rank for leg in limbs.legs), default=0) + 1
     for leg in limbs.legs:
         upper[leg.joints[0]] = (1.5, 0.7, 0.6)
         upper[[*leg.joints[leg.foot :]]] = (1.2, 0.4, 0.4)
-        found = leg_hinges(chain_points(leg, heads), front=leg.rank == 0 and ranks > 1)
+        found = leg_hinges(chain_points(leg, heads), front=leg.rank == 0 and limbs.legs[-1].rank > 0)
         one_way |= {j: (axis, bent) for j, axis, bent in zip(leg.joints[1:], *found)}
     for arm in limbs.arms:
         # A clavicle, if there is one, comes before the upper arm.

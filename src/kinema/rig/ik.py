@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from kinema.geometry.rotations import is_below
 from kinema.geometry.transforms import euler_to_matrix, matrix_to_euler
 from kinema.rig.hinges import chain_points, is_spread, leg_hinges
 from kinema.rig.kinematics import Rig, forward_kinematics
@@ -33,6 +34,10 @@ ORIENTATION_WEIGHT = 0.2
 """Weight of the orientation of the chain's last joint in the world."""
 LARGEST_STEP = 0.3
 """Largest change of an angle per iteration [rad]."""
+Rotation = Float[Tensor, "3 3"]
+Levers = Float[Tensor, "frames dofs 3"]
+Axes = Float[Tensor, "frames chain 3 3"]
+"""Rows: the three rotation axes of each joint of a chain as they stand in the world."""
 Poses = Float[Tensor, "frames joints 3 4"]
 Angles = Float[Tensor, "frames joints 3"]
 Weights = Float[Tensor, "frames points"]
@@ -58,16 +63,9 @@ class Effector:
 
 
 def reach(
-    rig: Rig,
-    root_position: Float[Tensor, "frames 3"],
-    angles: Angles,
-    effectors: tuple[Effector, ...],
-    weights: list[Weights],
-    offset: Float[Tensor, "frames effectors 3"],
-    *,
-    unit: float,
-    iterations: int = 6,
-) -> Angles:
+    rig: Rig, root_position: Float[Tensor, "frames 3"], angles: Angles, effectors: tuple[Effector, ...],
+    weights: list[Weights], offset: Float[Tensor, "frames effectors 3"], *, unit: float, iterations: int = 6,
+) -> Angles:  # fmt: skip
     """Angles that move each effector by `offset`; of all ways to do so, the one that turns the joints least.
 
     Per frame and chain, Gauss-Newton on P |position - goal|² + O |turn of the last joint|² + |θ - θ₀|², where θ₀ are
@@ -84,7 +82,8 @@ def reach(
             axes = world_axes(rig, T, angles, chain)
             J = _levers(rig, effector, weight, T, axes, chain) / unit
             error = (goal - _mean(effector, weight, T)) / unit
-            turn = _turn(T[:, chain[-1], :, :3], start[:, chain[-1], :, :3])
+            # Rotation vector to the orientation at the start, to first order: half the sum of column cross products
+            turn = 0.5 * torch.linalg.cross(T[:, chain[-1], :, :3], start[:, chain[-1], :, :3], dim=1).sum(-1)
             A = axes.flatten(1, 2)
             back = (given - angles)[:, chain].flatten(1)
             normal = POSITION_WEIGHT * J @ J.mT + ORIENTATION_WEIGHT * A @ A.mT + torch.eye(J.shape[1], dtype=J.dtype)
@@ -103,22 +102,20 @@ def effector_jacobian(
     J = T.new_zeros(len(T), len(effectors), 3, 3 + angles[0].numel())
     J[..., :3] = torch.eye(3, dtype=J.dtype)
     for k, (effector, weight) in enumerate(zip(effectors, weights)):
-        chain = [j for j in range(len(rig.parents)) if any(_carries(rig.parents, j, k) for k in effector.joints)]
+        chain = [j for j in range(len(rig.parents)) if any(is_below(rig.parents, k, j) for k in effector.joints)]
         columns = (3 + 3 * torch.tensor(chain)[:, None] + torch.arange(3)).flatten()
         J[:, k, :, columns] = _levers(rig, effector, weight, T, world_axes(rig, T, angles, chain), chain).mT
     return J
 
 
-def joint_angles(
-    rig: Rig, joint: int, R_world_parent: Float[Tensor, "3 3"], R_world_joint: Float[Tensor, "3 3"]
-) -> Float[Tensor, "3"]:
+def joint_angles(rig: Rig, joint: int, R_world_parent: Rotation, R_world_joint: Rotation) -> Float[Tensor, "3"]:
     """Angles about the joint's axes that turn it to a world orientation [rad]."""
     axes = rig.axes[joint]
     return matrix_to_euler(axes.mT @ R_world_parent.mT @ R_world_joint @ axes)
 
 
-def world_axes(rig: Rig, T: Poses, angles: Angles, chain: list[int]) -> Float[Tensor, "frames chain 3 3"]:
-    """Rows: the three rotation axes of each joint of the chain as they stand in the world."""
+def world_axes(rig: Rig, T: Poses, angles: Angles, chain: list[int]) -> Axes:
+    """The rotation axes of the chain in a pose."""
     identity = torch.eye(3, dtype=T.dtype).expand(len(T), 1, 3, 3)
     above = [rig.parents[j] for j in chain]
     frame = torch.cat([T[:, p, None, :, :3] if p >= 0 else identity for p in above], 1) @ rig.axes[chain]
@@ -133,26 +130,12 @@ def _mean(effector: Effector, weight: Weights, T: Poses) -> Float[Tensor, "frame
     return (weight[..., None] * effector.at(T)).sum(1)
 
 
-def _levers(
-    rig: Rig, effector: Effector, weight: Weights, T: Poses, axes: Float[Tensor, "frames chain 3 3"], chain: list[int]
-) -> Float[Tensor, "frames dofs 3"]:
+def _levers(rig: Rig, effector: Effector, weight: Weights, T: Poses, axes: Axes, chain: list[int]) -> Levers:
     """Motion of the effector's weighted position per turn about each axis of the chain [m/rad]: axis × lever."""
-    moves = torch.tensor([[_carries(rig.parents, j, k) for k in effector.joints] for j in chain], dtype=T.dtype)
+    moves = torch.tensor([[is_below(rig.parents, k, j) for k in effector.joints] for j in chain], dtype=T.dtype)
     arms = torch.einsum("fpx,cp->fcx", weight[..., None] * effector.at(T), moves)
     arms = arms - (weight @ moves.T)[..., None] * T[:, chain, :, 3]
     return torch.linalg.cross(axes, arms[:, :, None].expand_as(axes), dim=-1).flatten(1, 2)
-
-
-def _carries(parents: tuple[int, ...], j: int, k: int) -> bool:
-    """Does joint k move when joint j turns?"""
-    while k > j:
-        k = parents[k]
-    return k == j
-
-
-def _turn(R: Float[Tensor, "n 3 3"], goal: Float[Tensor, "n 3 3"]) -> Float[Tensor, "n 3"]:
-    """Rotation vector from R to the goal, to first order: half the sum of column cross products."""
-    return 0.5 * torch.linalg.cross(R, goal, dim=1).sum(-1)
 
 
 @dataclass(frozen=True)
@@ -178,18 +161,15 @@ class LegChains:
 
 def leg_chains(limbs: Limbs, heads: Float[np.ndarray, "joints 3"]) -> LegChains:
     """Prepare the legs of a body; a millisecond, once per body."""
-    most = max(min(leg.foot, len(leg.joints)) for leg in limbs.legs)
-    count = len(limbs.legs)
+    count, most = len(limbs.legs), max(min(leg.foot, len(leg.joints)) for leg in limbs.legs)
     bones = np.zeros((count, most, 3))
     axes = np.tile([1.0, 0.0, 0.0], (count, most - 1, 1))
-    bend, fold = np.zeros((count, most - 1)), np.zeros((count, most - 1))
-    spread = np.zeros(count, dtype=bool)
-    ranks = max(leg.rank for leg in limbs.legs) + 1
+    bend, fold, spread = np.zeros((count, most - 1)), np.zeros((count, most - 1)), np.zeros(count, dtype=bool)
     for i, leg in enumerate(limbs.legs):
         points = chain_points(leg, heads)
         bones[i, : len(points) - 1] = np.diff(points, axis=0)
         spread[i] = is_spread(points[-1] - points[0])
-        hinge_axes, angles = leg_hinges(points, front=leg.rank == 0 and ranks > 1)
+        hinge_axes, angles = leg_hinges(points, front=leg.rank == 0 and limbs.legs[-1].rank > 0)
         for k in range(len(hinge_axes)):
             axes[i, k], bend[i, k], fold[i, k] = hinge_axes[k], max(angles[k], 0.05), 1.0
     table_s, table_root = np.zeros((count, GRID)), np.zeros((count, GRID))
@@ -203,8 +183,7 @@ def leg_chains(limbs: Limbs, heads: Float[np.ndarray, "joints 3"]) -> LegChains:
         bottom = top + int(rises[0]) if len(rises) and rises[0] > 8 else len(grid) - 1
         chains.reach[i], chains.least[i] = distance[i, top], distance[i, bottom]
         keep = np.linspace(top, bottom, GRID).round().astype(int)
-        table_s[i] = grid[keep]
-        table_root[i] = np.sqrt(np.maximum(chains.reach[i] - distance[i, keep], 0.0))
+        table_s[i], table_root[i] = grid[keep], np.sqrt(np.maximum(chains.reach[i] - distance[i, keep], 0.0))
     return chains
 
 
@@ -215,8 +194,8 @@ def solve_legs(
 
     Targets out of reach are met in direction only.
     """
-    low = chains.least[:, None] * 1.0005
-    wanted = np.clip(np.linalg.norm(targets, axis=-1), low, chains.reach[:, None] * STRETCH)
+    least, most = chains.least[:, None] * 1.0005, chains.reach[:, None] * STRETCH
+    wanted = np.clip(np.linalg.norm(targets, axis=-1), least, most)
     root = np.sqrt(chains.reach[:, None] - wanted)
     s = np.stack([np.interp(r, x, y) for r, x, y in zip(root, chains.table_root, chains.table_s)])
     step = 1e-5
@@ -230,8 +209,7 @@ def solve_legs(
 def _hinge_angles(chains: LegChains, s: Float[np.ndarray, "legs n"]) -> Float[np.ndarray, "legs n hinges"]:
     """bend * s where the leg stretches, going over smoothly to fold * s where it folds far."""
     folding = np.maximum(s, 0.0)
-    extra = folding * folding / (folding + 0.3)
-    more = np.maximum(chains.fold - chains.bend, 0.0)
+    extra, more = folding * folding / (folding + 0.3), np.maximum(chains.fold - chains.bend, 0.0)
     return chains.bend[:, None] * s[..., None] + extra[..., None] * more[:, None]
 
 
@@ -254,36 +232,25 @@ def _aim(ends: np.ndarray, targets: np.ndarray, spread: np.ndarray) -> Float[np.
     ex, ey, ez = np.moveaxis(ends, -1, 0)
     tx, ty, tz = np.moveaxis(targets, -1, 0)
     wide = spread[:, None]
-    angle = np.where(
-        wide,
-        np.arctan2(tx, tz) - np.arctan2(ex, ez),  # about +y: z towards x
-        np.arctan2(-tz, -ty) - np.arctan2(-ez, -ey),  # about +x: down (-y) towards back (-z)
-    )
+    swing = np.arctan2(-tz, -ty) - np.arctan2(-ez, -ey)  # about +x: down (-y) towards back (-z)
+    angle = np.where(wide, np.arctan2(tx, tz) - np.arctan2(ex, ez), swing)  # about +y: z towards x
     cosine, sine = np.cos(angle), np.sin(angle)
     zero, one = np.zeros_like(cosine), np.ones_like(cosine)
     about_y = np.stack((cosine, zero, sine, zero, one, zero, -sine, zero, cosine), -1)
     about_x = np.stack((one, zero, zero, zero, cosine, -sine, zero, sine, cosine), -1)
     first = np.where(wide[..., None], about_y, about_x).reshape(*cosine.shape, 3, 3)
-    moved = (first @ ends[..., None])[..., 0]
-    return between(moved, targets) @ first
+    return between((first @ ends[..., None])[..., 0], targets) @ first
 
 
 def between(a: Float[np.ndarray, "*n 3"], b: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 3 3"]:
     """The smallest rotation that turns direction a into direction b."""
     a, b = (v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-12) for v in (a, b))
     cosine = (a * b).sum(-1)[..., None, None]
-    k = skew(np.cross(a, b))
+    k = np.cross(np.eye(3), np.cross(a, b)[..., None, :])
     return np.eye(3) + k + k @ k / np.maximum(1 + cosine, 1e-6)
 
 
 def about(axis: Float[np.ndarray, "3"], angle: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n 3 3"]:
     """Rotation matrix about a unit axis [rad]."""
-    k = skew(np.broadcast_to(axis, (*np.shape(angle), 3)))
+    k = np.cross(np.eye(3), axis)
     return np.eye(3) + np.sin(angle)[..., None, None] * k + (1 - np.cos(angle))[..., None, None] * (k @ k)
-
-
-def skew(v: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 3 3"]:
-    """The matrix of the cross product v × ..."""
-    x, y, z = np.moveaxis(v, -1, 0)
-    o = np.zeros_like(x)
-    return np.stack((o, -z, y, z, o, -x, -y, x, o), -1).reshape(*x.shape, 3, 3)

@@ -20,6 +20,7 @@ from kinema.asset.character import Skeleton
 from kinema.geometry.transforms import euler_to_matrix, matrix_to_euler
 
 Angles = Float[Tensor, "*b joints 3"]
+Root = Float[Tensor, "*b 3"]
 Rotations = Float[Tensor, "*b joints 3 3"]
 Transforms = Float[Tensor, "*b joints 3 4"]
 ROOT_AXES = ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
@@ -76,9 +77,7 @@ def local_rotations(rig: Rig, angles: Angles) -> Rotations:
     return rig.axes @ euler_to_matrix(angles) @ rig.axes.mT
 
 
-def forward_kinematics(
-    rig: Rig, root_position: Float[Tensor, "*b 3"], angles: Angles, translation: Angles | None = None
-) -> Transforms:
+def forward_kinematics(rig: Rig, root_position: Root, angles: Angles, translation: Angles | None = None) -> Transforms:
     """T_world_joint: joint frames have their origin at the head and, at rest, the world's axes.
 
     `translation` moves heads away from their rest place in the parent's frame [m]; joint 0 has `root_position`.
@@ -87,7 +86,7 @@ def forward_kinematics(
 
 
 def place_joints(
-    rig: Rig, root_position: Float[Tensor, "*b 3"], R_parent_joint: Rotations, translation: Angles | None = None
+    rig: Rig, root_position: Root, R_parent_joint: Rotations, translation: Angles | None = None
 ) -> Transforms:
     """T_world_joint from local rotations, one batched product per level of the tree."""
     offsets = rig.offsets if translation is None else rig.offsets + translation
@@ -98,12 +97,9 @@ def place_joints(
         index = torch.tensor(children, device=offsets.device)
         parent = rotation.index_select(-3, slot)
         away = parent @ offsets.index_select(-2, index)[..., None]
-        position = position.index_select(-2, slot) + away.squeeze(-1)
-        rotation = parent @ R_parent_joint.index_select(-3, index)
-        rotations.append(rotation)
-        positions.append(position)
-        order += children
-        level = children
+        positions.append(position := position.index_select(-2, slot) + away.squeeze(-1))
+        rotations.append(rotation := parent @ R_parent_joint.index_select(-3, index))
+        level, order = children, order + children
     inverse = torch.tensor(np.argsort(order), device=offsets.device)
     stacked = torch.cat((torch.cat(rotations, -3), torch.cat(positions, -2).unsqueeze(-1)), -1)
     return stacked.index_select(-3, inverse)
@@ -122,8 +118,7 @@ def angles_from_rotations(rig: Rig, R_parent_joint: Rotations) -> Angles:
         other = torch.stack((a + torch.pi, torch.pi - b, c + torch.pi), -1)
         first, second = (_nearest_turn(angles, previous) for angles in (euler, other))
         nearer = (first - previous).abs().sum(-1) <= (second - previous).abs().sum(-1)
-        locked = matrix[:, 0, 2].abs() > 1 - 1e-7
-        chosen = torch.where(nearer[:, None], first, second)
+        locked, chosen = matrix[:, 0, 2].abs() > 1 - 1e-7, torch.where(nearer[:, None], first, second)
         previous = torch.where(locked[:, None], _through_gimbal(matrix, previous), chosen)
         result.append(previous)
     return torch.stack(result)

@@ -75,10 +75,8 @@ class Limbs:
     @property
     def body(self) -> str:
         """A word for the number of legs: 'fish' without, 'biped', 'bird' (biped with wings), 'quadruped', 'crawler'."""
-        count = len(self.legs)
-        if count == 2:
-            return "bird" if any(arm.wing for arm in self.arms) else "biped"
-        return "fish" if count == 0 else "hopper" if count == 1 else "quadruped" if count in (3, 4) else "crawler"
+        pair = "bird" if any(arm.wing for arm in self.arms) else "biped"
+        return ("fish", "hopper", pair, "quadruped", "quadruped", "crawler")[min(len(self.legs), 5)]
 
 
 def find_limbs(character: Character) -> Limbs:
@@ -102,10 +100,8 @@ def find_limbs(character: Character) -> Limbs:
     legs = _ranked(tree, legs)
     head, neck, spine = _front_line(tree, legs, arms)
     tail = _tail(tree, legs, head)
-    length = tree.height / 2
-    if legs:
-        reach = [tree.heads[leg.joints[-1]] + leg.contact - tree.heads[leg.joints[0]] for leg in legs]
-        length = float(np.mean(np.linalg.norm(reach, axis=-1)))
+    reach = [tree.heads[leg.joints[-1]] + leg.contact - tree.heads[leg.joints[0]] for leg in legs]
+    length = float(np.mean(np.linalg.norm(reach, axis=-1))) if legs else tree.height / 2
     limb_joints = {k for leg in legs for k in tree.subtree(leg.joints[0])} | {k for a in arms for k in a.joints}
     hanging = limb_joints | {*tail, *neck} | set(tree.subtree(head) if head is not None else ())
     trunk = [tree.lowest(j) for j in range(len(tree.parents)) if j not in hanging]
@@ -126,10 +122,8 @@ class _Tree:
         if skeleton is None:
             raise KinemaError(f"{character.name}: has no skeleton; rig it first")
         self.names = tuple(name.lower() for name in skeleton.names)
-        self.parents = skeleton.parents
-        self.heads = np.asarray(skeleton.heads, dtype=np.float64)
-        self.tails = np.asarray(skeleton.tails, dtype=np.float64)
-        self.children = children(self.parents)
+        self.parents, self.children = skeleton.parents, children(skeleton.parents)
+        self.heads, self.tails = (np.asarray(x, dtype=np.float64) for x in (skeleton.heads, skeleton.tails))
         joints = range(len(self.parents))
         if weights is None or not len(vertices):
             self.points = [np.stack((self.heads[j], self.tails[j])) for j in joints]
@@ -142,9 +136,12 @@ class _Tree:
         self.middle = float(vertices[:, 0].min() + vertices[:, 0].max()) / 2
         self.width = max(float(np.ptp(vertices[:, 0])), 1e-6)
         self.limb_tops: list[int] = []
-        """The highest joint of each limb, that is of a subtree on one side of the middle plane."""
+        """The highest joint of each limb, that is of a subtree whose vertices lie on one side of the middle plane."""
         for j in depth_first(self.parents)[1:]:
-            if not any(k in self.limb_tops for k in ancestors(self.parents, j)) and self.is_lateral(j):
+            x = self.carried(j)[:, 0] - self.middle
+            # Limbs that meet in the middle (hips of one mesh) may cross it a little.
+            lateral = len(x) and abs(x.mean()) > 0.7 * np.abs(x).mean() and abs(x.mean()) > 0.04 * self.width
+            if lateral and not any(k in self.limb_tops for k in ancestors(self.parents, j)):
                 self.limb_tops.append(j)
         limbs = {k for top in self.limb_tops for k in self.subtree(top)}
         self.middle_joints = [j for j in joints if j > 0 and j not in limbs]
@@ -159,12 +156,6 @@ class _Tree:
     def carried(self, j: int) -> np.ndarray:
         """All vertices that the subtree carries."""
         return np.concatenate([self.points[k] for k in self.subtree(j)])
-
-    def is_lateral(self, j: int) -> bool:
-        """True if the vertices of the subtree lie on one side of the middle plane."""
-        x = self.carried(j)[:, 0] - self.middle
-        # Limbs that meet in the middle (hips of one mesh) may cross it a little.
-        return bool(len(x) and abs(x.mean()) > 0.7 * np.abs(x).mean() and abs(x.mean()) > 0.04 * self.width)
 
     def longest_chain(self, top: int) -> tuple[int, ...]:
         chain = [top]
@@ -204,20 +195,21 @@ def _leg(tree: _Tree, chain: list[int]) -> Leg:
         reach = low.mean(0) - tree.heads[chain[0]]
     length = max(float(tree.heads[chain[0]][1]) - tree.floor, 1e-6)
     back, front = np.quantile(low[:, 2], (0.04, 0.96))
-    x, y = float(np.median(low[:, 0])), float(low[:, 1].min())
-    head = tree.heads[chain[-1]]
+    x, y, head = float(np.median(low[:, 0])), float(low[:, 1].min()), tree.heads[chain[-1]]
     spread = np.hypot(reach[0], reach[2]) > 0.8 * length
     # The last joint is a foot if it sits low over its sole; else the sole is the tip of the last bone.
     is_foot = len(chain) >= 3 and head[1] - tree.floor < 0.45 * length and not (spread and front - back < 0.15 * length)
-    foot = len(chain) - 1 if is_foot else len(chain)
-    heel = None
+    foot, heel = len(chain) - 1 if is_foot else len(chain), None
     # A foot of two bones (ankle and toes): the ankle too is low, or its bone lies flat on the ground.
     if is_foot and len(chain) >= 4:
         above, points = tree.heads[chain[-2]], tree.points[chain[-2]]
         has_heel = bool(((points[:, 1] < tree.floor + 0.04 * tree.height) & (points[:, 2] < above[2])).any())
         flat = has_heel or abs(head[2] - above[2]) > 1.2 * abs(head[1] - above[1])
         if above[1] - tree.floor < (0.3 if flat else 0.2) * length:
-            foot, heel = len(chain) - 2, _heel(tree, chain[-2])
+            # The heel lies below the ankle, as far back as its vertices near the ground reach.
+            near = points[points[:, 1] < tree.floor + 0.06 * tree.height]
+            end = (near[:, 1].min(), min(near[:, 2].min(), above[2])) if len(near) else (tree.floor, above[2])
+            foot, heel = len(chain) - 2, np.array([above[0], *end]) - above
     # A rigid foot rolls off its front end.
     roll = 0.15 * back + 0.85 * front if is_foot else 0.5 * (back + front)
     roll = roll if heel is None else 0.5 * (max(back, head[2]) + front)
@@ -226,25 +218,15 @@ def _leg(tree: _Tree, chain: list[int]) -> Leg:
     return Leg(tuple(chain), np.array([x, y, roll]) - head, soles, side, 0, foot, heel)
 
 
-def _heel(tree: _Tree, j: int) -> np.ndarray:
-    """The point below the ankle, as far back as its vertices near the ground reach, in the ankle's frame."""
-    head, points = tree.heads[j], tree.points[j]
-    low = points[points[:, 1] < tree.floor + 0.06 * tree.height]
-    y, z = (low[:, 1].min(), min(low[:, 2].min(), head[2])) if len(low) else (tree.floor, head[2])
-    return np.array([head[0], y, z]) - head
-
-
 def _ranked(tree: _Tree, legs: list[Leg]) -> list[Leg]:
     """Number the pairs from front to back by where they stand; each side is counted for itself."""
 
     def place(leg: Leg) -> float:
         return float(tree.heads[leg.joints[0]][2] + 0.5 * (tree.heads[leg.joints[-1]] + leg.contact)[2])
 
-    result = []
-    for side in (1, -1):
-        ordered = sorted((leg for leg in legs if leg.side == side), key=place, reverse=True)
-        result += [replace(leg, rank=rank) for rank, leg in enumerate(ordered)]
-    return sorted(result, key=lambda leg: (leg.rank, -leg.side))
+    sides = (sorted((leg for leg in legs if leg.side == side), key=place, reverse=True) for side in (1, -1))
+    ranked = [replace(leg, rank=rank) for side in sides for rank, leg in enumerate(side)]
+    return sorted(ranked, key=lambda leg: (leg.rank, -leg.side))
 
 
 def _rear(tree: _Tree, legs: list[Leg]) -> float:
@@ -287,8 +269,7 @@ def _tail(tree: _Tree, legs: list[Leg], head: int | None) -> tuple[int, ...]:
     if head is not None:
         taken |= {*tree.path(head), *tree.subtree(head)}
     free = [j for j in tree.middle_joints if j not in taken]
-    best: tuple[int, ...] = ()
-    far = _rear(tree, legs) - 0.05 * tree.height
+    best, far = (), _rear(tree, legs) - 0.05 * tree.height
     for top in (j for j in free if tree.parents[j] not in free):
         chain = [top]
         while below := [c for c in tree.children[chain[-1]] if c in free]:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from kinema.asset.character import Character, Mesh
 from kinema.geometry.surface import SurfacePoints, face_areas_normals
-from kinema.rig.limbs import Limbs, find_limbs
+from kinema.rig.limbs import find_limbs
 
 CANONICAL_GAIN = 1.4
 """Stretch of the canonical colours: 1 maps the bulk of the body to [0, 1], more saturates its ends."""
@@ -43,14 +43,12 @@ def _read_texture(texture: np.ndarray, uv: Float[np.ndarray, "points 2"]) -> Flo
     return (upper * (1 - fy) + lower * fy) / 255.0
 
 
-def canonical_colors(
-    character: Character, points: Float[Tensor, "points 3"], *, limbs: Limbs | None = None
-) -> Float[Tensor, "points 3"]:
+def canonical_colors(character: Character, points: Float[Tensor, "points 3"]) -> Float[Tensor, "points 3"]:
     """The place of a rest-pose point on the body as a colour: red right to left, green upwards, blue back to front.
 
     Left and right limbs, which natural colours do not tell apart, differ: a quadruped's feet are magenta and blue in
     front, red and black behind, on any animal. Knees and feet of a rigged character set the scale of red, or legs
-    would look alike between the stretched arms of a figure; `limbs` spares finding them again.
+    would look alike between the stretched arms of a figure.
     """
     mesh, skeleton = character.mesh, character.skeleton
     area, _ = face_areas_normals(mesh.vertices, mesh.faces)
@@ -63,8 +61,8 @@ def canonical_colors(
         low[axis], high[axis] = np.interp([0.02, 0.98], share, middles[order, axis])
     middle, gain = (low + high) / 2, CANONICAL_GAIN / np.maximum(high - low, 1e-9)
     if skeleton is not None and character.weights is not None:
-        limbs = limbs or find_limbs(character)
-        legs = np.asarray(skeleton.heads)[[joint for leg in limbs.legs for joint in leg.joints[1:]]]
+        joints = [joint for leg in find_limbs(character).legs for joint in leg.joints[1:]]
+        legs = np.asarray(skeleton.heads)[joints]
         if len(legs) > 1:
             middle[0] = legs[:, 0].mean()
             gain[0] = LEG_CONTRAST / max(float(np.abs(legs[:, 0] - middle[0]).mean()), 1e-3 * float(high[1] - low[1]))

@@ -53,9 +53,8 @@ def cover(mesh: Mesh, count: int, *, rng: np.random.Generator, relax: int) -> tu
             raise KinemaError(f"the mesh has nothing to see: its textures are transparent at all {len(rgba)} samples")
         samples, color = samples[kept], rgba[kept, :3]
         point = samples.interpolate(mesh.faces, mesh.vertices.astype(np.float64))
-        normal = face_normal[samples.face]
-        feature = (point, NORMAL_WEIGHT * diameter * normal, COLOR_WEIGHT * diameter * color)
-        return samples, color, np.concatenate(feature, -1)
+        bent = NORMAL_WEIGHT * diameter * face_normal[samples.face]
+        return samples, color, np.concatenate((point, bent, COLOR_WEIGHT * diameter * color), -1)
 
     samples, color, feature = draw(count * SAMPLES_PER_PATCH)
     mean = draw(count)[2]
@@ -64,8 +63,7 @@ def cover(mesh: Mesh, count: int, *, rng: np.random.Generator, relax: int) -> tu
     label = _nearest(feature, mean)
     center, deviation, axes, anchor = _moments(samples, feature[:, :3], face_normal, label, diameter)
     # Under the surface, but in a blade or an ear not beyond two fifths of its thickness.
-    size = float(np.ptp(mesh.vertices, axis=0).max())
-    inwards = -axes[:, :, 2]
+    size, inwards = float(np.ptp(mesh.vertices, axis=0).max()), -axes[:, :, 2]
     thickness = RayCaster(mesh.vertices, mesh.faces).distances(center + 1e-5 * size * inwards, inwards)
     center = center + np.minimum(INSET * size, 0.4 * thickness)[:, None] * inwards
     splats = Splats(
@@ -103,8 +101,7 @@ def _moments(
     helper = np.where(np.abs(n[:, :1]) < 0.7, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
     t1 = np.cross(n, helper)
     t1 /= np.linalg.norm(t1, axis=-1, keepdims=True)
-    t2 = np.cross(n, t1)
-    offset = point - center[label]
+    t2, offset = np.cross(n, t1), point - center[label]
     x, y = (offset * t1[label]).sum(-1), (offset * t2[label]).sum(-1)
     xx, xy, yy = _average(np.stack((x * x, x * y, y * y), -1), label).T
     # A patch of few samples is larger than their spread: each stands for a disc of diameter²/SAMPLES area,
@@ -114,9 +111,8 @@ def _moments(
     turn = 0.5 * np.arctan2(2 * xy, xx - yy)
     c, s = np.cos(turn)[:, None], np.sin(turn)[:, None]
     middle, radius = (xx + yy) / 2, np.hypot((xx - yy) / 2, xy)
-    even = diameter / np.sqrt(4 * np.pi)
     along = np.sqrt(np.stack((middle + radius, np.maximum(middle - radius, own)), -1)) * SPREAD
-    deviation = np.concatenate((along, np.full((len(n), 1), THICKNESS * even)), -1)
+    deviation = np.concatenate((along, np.full((len(n), 1), THICKNESS * (diameter / np.sqrt(4 * np.pi)))), -1)
     axes = np.stack((c * t1 + s * t2, c * t2 - s * t1, n), -1)
     order = np.lexsort(((offset * offset).sum(-1), label))
     starts = np.searchsorted(label[order], np.arange(len(n)))

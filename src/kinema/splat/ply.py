@@ -30,17 +30,10 @@ def write_ply(path: Path, splats: Splats) -> None:
     if rest + 1 not in (1, 4, 9, 16):
         raise KinemaError(f"{path}: {rest + 1} harmonics per channel are not a degree from 0 to 3")
     names = [*CENTER, "nx", "ny", "nz", *DC, *(f"f_rest_{k}" for k in range(3 * rest)), "opacity", *SCALE, *ROTATION]
-    count = len(splats)
-    columns = (
-        splats.centers,
-        torch.zeros(count, 3),
-        splats.sh[:, 0],
-        # One channel after the other: all reds, all greens, all blues.
-        splats.sh[:, 1:].transpose(1, 2).reshape(count, 3 * rest),
-        splats.opacity_logit[:, None],
-        splats.scales_log,
-        splats.wxyz,
-    )
+    # Harmonics one channel after the other: all reds, all greens, all blues.
+    count, harmonics = len(splats), splats.sh[:, 1:].transpose(1, 2).reshape(len(splats), 3 * rest)
+    columns = (splats.centers, torch.zeros(count, 3), splats.sh[:, 0], harmonics)
+    columns += (splats.opacity_logit[:, None], splats.scales_log, splats.wxyz)
     table = torch.cat([column.detach().float().cpu() for column in columns], 1).numpy().astype("<f4")
     header = ["ply", "format binary_little_endian 1.0", f"element vertex {count}"]
     header += [f"property float {name}" for name in names] + ["end_header", ""]
@@ -63,8 +56,7 @@ def read_ply(path: Path) -> Splats:
             raise KinemaError(f"{path}: ends after {(len(data) - start) // row.itemsize} of {count} Gaussians")
         table = np.frombuffer(data, row, count, start)
     present = {name for name, _ in layout}
-    missing = [name for name in (*CENTER, *DC, "opacity", *SCALE, *ROTATION) if name not in present]
-    if missing:
+    if missing := [name for name in (*CENTER, *DC, "opacity", *SCALE, *ROTATION) if name not in present]:
         raise KinemaError(f"{path}: is not a 3DGS cloud, it has no {', '.join(missing)}")
     rest = sum(name.startswith("f_rest_") for name in present)
     if rest not in (0, 9, 24, 45) or not all(f"f_rest_{k}" in present for k in range(rest)):
@@ -72,8 +64,7 @@ def read_ply(path: Path) -> Splats:
 
     def columns(*names: str) -> torch.Tensor:
         values = np.stack([table[name].astype(np.float32) for name in names], -1)
-        broken = int((~np.isfinite(values).all(-1)).sum())
-        if broken:
+        if broken := int((~np.isfinite(values).all(-1)).sum()):
             raise KinemaError(f"{path}: {names[0]} is not finite in {broken} of {count} Gaussians")
         return torch.from_numpy(values)
 

@@ -35,11 +35,8 @@ def pose_splats(splats: Splats, skin: Skin, rig: Rig, T_world_joint: Transforms)
     are differentiated, in float32 on the CPU, a native kernel does it (`pose_splats_torch` is its twin).
     """
     constant = (splats.centers, splats.scales_log, splats.wxyz, skin.weights)
-    if (
-        native_scene() is None
-        or any(x.dtype != torch.float32 or x.device.type != "cpu" for x in (*constant, T_world_joint))
-        or any(x.requires_grad for x in constant)
-    ):
+    native = all(x.dtype == torch.float32 and x.device.type == "cpu" for x in (*constant, T_world_joint))
+    if native_scene() is None or not native or any(x.requires_grad for x in constant):
         return pose_splats_torch(splats, skin, rig, T_world_joint)
     rest = torch.cat((splats.axes, splats.centers[..., None]), -1)
     offsets = None if skin.rest_offsets is None else torch.nn.functional.pad(skin.rest_offsets, (0, 1))

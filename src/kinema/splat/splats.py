@@ -69,9 +69,7 @@ class Splats:
 
         The surface is cut into `count` patches of similar size, colour and direction (splat/cover.py), fewer only
         where a texture cuts all of a patch away; each becomes the Gaussian with the patch's mean, spread and colour.
-
-        Args:
-            relax: Rounds of Lloyd's relaxation; 0 is the fastest and roughest.
+        `relax` counts the rounds of Lloyd's relaxation; 0 is the fastest and roughest.
         """
         from kinema.splat.cover import cover
 

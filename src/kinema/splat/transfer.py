@@ -20,18 +20,15 @@ def transfer_weights(
 
     Blending them bends a large face that skinned corners would leave flat: the mesh moves the point p = Σ β_b v_b to
     Σ_b β_b Σ_i w_bi T_i v_b = Σ_i w_i T_i x_i with w_i = Σ_b β_b w_bi and x_i = Σ_b β_b w_bi v_b / w_i, so the offsets
-    x_i - p are kept beside the weights.
-
-    Args:
-        places: The points on the surface (from `Splats.from_mesh`), or points anywhere at rest [m].
-        most: Keep at most this many joints per point.
+    x_i - p are kept beside the weights. `places` are points on the surface (from `Splats.from_mesh`) or anywhere at
+    rest [m]; of each point's joints at most `most` are kept.
     """
     mesh, weights = character.mesh, character.weights
     if weights is None:
         raise KinemaError(f"{character.name}: has no skin weights; rig it first")
     if isinstance(places, Tensor):
-        tree = SurfaceTree.from_triangles(mesh.vertices, mesh.faces)
-        places = tree.nearest(places.detach().double().cpu().numpy())
+        points = places.detach().double().cpu().numpy()
+        places = SurfaceTree.from_triangles(mesh.vertices, mesh.faces).nearest(points)
     skin = Skin.from_dense(places.interpolate(mesh.faces, weights.astype(np.float64)), most=most)
     corners = mesh.faces[places.face]
     share = places.barycentric[:, :, None] * weights[corners[:, :, None], skin.joints.numpy()[:, None, :]]

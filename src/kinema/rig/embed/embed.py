@@ -33,12 +33,8 @@ def auto_rig(character: Character, plan: BodyPlan | None = None, *, visibility: 
 
 
 def embed_skeleton(mesh: Mesh, plan: BodyPlan | None = None, *, of: Template | None = None) -> Skeleton:
-    """Put the joints of a body plan into a mesh that faces +Z and stands on y = 0.
-
-    Args:
-        plan: Biped or quadruped; None takes the one that fits better.
-        of: A template to use instead of the plan's own.
-    """
+    """Put the joints of a body plan (None: the one that fits better), or of a template `of`, into a mesh that faces +Z
+    and stands on y = 0."""
     balls = pack_balls(mesh)
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     candidates = (of,) if of else (template(plan),) if plan else (template("biped"), template("quadruped"))
@@ -55,15 +51,17 @@ def embed_skeleton(mesh: Mesh, plan: BodyPlan | None = None, *, of: Template | N
         # Left and right become mirror images, the rest moves into the middle plane.
         other = [name.replace("left", "*").replace("right", "left").replace("*", "right") for name in points.names]
         places = (places + _mirror(places[[points.names.index(name) for name in other]], mesh)) / 2
-    return _skeleton(points, places)
+    # Points become joints, but tips the tails of theirs.
+    joints, below = np.flatnonzero(~points.is_end).tolist(), children(points.parents)
+    tails = np.array([places[below[k]].mean(axis=0) for k in joints])
+    parents = tuple(joints.index(points.parents[k]) if points.parents[k] >= 0 else -1 for k in joints)
+    return Skeleton(tuple(points.names[k] for k in joints), parents, places[joints], tails)
 
 
 def _best_embedding(points: Template, balls: Balls, frame: BodyFrame) -> tuple[Int[np.ndarray, "points"], float]:
     """The ball of each point that minimises the sum of all costs, and that sum per point."""
-    local = frame.local(balls.centers)
-    count = len(points.names)
+    local, ends, count = frame.local(balls.centers), balls.ends, len(points.names)
     cost = np.zeros((count, len(local)))
-    ends = balls.ends
     to_end = balls.paths[:, ends].min(axis=1) if len(ends) else np.zeros(len(local))
     for k in range(count):
         spread = np.maximum(points.place.spread[k], FLOOR) * (2.5 if points.free[k] else 1.0)
@@ -95,16 +93,14 @@ def _dynamic_program(
     parents: tuple[int, ...], cost: Float[np.ndarray, "points balls"], bone: Callable[[int], np.ndarray]
 ) -> tuple[Int[np.ndarray, "points"], float]:
     """The choice of one ball per point with the least sum of `cost` and of `bone(k)` between each k and its parent."""
-    count, total = len(parents), cost.copy()
-    best = np.zeros(cost.shape, dtype=int)
+    total, best, chosen = cost.copy(), np.zeros(cost.shape, dtype=int), np.zeros(len(parents), dtype=int)
     # Parents come before children, so going backwards every point has all its children's costs.
-    for k in range(count - 1, 0, -1):
+    for k in range(len(parents) - 1, 0, -1):
         through = bone(k) + total[k]
         best[k] = through.argmin(axis=1)
         total[parents[k]] += through.min(axis=1)
-    chosen = np.zeros(count, dtype=int)
     chosen[0] = int(total[0].argmin())
-    for k in range(1, count):
+    for k in range(1, len(parents)):
         chosen[k] = best[k, chosen[parents[k]]]
     return chosen, float(total[0].min())
 
@@ -126,12 +122,3 @@ def _mirror(points: Points, mesh: Mesh) -> Points:
     """Points mirrored in the plane x = const through the middle of the mesh."""
     x = mesh.vertices[:, 0]
     return points * [-1.0, 1.0, 1.0] + [x.min() + x.max(), 0.0, 0.0]
-
-
-def _skeleton(points: Template, places: Points) -> Skeleton:
-    """Joints from points: tips become the tails of their joints."""
-    joints = np.flatnonzero(~points.is_end).tolist()
-    below = children(points.parents)
-    tails = np.array([places[below[k]].mean(axis=0) for k in joints])
-    parents = tuple(joints.index(points.parents[k]) if points.parents[k] >= 0 else -1 for k in joints)
-    return Skeleton(tuple(points.names[k] for k in joints), parents, places[joints], tails)

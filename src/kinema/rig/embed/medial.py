@@ -52,12 +52,9 @@ def pack_balls(mesh: Mesh, *, cells: int = 110, most: int = 900) -> Balls:
     radius = depth[tuple(places.T)] - 0.5
     order = np.argsort(-radius, kind="stable")
     places, radius = places[order], np.maximum(radius[order], 0.5)
-    tree = KDTree(places)
-    free = np.ones(len(places), dtype=bool)
-    chosen = []
+    tree, free, chosen = KDTree(places), np.ones(len(places), dtype=bool), []
     while len(chosen) < most and free.any():
-        i = int(free.argmax())
-        chosen.append(i)
+        chosen.append(i := int(free.argmax()))
         near = np.array(tree.query_ball_point(places[i], 1.1 * radius[i] + 0.5))
         gap = np.linalg.norm(places[near] - places[i], axis=1)
         # Take away what lies deep inside this ball, and the thin rest between it and the surface.

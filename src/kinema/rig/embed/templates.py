@@ -94,19 +94,16 @@ def template(plan: BodyPlan, *, without: str = "") -> Template:
     names = tuple(name for name, _ in JOINTS[plan])
     parents = tuple(names.index(parent) if parent else -1 for _, parent in JOINTS[plan])
     places, units = [], []
-    for name in SPECIES_OF[plan]:
-        row = SPECIES[name]
-        if name == without:
-            continue
+    for row in (SPECIES[name] for name in SPECIES_OF[plan] if name != without):
         rng = np.random.default_rng(0)
         for k, individual in enumerate([row, *(vary(row, rng, amount=0.1) for _ in range(INDIVIDUALS))]):
             # Arms of unrigged bipeds are anything from hanging to stretched out.
             points, frame = _sample(individual, plan, names, arms_deg=90.0 * k / INDIVIDUALS)
             places.append(frame.local(points))
             units.append(frame.unit / frame.unit[1])
-    at, in_heights = np.array(places), np.array(units)[:, None]
+    at = np.array(places)
     bones = at - at[:, np.maximum(parents, 0)]
-    lengths = np.linalg.norm(bones * in_heights, axis=2)
+    lengths = np.linalg.norm(bones * np.array(units)[:, None], axis=2)
     free = np.array([plan == "biped" and ("arm" in name or "hand" in name) for name in names])
     place, bone, length = (Statistics(np.nanmean(x, axis=0), np.nanstd(x, axis=0)) for x in (at, bones, lengths))
     return Template(plan, names, parents, place, bone, free, length)

@@ -35,6 +35,7 @@ CHUNK = 8192
 Visibility = Literal["field", "rays"]
 """What decides that a vertex sees its bone: Pinocchio's distance field, or rays against the mesh itself."""
 BonePoints = Float[np.ndarray, "bones 3"]
+Weights = Float[np.ndarray, "vertices bones"]
 Pairs = Int[np.ndarray, "pairs"]
 """Pairs of a vertex and a bone that is nearest to it."""
 PairPoints = Float[np.ndarray, "pairs 3"]
@@ -54,16 +55,15 @@ class Bones:
         """From each joint to every child, and to its tail where no child says where the bone goes."""
         heads, tails = np.asarray(skeleton.heads, np.float64), np.asarray(skeleton.tails, np.float64)
         size = max(float(np.ptp(np.concatenate((heads, tails)), axis=0).max()), 1e-12)
-        starts, ends, joints = [], [], []
+        ends, joints = [], []
         for j, below in enumerate(children(skeleton.parents)):
             targets = [heads[k] for k in below if np.linalg.norm(heads[k] - heads[j]) > 1e-6 * size]
             known = [*targets, np.mean(targets, axis=0)] if targets else []
             if all(np.linalg.norm(tails[j] - point) > 1e-3 * size for point in known):
                 targets.append(tails[j])
-            starts += [heads[j]] * len(targets)
-            ends += targets
             joints += [j] * len(targets)
-        return Bones(np.array(starts), np.array(ends), np.array(joints))
+            ends += targets
+        return Bones(heads[joints], np.array(ends), np.array(joints))
 
 
 def rig_character(
@@ -71,17 +71,14 @@ def rig_character(
 ) -> Character:
     """Attach a skeleton to a mesh with weights by bone heat.
 
-    Args:
-        visibility: See `bone_heat`.
-        influences: Joints kept per vertex, those with the largest weights; game engines read four.
+    `influences` joints with the largest weights are kept per vertex; game engines read four.
     """
     if influences < 1:
         raise KinemaError(f"{influences} joints per vertex: at least one must be kept")
     bones = Bones.from_skeleton(skeleton)
     heat = bone_heat(character.mesh, bones.starts, bones.ends, visibility=visibility)
     weights = np.zeros((len(heat), len(skeleton.names)))
-    for bone, joint in enumerate(bones.joints):
-        weights[:, joint] += heat[:, bone]
+    np.add.at(weights.T, bones.joints, heat.T)
     if influences < weights.shape[1]:
         small = np.argpartition(-weights, influences - 1, axis=1)[:, influences:]
         np.put_along_axis(weights, small, 0.0, axis=1)
@@ -89,14 +86,11 @@ def rig_character(
     return replace(character, skeleton=skeleton, weights=weights, clips=())
 
 
-def bone_heat(
-    mesh: Mesh, starts: BonePoints, ends: BonePoints, *, visibility: Visibility = "field"
-) -> Float[np.ndarray, "vertices bones"]:
+def bone_heat(mesh: Mesh, starts: BonePoints, ends: BonePoints, *, visibility: Visibility = "field") -> Weights:
     """Weights of the bones; rows sum to one.
 
-    Args:
-        visibility: "field" gives the weights of the original Pinocchio, "rays" ones that are a little nearer to those
-            of artists on meshes with few vertices (docs/rigging.md).
+    The `visibility` "field" gives the weights of the original Pinocchio, "rays" ones that are a little nearer to those
+    of artists on meshes with few vertices (docs/rigging.md).
     """
     if len(starts) == 0:
         raise KinemaError("bone heat needs at least one bone")
@@ -173,15 +167,12 @@ def _faces_away(points: Vertices, faces: Faces, vertices: Pairs, places: PairPoi
 def _inside_by_rays(points: Vertices, faces: Faces, starts: PairPoints, ends: PairPoints) -> Mask:
     """Segments that cross nothing of the mesh but what is next to their start."""
     # Embree works in single precision: give it a cube of one.
-    low = points.min(axis=0)
-    scale = FILLED / max(float(np.ptp(points, axis=0).max()), 1e-300)
+    low, scale = points.min(axis=0), FILLED / max(float(np.ptp(points, axis=0).max()), 1e-300)
     rays = (starts - ends) * scale
     length = np.linalg.norm(rays, axis=1)
     inside = length <= SLACK
-    long = np.flatnonzero(~inside)
-    if len(long):
-        caster = RayCaster((points - low) * scale, faces)
-        directions = rays[long] / length[long, None]
+    if (long := ~inside).any():
+        caster, directions = RayCaster((points - low) * scale, faces), rays[long] / length[long, None]
         inside[long] = caster.free((ends[long] - low) * scale, directions, length[long] - SLACK)
     return inside
 
