@@ -69,19 +69,10 @@ class Page:
         """Lay a ground in proportion to the character, and aim the camera at it."""
         size = float(box.extent.max())
         self.section = round_length(size / 2)
-        self.ground = self.server.scene.add_grid(
-            "/ground",
-            plane="xz",
-            cell_size=self.section / 4,
-            section_size=self.section,
-            cell_color=(222, 226, 230),
-            section_color=(186, 194, 202),
-            infinite_grid=True,
-            fade_distance=14 * size,
-            shadow_opacity=0.28,
-            plane_color=(247, 248, 249),
-            plane_opacity=1.0,
-        )
+        squares = {"cell_size": self.section / 4, "section_size": self.section, "fade_distance": 14 * size}
+        colors = {"cell_color": (222, 226, 230), "section_color": (186, 194, 202), "plane_color": (247, 248, 249)}
+        look = {"plane": "xz", "infinite_grid": True, "plane_opacity": 1.0, "shadow_opacity": 0.28, **colors}
+        self.ground = self.server.scene.add_grid("/ground", **squares, **look)
         self.aim(box)
 
     def aim(self, box: Box) -> None:

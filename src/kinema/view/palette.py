@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 
 from kinema.asset.character import Mesh
-from kinema.geometry.surface import SurfacePoints
+from kinema.geometry.surface import Faces, SurfacePoints
 from kinema.splat.colors import surface_colors
 
 COLORS = 16
@@ -24,7 +24,7 @@ class Piece:
 
     vertices: Int[np.ndarray, "used"]
     """Indices into the divided mesh."""
-    faces: Int[np.ndarray, "faces 3"]
+    faces: Faces
     """Indices into `vertices`."""
     color: UInt8[np.ndarray, "3"]
 
@@ -44,8 +44,8 @@ class Pieces:
         return [vertices[piece.vertices] for piece in self.pieces]
 
 
-def pieces_of(mesh: Mesh, *, colors: int = COLORS) -> Pieces:
-    """Group the faces by colour."""
+def pieces_of(mesh: Mesh) -> Pieces:
+    """Group the faces by colour, exactly if there are few."""
     faces, edges = mesh.faces, []
     # Barycentric coordinates of the corners in the face that they were cut from.
     place = np.tile(np.eye(3), (len(faces), 1, 1))
@@ -57,7 +57,12 @@ def pieces_of(mesh: Mesh, *, colors: int = COLORS) -> Pieces:
             count += len(middles)
     face = np.repeat(np.arange(len(mesh.faces)), len(faces) // max(1, len(mesh.faces)))
     shown = surface_colors(mesh, SurfacePoints(face, place.mean(1)))[:, :3]
-    label, palette = _quantize(shown, colors)
+    exact, label = np.unique((255 * shown).round().astype(np.int64), axis=0, return_inverse=True)
+    label, palette = label.reshape(-1), exact / 255
+    if len(palette) > COLORS:
+        from scipy.cluster.vq import kmeans2
+
+        palette, label = kmeans2(shown.astype(np.float64), COLORS, iter=8, minit="++", rng=np.random.default_rng(0))
     pieces = []
     for index, color in enumerate(palette):
         used, local = np.unique(faces[label == index], return_inverse=True)
@@ -67,7 +72,7 @@ def pieces_of(mesh: Mesh, *, colors: int = COLORS) -> Pieces:
 
 
 def _divide(
-    faces: Int[np.ndarray, "faces 3"], count: int, place: Float[np.ndarray, "faces 3 3"]
+    faces: Faces, count: int, place: Float[np.ndarray, "faces 3 3"]
 ) -> tuple[Int[np.ndarray, "four_faces 3"], Int[np.ndarray, "edges 2"], Float[np.ndarray, "four_faces 3 3"]]:
     """Divide each face into four: the faces, the edges whose middles are new vertices, and the corners' places."""
     sides = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]], axis=-1)
@@ -77,16 +82,3 @@ def _divide(
     six_places = np.concatenate((place, (place + np.roll(place, -1, axis=1)) / 2), 1)
     four = [[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]]
     return six_vertices[:, four].reshape(-1, 3), edges, six_places[:, four].reshape(-1, 3, 3)
-
-
-def _quantize(
-    shown: Float[np.ndarray, "faces 3"], most: int
-) -> tuple[Int[np.ndarray, "faces"], Float[np.ndarray, "colors 3"]]:
-    """Label and palette; exact if there are few colours."""
-    exact, label = np.unique((255 * shown).round().astype(np.int64), axis=0, return_inverse=True)
-    if len(exact) <= most:
-        return label.reshape(-1), exact / 255
-    from scipy.cluster.vq import kmeans2
-
-    palette, label = kmeans2(shown.astype(np.float64), most, iter=8, minit="++", rng=np.random.default_rng(0))
-    return label, palette
