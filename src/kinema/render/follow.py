@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
 
 from kinema.geometry.camera import Cameras, PerFrame, Points
+from kinema.render.image import Centers
 from kinema.render.shadow import bounding_boxes
 
 CameraName = Literal["follow", "still", "turntable"]
@@ -33,9 +33,7 @@ class Viewpoint:
     """Vertical field of view."""
 
 
-def film_cameras(
-    centers: Float[Tensor, "frames n 3"], viewpoint: Viewpoint, *, camera: CameraName, width: int, height: int
-) -> Cameras:
+def film_cameras(centers: Centers, viewpoint: Viewpoint, *, camera: CameraName, width: int, height: int) -> Cameras:
     """Cameras that have the whole character in every frame; no gradient passes."""
     boxes = bounding_boxes(centers)
     path, turn_deg = boxes.mean(1), 0.0

@@ -54,7 +54,8 @@ def orbit_views(
     extent = (high - low).astype(np.float64)
     # Even in yaw by the golden angle; elevations uniform in height, as on a sphere.
     yaws = np.mod(rng.uniform(0, 360) + np.arange(count) * 137.50776, 360)
-    ups = np.degrees(np.arcsin(rng.permutation(np.linspace(*np.sin(np.radians(elevation_deg)), count))))
+    rise = np.sin(np.radians(elevation_deg))
+    ups = np.degrees(np.arcsin(rng.permutation(np.linspace(rise[0], rise[1], count))))
     lens = {"fovy_deg": FOVY_DEG, "width": size_px, "height": size_px}
     sides = zip(yaws.tolist(), ups.tolist(), strict=True)
     distances = [framing_distance(extent, yaw_deg=yaw, elevation_deg=up, **lens) for yaw, up in sides]

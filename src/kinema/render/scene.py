@@ -70,13 +70,8 @@ def composite(image: Image, cameras: Cameras, *, scene: Scene = PLAIN, shadows: 
     Differentiable in the image and the shadow, and by the twin (`image.over(backdrop(...))`) in the cameras as well.
     """
     pinholes = (cameras.T_camera_world, cameras.focal_center_px)
-    if (
-        scene.ground is None
-        or cameras.width > WIDEST
-        or any(x.requires_grad for x in pinholes)
-        or not is_native(image.features, image.alpha, *pinholes)
-        or native_scene() is None
-    ):
+    native = native_scene() is not None and is_native(image.features, image.alpha, *pinholes)
+    if scene.ground is None or cameras.width > WIDEST or any(x.requires_grad for x in pinholes) or not native:
         return image.over(backdrop(cameras, scene, shadows))
     R = cameras.T_camera_world[:, :, :3].flatten(1)
     packed = torch.cat((R, cameras.position_world, cameras.focal_center_px), 1).contiguous()

@@ -63,9 +63,8 @@ class Live:
                     slider = gui.add_slider(label, min=0.0, max=5.0, step=0.05, initial_value=1.0, hint=hint)
                     slider.on_update(lambda event, name=name: self.factors.update({name: float(event.target.value)}))
         self.weights.visible = True
-        rest = Motion.rest(anatomy.rig, frames=1, fps=config.fps)
-        title = f"{character.name}: “{config.prompt}”"
-        self.viewer = Viewer(Exhibit(character, {config.prompt: rest}, title=title), self.page)
+        motions = {config.prompt: Motion.rest(anatomy.rig, frames=1, fps=config.fps)}
+        self.viewer = Viewer(Exhibit(character, motions, title=f"{character.name}: “{config.prompt}”"), self.page)
         self.pause.disabled = self.stop.disabled = False
         return self.observe
 

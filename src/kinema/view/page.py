@@ -79,8 +79,8 @@ class Page:
         """Look at the whole box, now and after "Reset View"."""
         angles = {"yaw_deg": YAW_DEG, "elevation_deg": ELEVATION_DEG, "fovy_deg": FOVY_DEG}
         distance = framing_distance(box.extent, width=1200, height=900, margin=1.25, **angles)
-        yaw, elevation = np.deg2rad(YAW_DEG), np.deg2rad(ELEVATION_DEG)
-        away = np.array([np.sin(yaw) * np.cos(elevation), np.sin(elevation), np.cos(yaw) * np.cos(elevation)])
+        yaw, up = np.deg2rad(YAW_DEG), np.deg2rad(ELEVATION_DEG)
+        away = np.array([np.sin(yaw) * np.cos(up), np.sin(up), np.cos(yaw) * np.cos(up)])
         for camera in (self.server.initial_camera, *(client.camera for client in self.server.get_clients().values())):
             camera.position, camera.look_at = box.center + distance * away, box.center
             camera.fov = float(np.deg2rad(FOVY_DEG))

@@ -49,12 +49,15 @@ def pieces_of(mesh: Mesh) -> Pieces:
     faces, edges = mesh.faces, []
     # Barycentric coordinates of the corners in the face that they were cut from.
     place = np.tile(np.eye(3), (len(faces), 1, 1))
-    if mesh.textures:
-        count = len(mesh.vertices)
-        while len(faces) < FINE and len(edges) < 4:
-            faces, middles, place = _divide(faces, count, place)
-            edges.append(middles)
-            count += len(middles)
+    while mesh.textures and len(faces) < FINE and len(edges) < 4:
+        # Divide each face into four: its corners a, b, c and the middles of ab, bc, ca.
+        four = [[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]]
+        sides = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]], axis=-1)
+        middles, which = np.unique(sides.reshape(-1, 2), axis=0, return_inverse=True)
+        count = len(mesh.vertices) + sum(map(len, edges))
+        faces = np.concatenate((faces, count + which.reshape(-1, 3)), 1)[:, four].reshape(-1, 3)
+        place = np.concatenate((place, (place + np.roll(place, -1, axis=1)) / 2), 1)[:, four].reshape(-1, 3, 3)
+        edges.append(middles)
     face = np.repeat(np.arange(len(mesh.faces)), len(faces) // max(1, len(mesh.faces)))
     shown = surface_colors(mesh, SurfacePoints(face, place.mean(1)))[:, :3]
     exact, label = np.unique((255 * shown).round().astype(np.int64), axis=0, return_inverse=True)
@@ -69,16 +72,3 @@ def pieces_of(mesh: Mesh) -> Pieces:
         if len(used):
             pieces.append(Piece(used, local.reshape(-1, 3), (255 * color.clip(0, 1)).round().astype(np.uint8)))
     return Pieces(tuple(pieces), tuple(edges))
-
-
-def _divide(
-    faces: Faces, count: int, place: Float[np.ndarray, "faces 3 3"]
-) -> tuple[Int[np.ndarray, "four_faces 3"], Int[np.ndarray, "edges 2"], Float[np.ndarray, "four_faces 3 3"]]:
-    """Divide each face into four: the faces, the edges whose middles are new vertices, and the corners' places."""
-    sides = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]], axis=-1)
-    edges, which = np.unique(sides.reshape(-1, 2), axis=0, return_inverse=True)
-    # Corners a, b, c and the middles of ab, bc, ca.
-    six_vertices = np.concatenate((faces, count + which.reshape(-1, 3)), 1)
-    six_places = np.concatenate((place, (place + np.roll(place, -1, axis=1)) / 2), 1)
-    four = [[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]]
-    return six_vertices[:, four].reshape(-1, 3), edges, six_places[:, four].reshape(-1, 3, 3)

@@ -116,20 +116,18 @@ def open_server(address: Address, *, label: str = "Kinema") -> tuple["ViserServe
 def _listen(address: Address) -> socket.socket:
     if not 0 <= address.port < 65536:
         raise KinemaError(f"--port {address.port}: must be between 0 and 65535")
-    where = (address.host, address.port)
+    host, port = address.host, address.port
     try:
-        family, *_, place = socket.getaddrinfo(*where, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (OSError, UnicodeError):
-        raise KinemaError(f"--host {address.host} --port {address.port}: no such address") from None
+        raise KinemaError(f"--host {host} --port {port}: no such address") from None
     try:
         # It listens too: bound alone, two sockets may share a port; the second to listen would fail inside viser.
         both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
         return socket.create_server(place, family=family, dualstack_ipv6=both)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error
-        raise KinemaError(
-            f"cannot listen on {where[0]} port {where[1]} ({reason}); give another --host or --port"
-        ) from None
+        raise KinemaError(f"cannot listen on {host} port {port} ({reason}); give another --host or --port") from None
 
 
 def _guarded(guard: Guard, inner: Callable[..., Any]) -> Callable[..., Any]:

@@ -41,7 +41,6 @@ class Viewer:
         self.page, self.server = page, page.server
         self.shown = ShownCharacter(self.server.scene, "/character", exhibit.character, self.rig)
         self.second: ShownCharacter | None = None
-        self.labels: list[Any] = []
         self.contacts: Contacts | None = None
         self.plot, self.plotted = "", 0.0
         self.limbs: Limbs | None = None
@@ -66,7 +65,7 @@ class Viewer:
         """Exchange the values of the clip while it plays."""
         with self.player.lock:
             self.motions[self.clip] = motion
-            self._load(motion, rewind=False)
+            self._load(rewind=False)
 
     def offer_before(self, before: Motion) -> None:
         """Let the page compare with the motion before physics."""
@@ -79,7 +78,7 @@ class Viewer:
 
     def _panel(self, *, playing: bool) -> None:
         gui, title = self.server.gui, self.exhibit.title[:200].replace("\n", " ")
-        # Without the markdown in a name.
+        # Escape the markdown in a name.
         gui.add_markdown("**" + re.sub(r"([\\`*_{}\[\]()<>#+\-.!|])", r"\\\1", title) + "**")
         self.facts = gui.add_markdown("")
         if len(self.names) > 1:
@@ -127,13 +126,13 @@ class Viewer:
         """Play another clip."""
         with self.player.lock:
             self.clip = name
-            if self.motion is None:
-                self.facts.content = f"{len(self.exhibit.character.mesh.faces)} faces, no skeleton"
-            else:
-                self._load(self.motion, rewind=True)
+            self._load(rewind=True)
 
-    def _load(self, motion: Motion, *, rewind: bool) -> None:
-        assert self.rig is not None
+    def _load(self, *, rewind: bool) -> None:
+        motion = self.motion
+        if motion is None or self.rig is None:
+            self.facts.content = f"{len(self.exhibit.character.mesh.faces)} faces, no skeleton"
+            return
         length = f"{len(motion)} frames, {motion.fps:g} fps" if len(motion) > 1 else "rest pose"
         self.facts.content = f"{length}, {len(self.rig.parents)} joints"
         self.path = travel_path(motion.root_position, motion.fps)
@@ -151,12 +150,12 @@ class Viewer:
             if self.compare.value and self.second is None:
                 self.second = ShownCharacter(self.server.scene, "/before", self.exhibit.character, self.rig)
                 top = self.box.center + [0, 0.62 * self.box.extent[1], 0]
-                for shown, text in ((self.shown, "after physics"), (self.second, "before physics")):
-                    self.labels.append(self.server.scene.add_label(f"{shown.name}/label", text, position=top))
+                self.label = self.server.scene.add_label("/character/label", "after physics", position=top)
+                self.server.scene.add_label("/before/label", "before physics", position=top)
             elif not self.compare.value and self.second is not None:
                 self.second.node.remove()
-                self.labels[0].remove()
-                self.second, self.labels = None, []
+                self.label.remove()
+                self.second = None
         self.show()
         self.page.aim(self.box.with_second() if self.second is not None else self.box)
 
