@@ -1,7 +1,7 @@
 """Render a character and its motion to video files: what `kinema render` does."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,6 @@ from kinema.splat.transfer import splat_character
 
 CHUNK = 24
 """Frames that are rendered at a time."""
-VIEWPOINT = Viewpoint()
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class FilmOptions:
 
     width: int = 640
     height: int = 480
-    viewpoint: Viewpoint = VIEWPOINT
+    viewpoint: Viewpoint = field(default_factory=Viewpoint)
     camera: CameraName = "follow"
     """Without a motion it is always the turntable."""
     look: Look = "color"
