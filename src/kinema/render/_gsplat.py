@@ -1,5 +1,7 @@
 """The rasterizer of gsplat, for CUDA tensors."""
 
+from typing import Any
+
 import torch
 
 from kinema.errors import KinemaError
@@ -21,21 +23,10 @@ def rasterize_gsplat(
     zero, one = torch.zeros_like(fx), torch.ones_like(fx)
     intrinsics = torch.stack((fx, zero, cx, zero, fy, cy, zero, zero, one), -1).unflatten(-1, (3, 3))
     # A frame is a batch of one camera. gsplat reads the upper triangle, which would get all of the gradient.
-    image, alpha, _ = rasterization(
-        centers,
-        None,  # pyright: ignore[reportArgumentType]
-        None,  # pyright: ignore[reportArgumentType]
-        opacities,
-        features[:, None],
-        torch.cat((cameras.T_camera_world, last), 1)[:, None],
-        intrinsics[:, None],
-        cameras.width,
-        cameras.height,
-        near_plane=NEAR,
-        eps2d=BLUR_PX2,
-        packed=False,
-        render_mode="RGB+D",
-        covars=(covariances + covariances.mT) / 2,
-    )
+    shapes: dict[str, Any] = {"quats": None, "scales": None, "covars": (covariances + covariances.mT) / 2}
+    view = {"viewmats": torch.cat((cameras.T_camera_world, last), 1)[:, None], "Ks": intrinsics[:, None]}
+    size = {"width": cameras.width, "height": cameras.height, "near_plane": NEAR, "eps2d": BLUR_PX2}
+    looks = {"opacities": opacities, "colors": features[:, None]}
+    image, alpha, _ = rasterization(centers, **shapes, **looks, **view, **size, packed=False, render_mode="RGB+D")
     image = image[:, 0].permute(0, 3, 1, 2)
     return Image(image[:, :-1], alpha[:, 0, ..., 0], image[:, -1])

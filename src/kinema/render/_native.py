@@ -14,7 +14,8 @@ from kinema.geometry.camera import Cameras
 from kinema.render.image import Centers, Covariances, Features, Image, Opacities
 
 OPERANDS = ("centers", "covariances", "opacities", "features", "T_camera_world", "focal_center")
-"""Names of the rasterizer's inputs in the kernel."""
+OUTPUTS = ("features", "alpha", "depth")
+"""Names of the rasterizer's inputs and outputs in the kernel."""
 SMALL = 1 << 18
 """Number of values below which the allocator itself keeps memory for the next call."""
 
@@ -70,22 +71,14 @@ class _Rasterize(torch.autograd.Function):
         size, channels = (len(operands[0]), height, width), operands[3].shape[-1]
         features = new_output(size[0], channels, height, width)
         image = (features, new_output(*size), new_output(*size) if depth else None)
+        named = {f"out_{name}": out for name, out in zip(OUTPUTS, image)} | dict(zip(OPERANDS, operands))
+        options = {"width": width, "height": height, "threads": torch.get_num_threads()}
         try:
-            saved = native_rasterizer().forward(
-                **dict(zip(OPERANDS, operands)),
-                width=width,
-                height=height,
-                out_features=image[0],
-                out_alpha=image[1],
-                out_depth=image[2],
-                threads=torch.get_num_threads(),
-                keep=keep,
-                simd=simd,
-            )
+            saved = native_rasterizer().forward(**named, **options, keep=keep, simd=simd)
         except ValueError as error:
             raise KinemaError(f"rasterize: {error}") from error
         if keep:
-            ctx.saved, ctx.size = saved, (width, height)
+            ctx.saved, ctx.options = saved, options
             ctx.save_for_backward(*operands)
             ctx.set_materialize_grads(False)
         return image
@@ -94,19 +87,11 @@ class _Rasterize(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         operands = ctx.saved_tensors
-        incoming = [None if g is None else g.contiguous() for g in gradients]
+        incoming = {f"grad_{name}": None if g is None else g.contiguous() for name, g in zip(OUTPUTS, gradients)}
         outgoing = [new_output(*tensor.shape) for tensor in operands[:4]]
         camera = torch.empty(len(operands[0]), 16, dtype=torch.float64) if any(ctx.needs_input_grad[4:6]) else None
-        native_rasterizer().backward(
-            ctx.saved,
-            **dict(zip(OPERANDS, operands)),
-            width=ctx.size[0],
-            height=ctx.size[1],
-            **dict(zip(("grad_features", "grad_alpha", "grad_depth"), incoming)),
-            **{f"out_{name}": out for name, out in zip(OPERANDS, outgoing)},
-            out_cameras=camera,
-            threads=torch.get_num_threads(),
-        )
+        named = {f"out_{name}": out for name, out in zip(OPERANDS, outgoing)} | dict(zip(OPERANDS, operands))
+        native_rasterizer().backward(ctx.saved, **named, **incoming, **ctx.options, out_cameras=camera)
         if camera is None:
             return *outgoing, None, None, *[None] * 5
         camera = camera.to(torch.float32)

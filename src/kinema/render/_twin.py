@@ -71,16 +71,9 @@ def rasterize_torch(
     return Image(stack[..., :-2].permute(0, 3, 1, 2), stack[..., -1], stack[..., -2])
 
 
-def _frame(
-    centers: Float[Tensor, "points 3"],
-    covariances: Float[Tensor, "points 3 3"],
-    opacities: Float[Tensor, "points"],
-    features: Float[Tensor, "points channels"],
-    T_camera_world: Float[Tensor, "3 4"],
-    focal_center_px: Float[Tensor, "4"],
-    size: tuple[int, int],
-) -> Float[Tensor, "height width channels_and_2"]:
+def _frame(*operands: Tensor, size: tuple[int, int]) -> Float[Tensor, "height width channels_and_2"]:
     """Features, depth and alpha of one frame, tile by tile."""
+    centers, covariances, opacities, features, T_camera_world, focal_center_px = operands
     depth = centers.detach() @ T_camera_world[2, :3].detach() + T_camera_world[2, 3].detach()
     keep = ((depth >= NEAR) & (opacities.detach() >= ALPHA_MIN)).nonzero().squeeze(-1)
     keep = keep[torch.sort(depth[keep], stable=True).indices]

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
 
-from kinema.geometry.camera import Cameras
+from kinema.geometry.camera import Cameras, PerFrame, Points
+from kinema.render.image import Centers
 from kinema.render.shadow import bounding_boxes
 
 CameraName = Literal["follow", "still", "turntable"]
@@ -33,9 +33,7 @@ class Viewpoint:
     """Vertical field of view."""
 
 
-def film_cameras(
-    centers: Float[Tensor, "frames n 3"], viewpoint: Viewpoint, *, camera: CameraName, width: int, height: int
-) -> Cameras:
+def film_cameras(centers: Centers, viewpoint: Viewpoint, *, camera: CameraName, width: int, height: int) -> Cameras:
     """Cameras that have the whole character in every frame; no gradient passes."""
     boxes = bounding_boxes(centers)
     path, turn_deg = boxes.mean(1), 0.0
@@ -47,35 +45,21 @@ def film_cameras(
         turn_deg = torch.arange(len(boxes)).to(path) * (360.0 / len(boxes))
     # The box around the path that holds the character in every frame.
     extent = 2 * (boxes - path[:, None]).abs().amax((0, 1)).double().numpy()
-    image = {"width": width, "height": height}
     yaw_deg = None if camera == "turntable" else viewpoint.yaw_deg
-    lens = {"elevation_deg": viewpoint.elevation_deg, "fovy_deg": viewpoint.fovy_deg}
-    distance = framing_distance(extent, yaw_deg=yaw_deg, **lens, **image)
-    return follow(path, viewpoint, distance=distance, turn_deg=turn_deg, **image)
+    lens = {"elevation_deg": viewpoint.elevation_deg, "fovy_deg": viewpoint.fovy_deg, "width": width, "height": height}
+    distance = framing_distance(extent, yaw_deg=yaw_deg, **lens)
+    return follow(path, viewpoint, distance=distance, turn_deg=turn_deg, width=width, height=height)
 
 
 def follow(
-    path: Float[Tensor, "frames 3"],
-    viewpoint: Viewpoint,
-    *,
-    distance: float,
-    width: int,
-    height: int,
-    turn_deg: float | Float[Tensor, "frames"] = 0.0,
+    path: Points, viewpoint: Viewpoint, *, distance: float, width: int, height: int, turn_deg: PerFrame = 0.0
 ) -> Cameras:
     """Cameras that look at the points of `path`, from `distance` [m] at zoom 1; `turn_deg` is added to the yaw."""
-    return Cameras.orbit(
-        path,
-        yaw_deg=viewpoint.yaw_deg + turn_deg,
-        elevation_deg=viewpoint.elevation_deg,
-        distance=distance / viewpoint.zoom,
-        fovy_deg=viewpoint.fovy_deg,
-        width=width,
-        height=height,
-    )
+    lens = {"elevation_deg": viewpoint.elevation_deg, "fovy_deg": viewpoint.fovy_deg, "width": width, "height": height}
+    return Cameras.orbit(path, yaw_deg=viewpoint.yaw_deg + turn_deg, distance=distance / viewpoint.zoom, **lens)
 
 
-def smooth_path(path: Float[Tensor, "frames 3"], *, sigma: float) -> Float[Tensor, "frames 3"]:
+def smooth_path(path: Points, *, sigma: float) -> Points:
     """Smooth a path in time by a Gaussian of `sigma` frames.
 
     The path is continued beyond both ends by point reflection, so that a constant velocity stays exactly that.
@@ -86,9 +70,8 @@ def smooth_path(path: Float[Tensor, "frames 3"], *, sigma: float) -> Float[Tenso
     before = 2 * path[:1] - path[1 : reach + 1].flip(0)
     after = 2 * path[-1:] - path[-reach - 1 : -1].flip(0)
     window = torch.arange(-reach, reach + 1, dtype=path.dtype, device=path.device)
-    kernel = torch.exp(-0.5 * (window / sigma) ** 2)
-    windows = torch.cat((before, path, after)).unfold(0, len(window), 1)
-    return windows @ (kernel / kernel.sum())
+    kernel = torch.softmax(-0.5 * (window / sigma) ** 2, 0)
+    return torch.cat((before, path, after)).unfold(0, len(window), 1) @ kernel
 
 
 def framing_distance(

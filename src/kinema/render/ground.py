@@ -8,11 +8,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.geometry.camera import Cameras
+from kinema.render.image import Pixels
 
 FARTHEST = 1e4
 """Hits beyond this many eye heights are as grey as the horizon; it keeps their coordinates exact."""
 
 Color = tuple[float, float, float]
+Values = Float[Tensor, "*b"]
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,12 @@ class Ground:
 class GroundHits:
     """Points where the rays through the pixel centres meet the ground."""
 
-    x: Float[Tensor, "frames h w"]
-    z: Float[Tensor, "frames h w"]
-    width_x: Float[Tensor, "frames h w"]
+    x: Pixels
+    z: Pixels
+    width_x: Pixels
     """Extent of the pixel's footprint along x [m]."""
-    width_z: Float[Tensor, "frames h w"]
-    coverage: Float[Tensor, "frames h w"]
+    width_z: Pixels
+    coverage: Pixels
     """Share of the pixel that lies below the horizon, in [0, 1]."""
 
 
@@ -57,13 +59,11 @@ def cast_ground(cameras: Cameras, *, height: float = 0.0) -> GroundHits:
     eye = cameras.position_world
     drop = height - eye[:, 1]
     # A ray that runs level or away from the plane never hits it: stop it far out, where all is grey.
-    level = 1 / FARTHEST
     sign = torch.where(drop < 0, -1.0, 1.0)[:, None, None]
-    slope = sign * torch.clamp(sign * d_y, min=level)
+    slope = sign * torch.clamp(sign * d_y, min=1 / FARTHEST)
     t = drop[:, None, None] / slope
     x, z = eye[:, 0, None, None] + t * d_x, eye[:, 2, None, None] + t * d_z
     right, down = R[:, 0] / fx[:, None], R[:, 1] / fy[:, None]
-    ratio_x, ratio_z = d_x / slope, d_z / slope
 
     def width(axis: int, ratio: Tensor) -> Tensor:
         # dp/du = t (dd/du - d (dd_y/du) / d_y), and the same along v; the box spans the larger of the two.
@@ -74,32 +74,22 @@ def cast_ground(cameras: Cameras, *, height: float = 0.0) -> GroundHits:
     # d_y is linear in the pixel, so its distance from zero in pixels tells how much of a pixel the horizon leaves.
     per_pixel = (right[:, 1].abs() + down[:, 1].abs()).clamp(min=1e-9)[:, None, None]
     coverage = (0.5 + sign * d_y / per_pixel).clamp(0, 1)
-    return GroundHits(x, z, width(0, ratio_x), width(2, ratio_z), coverage)
+    return GroundHits(x, z, width(0, d_x / slope), width(2, d_z / slope), coverage)
 
 
-def checker(
-    x: Float[Tensor, "*b"], z: Float[Tensor, "*b"], width_x: Float[Tensor, "*b"], width_z: Float[Tensor, "*b"]
-) -> Float[Tensor, "*b"]:
+def checker(x: Values, z: Values, width_x: Values, width_z: Values) -> Values:
     """Mean over a box of the pattern that is 1 on the light squares and 0 on the dark ones; squares have edge 1.
 
     The pattern is (1 + s(x) s(z)) / 2 with the square wave s = 1 on [0, 1), -1 on [1, 2), so the mean over a box is
     the product of two means, each a difference of the triangle wave that is the integral of s.
     """
-    return 0.5 + 0.5 * _square_mean(x, width_x) * _square_mean(z, width_z)
 
+    def square_mean(x: Tensor, width: Tensor) -> Tensor:
+        width = width.clamp(min=1e-4)
+        low, high = (x - 0.5 * width) * 0.5, (x + 0.5 * width) * 0.5
+        return 2 * ((low - low.floor() - 0.5).abs() - (high - high.floor() - 0.5).abs()) / width
 
-def _square_mean(x: Tensor, width: Tensor) -> Tensor:
-    width = width.clamp(min=1e-4)
-    low, high = (x - 0.5 * width) * 0.5, (x + 0.5 * width) * 0.5
-    triangle_low = (low - low.floor() - 0.5).abs()
-    triangle_high = (high - high.floor() - 0.5).abs()
-    return 2 * (triangle_low - triangle_high) / width
-
-
-def ground_pattern(ground: Ground, hits: GroundHits) -> Float[Tensor, "frames h w"]:
-    """Share of the light colour in every pixel."""
-    scale = 1 / ground.tile
-    return checker(hits.x * scale, hits.z * scale, hits.width_x * scale, hits.width_z * scale)
+    return 0.5 + 0.5 * square_mean(x, width_x) * square_mean(z, width_z)
 
 
 def round_length(target: float) -> float:

@@ -13,6 +13,9 @@ Opacities = Float[Tensor, "points"] | Float[Tensor, "frames points"]
 """In [0, 1], shared by the frames or per frame."""
 Features = Float[Tensor, "points channels"] | Float[Tensor, "frames points channels"]
 """Colours or anything else that is blended, shared by the frames or per frame."""
+Pixels = Float[Tensor, "frames height width"]
+Video = Float[Tensor, "frames 3 height width"]
+"""Colours in [0, 1]."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +24,9 @@ class Image:
 
     features: Float[Tensor, "frames channels height width"]
     """Premultiplied: sum of weight times feature over the Gaussians of a pixel."""
-    alpha: Float[Tensor, "frames height width"]
+    alpha: Pixels
     """Sum of the weights, in [0, 1)."""
-    depth: Float[Tensor, "frames height width"] | None = None
+    depth: Pixels | None = None
     """Sum of weight times depth along the optical axis [m]; divided by alpha it is the mean depth of what is there."""
 
     def over(self, background: Tensor) -> Float[Tensor, "frames channels height width"]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.random import Generator
 from torch import Tensor
 
 from kinema.asset.character import Mesh
@@ -40,17 +41,13 @@ class Refinement:
     """Stop after this many checks (one per round) without a gain of 0.02 dB on views held back for it."""
 
 
+SETTINGS = Refinement()
 Progress = Callable[[int, int, float], None]
 """Called with step, steps and PSNR [dB] after every round."""
 
 
 def orbit_views(
-    mesh: Mesh,
-    count: int,
-    *,
-    size_px: int,
-    rng: np.random.Generator,
-    elevation_deg: tuple[float, float] = (-20.0, 60.0),
+    mesh: Mesh, count: int, *, size_px: int, rng: Generator, elevation_deg: tuple[float, float] = (-20.0, 60.0)
 ) -> Cameras:
     """Place cameras all around the mesh, each as near as its box allows."""
     low, high = mesh.vertices.min(0), mesh.vertices.max(0)
@@ -59,23 +56,19 @@ def orbit_views(
     yaws = np.mod(rng.uniform(0, 360) + np.arange(count) * 137.50776, 360)
     rise = np.sin(np.radians(elevation_deg))
     ups = np.degrees(np.arcsin(rng.permutation(np.linspace(rise[0], rise[1], count))))
-    image = {"width": size_px, "height": size_px}
-    distances = [
-        framing_distance(extent, fovy_deg=FOVY_DEG, yaw_deg=float(yaw), elevation_deg=float(up), **image)
-        for yaw, up in zip(yaws, ups, strict=True)
-    ]
+    lens = {"fovy_deg": FOVY_DEG, "width": size_px, "height": size_px}
+    sides = zip(yaws.tolist(), ups.tolist(), strict=True)
+    distances = [framing_distance(extent, yaw_deg=yaw, elevation_deg=up, **lens) for yaw, up in sides]
     yaw, up, distance = torch.tensor(np.array((yaws, ups, distances)), dtype=torch.float32)
     target = torch.from_numpy((low + high) / 2).float().expand(count, 3)
-    return Cameras.orbit(target, yaw_deg=yaw, elevation_deg=up, distance=distance, fovy_deg=FOVY_DEG, **image)
+    return Cameras.orbit(target, yaw_deg=yaw, elevation_deg=up, distance=distance, **lens)
 
 
 def render_splats(splats: Splats, cameras: Cameras) -> Image:
     """Render the cloud at rest."""
-    posed = rest_splats(splats, frames=len(cameras))
+    posed, colors = rest_splats(splats, frames=len(cameras)), 0.5 + SH_DC * splats.sh[:, 0]
     if splats.sh.shape[1] > 1:
         colors = sh_colors(splats.sh, posed.centers, cameras.position_world)
-    else:
-        colors = 0.5 + SH_DC * splats.sh[:, 0]
     return rasterize(posed.centers, posed.covariances, splats.opacities, colors, cameras, depth=False)
 
 
@@ -85,56 +78,43 @@ def psnr(a: Float[Tensor, "views 3 h w"], b: Float[Tensor, "views 3 h w"]) -> fl
 
 
 def refine(
-    splats: Splats,
-    mesh: Mesh,
-    *,
-    settings: Refinement | None = None,
-    rng: np.random.Generator,
-    progress: Progress | None = None,
+    splats: Splats, mesh: Mesh, *, settings: Refinement = SETTINGS, rng: Generator, progress: Progress | None = None
 ) -> Splats:
     """Optimise the cloud against images of the mesh; the number of Gaussians stays.
 
     Gaussians that have become invisible are pruned, and those whose positions have the largest gradients are split in
     their place. The best state on a few views held back from the fit is returned.
-
-    Args:
-        splats: Start of the optimisation (`Splats.from_mesh`).
-        mesh: The target.
-        settings: Views, steps and density control.
-        rng: Source of views and order.
-        progress: Called after every round.
     """
-    cfg = settings or Refinement()
-    cameras = orbit_views(mesh, cfg.views, size_px=cfg.size_px, rng=rng)
-    truth = raycast(mesh, cameras, samples=cfg.samples)
-    held = max(1, cfg.views // 25)
+    cameras = orbit_views(mesh, settings.views, size_px=settings.size_px, rng=rng)
+    truth = raycast(mesh, cameras, samples=settings.samples)
+    held = max(1, settings.views // 25)
     size = float(np.ptp(mesh.vertices, axis=0).max())
-    state = _State(splats, size=size, steps=cfg.steps)
+    state = _State(splats, size=size, steps=settings.steps)
     best, best_db, stale = splats, _score(splats, cameras[:held], truth[:held]), 0
     queue = np.empty(0, dtype=np.int64)
-    for step in range(cfg.steps):
-        if len(queue) < cfg.batch:
-            queue = held + rng.permutation(cfg.views - held)
-        chosen, queue = torch.from_numpy(np.sort(queue[: cfg.batch])), queue[cfg.batch :]
-        here = Cameras(cameras.T_camera_world[chosen], cameras.focal_center_px[chosen], cfg.size_px, cfg.size_px)
+    for step in range(settings.steps):
+        if len(queue) < settings.batch:
+            queue = held + rng.permutation(settings.views - held)
+        chosen, queue = torch.from_numpy(np.sort(queue[: settings.batch])), queue[settings.batch :]
+        here = Cameras(cameras.T_camera_world[chosen], cameras.focal_center_px[chosen], cameras.width, cameras.height)
         # A new backdrop every step: only the right alpha fits all of them.
-        backdrop = torch.from_numpy(rng.random((cfg.batch, 3, 1, 1))).float()
+        backdrop = torch.from_numpy(rng.random((settings.batch, 3, 1, 1))).float()
         target = truth[chosen, :3] + (1 - truth[chosen, 3:]) * backdrop
         error = render_splats(Splats(*state.parameters), here).over(backdrop) - target
         loss = error.abs().mean() + 2 * error.square().mean()
         state.step(loss)
-        if (step + 1) % cfg.density_every == 0 or step + 1 == cfg.steps:
+        if (step + 1) % settings.density_every == 0 or step + 1 == settings.steps:
             current = Splats(*(p.detach().clone() for p in state.parameters))
             found = _score(current, cameras[:held], truth[:held])
             if progress is not None:
-                progress(step + 1, cfg.steps, found)
+                progress(step + 1, settings.steps, found)
             stale = 0 if found > best_db + 0.02 else stale + 1
             if found > best_db:
                 best, best_db = current, found
-            if stale >= cfg.patience:
+            if stale >= settings.patience:
                 break
-            if step + 1 <= cfg.steps * 2 // 3:
-                state.densify(rng)
+            if step + 1 <= settings.steps * 2 // 3:
+                state.densify()
     return best
 
 
@@ -166,31 +146,30 @@ class _State:
         self.optimizer.step()
         self.schedule.step()
 
-    def densify(self, rng: np.random.Generator) -> None:
+    @torch.no_grad()
+    def densify(self) -> None:
         """Replace invisible Gaussians by halves of those with the largest gradients; the number stays."""
-        with torch.no_grad():
-            centers, scales_log, wxyz, opacity_logit, sh = self.parameters
-            spread = scales_log.exp()
-            area = spread.topk(2, dim=-1).values.prod(-1)
-            weak = (opacity_logit.sigmoid() < 0.05) | (area * opacity_logit.sigmoid() < 0.02 * area.median())
-            count = min(int(weak.sum()), len(weak) // 10)
-            if count:
-                free = torch.nonzero(weak)[:, 0][:count]
-                pull = self.pull.clone()
-                pull[weak] = -1
-                source = pull.topk(count).indices
-                # Two halves of 5/8 the length, half a deviation apart along the longest axis.
-                longest = spread[source].argmax(-1, keepdim=True)
-                axis = torch.take_along_dim(quaternion_to_matrix(wxyz[source]), longest[:, None], 2).squeeze(-1)
-                reach = 0.5 * torch.take_along_dim(spread[source], longest, 1) * axis
-                shorter = scales_log[source].scatter_add(1, longest, torch.full((count, 1), float(np.log(0.625))))
-                for place in (free, source):
-                    for p in (wxyz, opacity_logit, sh):
-                        p[place] = p[source]
-                    scales_log[place] = shorter
-                centers[free] = centers[source] + reach
-                centers[source] -= reach
-                for p in self.parameters:
-                    for moment in ("exp_avg", "exp_avg_sq"):
-                        self.optimizer.state[p][moment][free] = 0
-            self.pull.zero_()
+        centers, scales_log, wxyz, opacity_logit, sh = self.parameters
+        spread = scales_log.exp()
+        area = spread.topk(2, dim=-1).values.prod(-1)
+        weak = (opacity_logit.sigmoid() < 0.05) | (area * opacity_logit.sigmoid() < 0.02 * area.median())
+        count = min(int(weak.sum()), len(weak) // 10)
+        if count:
+            free = torch.nonzero(weak)[:, 0][:count]
+            pull = self.pull.clone()
+            pull[weak] = -1
+            source = pull.topk(count).indices
+            # Two halves of 5/8 the length, half a deviation apart along the longest axis.
+            longest = spread[source].argmax(-1, keepdim=True)
+            axis = torch.take_along_dim(quaternion_to_matrix(wxyz[source]), longest[:, None], 2).squeeze(-1)
+            reach = 0.5 * torch.take_along_dim(spread[source], longest, 1) * axis
+            shorter = scales_log[source].scatter_add(1, longest, torch.full((count, 1), float(np.log(0.625))))
+            for p in (wxyz, opacity_logit, sh):
+                p[free] = p[source]
+            scales_log[free] = scales_log[source] = shorter
+            centers[free] = centers[source] + reach
+            centers[source] -= reach
+            for p in self.parameters:
+                for moment in ("exp_avg", "exp_avg_sq"):
+                    self.optimizer.state[p][moment][free] = 0
+        self.pull.zero_()

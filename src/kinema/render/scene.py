@@ -10,8 +10,8 @@ from torch import Tensor
 from kinema.errors import KinemaError
 from kinema.geometry.camera import Cameras
 from kinema.render._native import is_native, new_output
-from kinema.render.ground import FARTHEST, Color, Ground, cast_ground, ground_pattern
-from kinema.render.image import Features, Image
+from kinema.render.ground import FARTHEST, Color, Ground, cast_ground, checker
+from kinema.render.image import Features, Image, Video
 from kinema.render.rasterize import Backend, chosen_backend, rasterize
 from kinema.render.shadow import Shadow, ShadowMap, bounding_boxes, cast_shadow, look_up
 from kinema.splat.pose import PosedSplats, native_scene
@@ -44,7 +44,7 @@ def render_video(
     *,
     scene: Scene = PLAIN,
     backend: Backend = "auto",
-) -> Float[Tensor, "frames 3 h w"]:
+) -> Video:
     """Render the character on its ground: video in [0, 1].
 
     Gaussians whose centre is below the ground get opacity 0. That is a step: no gradient tells a hidden Gaussian to
@@ -64,31 +64,14 @@ def render_video(
     return composite(image, cameras, scene=scene, shadows=shadows)
 
 
-def render_rgba(
-    posed: PosedSplats, opacities: Float[Tensor, "n"], colors: Features, cameras: Cameras
-) -> Float[Tensor, "frames 4 h w"]:
-    """Render the character alone: colours that are not multiplied by alpha, as PNG has them, and alpha. No gradient."""
-    with torch.no_grad():
-        image = rasterize(posed.centers, posed.covariances, opacities, colors, cameras, depth=False)
-        straight = image.features / image.alpha[:, None].clamp(min=1e-6)
-        return torch.cat((straight, image.alpha[:, None]), 1).clamp(0, 1)
-
-
-def composite(
-    image: Image, cameras: Cameras, *, scene: Scene = PLAIN, shadows: ShadowMap | None = None
-) -> Float[Tensor, "frames 3 h w"]:
+def composite(image: Image, cameras: Cameras, *, scene: Scene = PLAIN, shadows: ShadowMap | None = None) -> Video:
     """Put the image over the backdrop.
 
     Differentiable in the image and the shadow, and by the twin (`image.over(backdrop(...))`) in the cameras as well.
     """
     pinholes = (cameras.T_camera_world, cameras.focal_center_px)
-    if (
-        scene.ground is None
-        or cameras.width > WIDEST
-        or any(x.requires_grad for x in pinholes)
-        or not is_native(image.features, image.alpha, *pinholes)
-        or native_scene() is None
-    ):
+    native = native_scene() is not None and is_native(image.features, image.alpha, *pinholes)
+    if scene.ground is None or cameras.width > WIDEST or any(x.requires_grad for x in pinholes) or not native:
         return image.over(backdrop(cameras, scene, shadows))
     R = cameras.T_camera_world[:, :, :3].flatten(1)
     packed = torch.cat((R, cameras.position_world, cameras.focal_center_px), 1).contiguous()
@@ -96,9 +79,7 @@ def composite(
     return _Paint.apply(image.features.contiguous(), image.alpha.contiguous(), factor, packed, scene, shadows)
 
 
-def backdrop(
-    cameras: Cameras, scene: Scene, shadows: ShadowMap | None = None
-) -> Float[Tensor, "frames 3 h w"] | Float[Tensor, "1 3 1 1"]:
+def backdrop(cameras: Cameras, scene: Scene, shadows: ShadowMap | None = None) -> Video | Float[Tensor, "1 3 1 1"]:
     """Render sky, ground and shadow without the character; a bare sky is one pixel."""
     ground, like = scene.ground, {"dtype": cameras.T_camera_world.dtype, "device": cameras.T_camera_world.device}
     if ground is None:
@@ -109,7 +90,8 @@ def backdrop(
     for start in range(0, len(cameras), group):
         frames = slice(start, start + group)
         hits = cast_ground(cameras[frames], height=ground.height)
-        color = torch.lerp(dark, light, ground_pattern(ground, hits)[:, None])
+        squares = (value * (1 / ground.tile) for value in (hits.x, hits.z, hits.width_x, hits.width_z))
+        color = torch.lerp(dark, light, checker(*squares)[:, None])
         if shadows is not None:
             here = ShadowMap(shadows.factor[frames], shadows.origin[frames], shadows.cell)
             color = color * look_up(here, hits.x, hits.z)[:, None]
@@ -126,19 +108,17 @@ class _Paint(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, features: Tensor, alpha: Tensor, factor: Tensor | None, *constants: Any) -> Tensor:
         pinholes, scene, shadows = constants
-        ground = scene.ground
         origin, cell = (None, 1.0) if shadows is None else (shadows.origin.contiguous(), shadows.cell)
         factor = None if factor is None else factor.detach().contiguous()
+        ground, image = scene.ground, new_output(*features.shape)
         colors = torch.tensor((scene.sky, ground.dark, ground.light), dtype=torch.float32)
-        image = new_output(*features.shape)
         operands = (pinholes.detach(), factor, origin, colors, cell, ground.tile, ground.height, FARTHEST)
         kept = spans = None
         if any(ctx.needs_input_grad):
             kept = new_output(*alpha.shape).view(torch.int32)
             spans = torch.empty(*alpha.shape[:2], 2, dtype=torch.int32)
-        native_scene().paint_forward(
-            features.detach(), alpha.detach(), *operands, image, kept, spans, torch.get_num_threads()
-        )
+        inputs, threads = (features.detach(), alpha.detach(), *operands), torch.get_num_threads()
+        native_scene().paint_forward(*inputs, image, kept, spans, threads)
         ctx.save_for_backward(alpha, kept, spans)
         ctx.operands = operands
         return image
@@ -149,7 +129,6 @@ class _Paint(torch.autograd.Function):
         grad = grads[0].contiguous()
         grad_alpha = new_output(*alpha.shape)
         grad_factor = torch.empty_like(ctx.operands[1]) if ctx.needs_input_grad[2] else None
-        native_scene().paint_backward(
-            alpha.detach(), *ctx.operands, kept, spans, grad, grad_alpha, grad_factor, torch.get_num_threads()
-        )
+        inputs, threads = (alpha.detach(), *ctx.operands, kept, spans, grad), torch.get_num_threads()
+        native_scene().paint_backward(*inputs, grad_alpha, grad_factor, threads)
         return grad, grad_alpha, grad_factor, None, None, None

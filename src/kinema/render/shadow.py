@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.render._native import is_native
-from kinema.render.image import Opacities
+from kinema.render.image import Opacities, Pixels
 from kinema.splat.pose import PosedSplats, native_scene
 
 CELLS = 64
@@ -25,6 +25,9 @@ LAYERS = 2.0
 """Factor of the optical thickness: a surface of splats is a little transparent, and this closes the gaps."""
 TINY = 1e-8
 """Keeps S1 / S0 finite where there is nothing."""
+
+Boxes = Float[Tensor, "frames 2 3"]
+"""Lowest and highest corner per frame [m]."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,7 @@ class ShadowMap:
 
 
 def cast_shadow(
-    posed: PosedSplats,
-    opacities: Opacities,
-    shadow: Shadow,
-    *,
-    height: float = 0.0,
-    boxes: Float[Tensor, "frames 2 3"] | None = None,
+    posed: PosedSplats, opacities: Opacities, shadow: Shadow, *, height: float = 0.0, boxes: Boxes | None = None
 ) -> tuple[PosedSplats, ShadowMap]:
     """Make the shadow map, and give the same Gaussians again for the native rasterizer, and for nothing else.
 
@@ -100,12 +98,16 @@ def shadow_map_torch(posed: PosedSplats, opacities: Opacities, shadow: Shadow, *
     corners = ((0, (1 - fx) * (1 - fz)), (1, fx * (1 - fz)), (CELLS, (1 - fx) * fz), (CELLS + 1, fx * fz))
     for offset, part in corners:
         mass = mass.scatter_add(2, (base + offset)[:, None].expand_as(deposit), deposit * part[:, None])
-    s0, s1 = _blur(mass.unflatten(-1, (CELLS, CELLS))).unbind(1)
+    # Blur by the binomial (1 4 6 4 1) / 16 along both axes: a deviation of one cell.
+    kernel = mass.new_tensor([1.0, 4, 6, 4, 1]) / 16
+    flat = torch.nn.functional.conv2d(mass.view(-1, 1, CELLS, CELLS), kernel[None, None, None, :], padding=(0, 2))
+    flat = torch.nn.functional.conv2d(flat, kernel[None, None, :, None], padding=(2, 0))
+    s0, s1 = flat.view(len(posed), 2, CELLS, CELLS).unbind(1)
     nearness = ((s1 + TINY) / (s0 + TINY)) ** (1 / SHARPNESS)
     return ShadowMap(1 - shadow.strength * (1 - torch.exp(-s0)) * nearness, origin, cell)
 
 
-def bounding_boxes(centers: Float[Tensor, "frames n 3"]) -> Float[Tensor, "frames 2 3"]:
+def bounding_boxes(centers: Float[Tensor, "frames n 3"]) -> Boxes:
     """Smallest and largest coordinates per frame, infinite without points; no gradient passes."""
     centers = centers.detach()
     if native_scene() is None or not is_native(centers):
@@ -121,7 +123,7 @@ def _stride(posed: PosedSplats, shadow: Shadow) -> int:
     return max(1, -(-posed.centers.shape[1] // shadow.most))
 
 
-def _grid(boxes: Float[Tensor, "frames 2 3"]) -> tuple[Float[Tensor, "frames 2"], float]:
+def _grid(boxes: Boxes) -> tuple[Float[Tensor, "frames 2"], float]:
     """Origin per frame and edge of the square cells, the same for all frames; four cells of margin are for the blur."""
     low, high = boxes[..., ::2].unbind(1)
     cell = float((high - low).amax().clamp(min=1e-6)) / (CELLS - 9)
@@ -150,26 +152,13 @@ class _Cast(torch.autograd.Function):
         if grad_factor is not None:
             operands = ctx.saved_tensors
             grad_centers = torch.zeros_like(operands[0]) if grad_centers is None else grad_centers.contiguous()
-            native_scene().shadow_backward(
-                *operands, *ctx.options, grad_factor.contiguous(), grad_centers, torch.get_num_threads()
-            )
+            options = (*ctx.options, grad_factor.contiguous(), grad_centers, torch.get_num_threads())
+            native_scene().shadow_backward(*operands, *options)
         return grad_centers, None, None, None, None
 
 
-def _blur(mass: Float[Tensor, "frames 2 cells cells"]) -> Float[Tensor, "frames 2 cells cells"]:
-    """Blur by the binomial (1 4 6 4 1) / 16 along both axes: a deviation of one cell."""
-    kernel = torch.tensor([1.0, 4, 6, 4, 1], dtype=mass.dtype, device=mass.device) / 16
-    flat = mass.flatten(0, 1)[:, None]
-    flat = torch.nn.functional.conv2d(flat, kernel[None, None, None, :], padding=(0, 2))
-    flat = torch.nn.functional.conv2d(flat, kernel[None, None, :, None], padding=(2, 0))
-    return flat[:, 0].unflatten(0, mass.shape[:2])
-
-
-def look_up(
-    shadows: ShadowMap, x: Float[Tensor, "frames h w"], z: Float[Tensor, "frames h w"]
-) -> Float[Tensor, "frames h w"]:
+def look_up(shadows: ShadowMap, x: Pixels, z: Pixels) -> Pixels:
     """Read s at ground points, bilinear between the cells' centres."""
-    place = torch.stack((x, z), -1) - shadows.origin[:, None, None]
-    grid = place * (2 / (CELLS - 1) / shadows.cell) - 1
+    grid = (torch.stack((x, z), -1) - shadows.origin[:, None, None]) * (2 / (CELLS - 1) / shadows.cell) - 1
     darkness = (1 - shadows.factor)[:, None]
     return 1 - torch.nn.functional.grid_sample(darkness, grid, padding_mode="zeros", align_corners=True)[:, 0]

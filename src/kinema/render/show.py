@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
@@ -16,7 +16,8 @@ from kinema.motion.motion import Motion
 from kinema.render.follow import CameraName, Viewpoint, film_cameras
 from kinema.render.ground import Ground, round_length
 from kinema.render.harmonics import sh_colors
-from kinema.render.scene import Scene, render_rgba, render_video
+from kinema.render.rasterize import rasterize
+from kinema.render.scene import Scene, render_video
 from kinema.render.shadow import Shadow
 from kinema.render.stage import Look
 from kinema.render.video import check_video_output, write_video
@@ -67,10 +68,7 @@ def render_character(
     """Render the motion, or a turn around the rest pose when there is none, once for all outputs.
 
     Args:
-        character: Rigged if there is a motion.
-        motion: In the character's own rig.
-        outputs: One path or several: .mp4, .gif, .png for a contact sheet, or a folder for PNG frames.
-        options: Size, camera and surroundings.
+        outputs: .mp4, .gif, .png for a contact sheet, or a folder for PNG frames.
         splats: A refined or captured cloud instead of one made from the mesh, with the skin that moves it.
         seed: Seed of the sampling of the surface.
     """
@@ -89,12 +87,17 @@ def render_character(
     else:
         cloud, skin = splat_character(character, options.count, rng=rng)
     with torch.no_grad():
-        posed = _posed(character, cloud, skin, motion, options.turn)
-        shade = None
+        posed, shade = _posed(character, cloud, skin, motion, options.turn), None
         if options.light and splats is None and options.look == "color":
-            shade = _shade(options.light, posed, _posed(character, _lifted(cloud), skin, motion, options.turn))
-        camera = "turntable" if motion is None else options.camera
-        chunks = _frames(options, camera, character, cloud, posed, shade)
+            # The cloud one deviation further out: posing both tells where each Gaussian's outside is.
+            normal = quaternion_to_matrix(cloud.wxyz)[:, :, 2]
+            outer = replace(cloud, centers=cloud.centers + cloud.scales_log[:, :1].exp() * normal)
+            outside = _posed(character, outer, skin, motion, options.turn).centers - posed.centers
+            # Light from a wide sky above, a little in front and to the left: 1 - light (1 - n·l) / 2.
+            facing = normalize(outside, dim=-1) @ normalize(torch.tensor([0.35, 0.85, 0.4]), dim=0)
+            shade = 1 - options.light * (1 - facing)[..., None] / 2
+        options = replace(options, camera="turntable") if motion is None else options
+        chunks = _frames(options, character, cloud, posed, shade)
         write_video(outputs, chunks, fps=motion.fps if motion else 24.0)
 
 
@@ -107,39 +110,25 @@ def _posed(character: Character, cloud: Splats, skin: Skin | None, motion: Motio
     return pose_splats(cloud, skin, rig, motion.pose(rig))
 
 
-def _lifted(cloud: Splats) -> Splats:
-    """The cloud one deviation further out, so that posing both tells where each Gaussian's outside is."""
-    normal = quaternion_to_matrix(cloud.wxyz)[:, :, 2]
-    return replace(cloud, centers=cloud.centers + cloud.scales_log[:, :1].exp() * normal)
-
-
-def _shade(light: float, posed: PosedSplats, lifted: PosedSplats) -> Float[Tensor, "frames n 1"]:
-    """Light from a wide sky above, a little in front and to the left: 1 - light (1 - n·l) / 2."""
-    normal = torch.nn.functional.normalize(lifted.centers - posed.centers, dim=-1)
-    toward = torch.nn.functional.normalize(torch.tensor([0.35, 0.85, 0.4]), dim=0)
-    return 1 - light * (1 - normal @ toward)[..., None] / 2
-
-
 def _frames(
-    options: FilmOptions,
-    camera: CameraName,
-    character: Character,
-    cloud: Splats,
-    posed: PosedSplats,
-    shade: Float[Tensor, "frames n 1"] | None,
+    options: FilmOptions, character: Character, cloud: Splats, posed: PosedSplats, shade: Tensor | None
 ) -> Iterator[Tensor]:
+    """Frames of the film, with alpha if they are transparent; `shade` is a factor of the colours [frames, n, 1]."""
     size = float(np.ptp(character.mesh.vertices, axis=0).max())
     ground = Ground(tile=round_length(size / 4)) if options.ground else None
     scene = Scene(ground=ground, shadow=Shadow(falloff=4 / size) if options.shadow and options.ground else None)
     canonical = canonical_colors(character, cloud.centers) if options.look == "canonical" else None
-    cameras = film_cameras(posed.centers, options.viewpoint, camera=camera, width=options.width, height=options.height)
+    image = {"width": options.width, "height": options.height}
+    cameras = film_cameras(posed.centers, options.viewpoint, camera=options.camera, **image)
     for start in range(0, len(posed), CHUNK):
         here = slice(start, start + CHUNK)
         part, seen = posed[here], cameras[here]
         colors = sh_colors(cloud.sh, part.centers, seen.position_world) if canonical is None else canonical
-        if shade is not None:
-            colors = colors * shade[here]
+        colors = colors if shade is None else colors * shade[here]
         if options.transparent:
-            yield render_rgba(part, cloud.opacities, colors, seen)
+            image = rasterize(part.centers, part.covariances, cloud.opacities, colors, seen, depth=False)
+            # PNG has colours that are not multiplied by alpha.
+            straight = image.features / image.alpha[:, None].clamp(min=1e-6)
+            yield torch.cat((straight, image.alpha[:, None]), 1).clamp(0, 1)
         else:
             yield render_video(part, cloud.opacities, colors, seen, scene=scene)

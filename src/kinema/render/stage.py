@@ -9,12 +9,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.asset.character import Character
-from kinema.geometry.camera import Cameras
+from kinema.geometry.camera import Cameras, Points
 from kinema.render.follow import Viewpoint, follow, framing_distance
 from kinema.render.ground import Ground
+from kinema.render.image import Video
 from kinema.render.rasterize import rasterize
 from kinema.render.scene import Scene, backdrop, render_video
-from kinema.rig.kinematics import Rig
+from kinema.rig.kinematics import Rig, Transforms
 from kinema.skin import Skin
 from kinema.splat.colors import canonical_colors
 from kinema.splat.pose import pose_splats, rest_splats
@@ -58,26 +59,20 @@ class Stage:
         """Longest edge of the box at rest [m]."""
         return float(np.ptp(self.box, axis=0).max())
 
-    def cameras(
-        self, base_path: Float[Tensor, "frames 3"], viewpoint: Viewpoint, *, width: int, height: int
-    ) -> Cameras:
+    def cameras(self, base_path: Points, viewpoint: Viewpoint, *, width: int, height: int) -> Cameras:
         """Cameras that travel with the root's base path; at zoom 1 the whole character at rest is in the image."""
         target = torch.from_numpy(self.box.mean(0)).to(base_path) + base_path - self.rig.heads[0]
         extent, image = np.ptp(self.box, axis=0), {"width": width, "height": height}
         distance = framing_distance(extent, fovy_deg=viewpoint.fovy_deg, margin=MARGIN, **image)
         return follow(target, viewpoint, distance=distance, **image)
 
-    def film(
-        self, T_world_joint: Float[Tensor, "frames joints 3 4"], cameras: Cameras
-    ) -> Float[Tensor, "frames 3 height width"]:
+    def film(self, T_world_joint: Transforms, cameras: Cameras) -> Video:
         """Video of the posed character on its ground."""
         posed = pose_splats(self.splats, self.skin, self.rig, T_world_joint)
         return render_video(posed, self.splats.opacities, self.colors, cameras, scene=self.scene)
 
     @torch.no_grad()
-    def reference(
-        self, base_path: Float[Tensor, "frames 3"], viewpoint: Viewpoint, *, width: int, height: int
-    ) -> Float[Tensor, "frames 3 height width"]:
+    def reference(self, base_path: Points, viewpoint: Viewpoint, *, width: int, height: int) -> Video:
         """Video of the character at rest, carried along the base path like a statue on a cart."""
         # It keeps its place in the picture, so one rasterization serves all frames; only the ground moves.
         at_rest = self.cameras(self.rig.heads[:1], viewpoint, width=width, height=height)

@@ -38,10 +38,7 @@ def check_video_output(path: Path) -> None:
 def write_video(
     outputs: Path | Sequence[Path], chunks: Iterable[Float[Tensor, "frames channels h w"]] | Tensor, *, fps: float
 ) -> None:
-    """Write one video to every output: .mp4, .gif, .png (a contact sheet) or, without a suffix, a folder of PNG files.
-
-    The frames come in chunks, so that a long video need not be held as a whole.
-    """
+    """Write one video, in chunks if it is long, to every output: .mp4, .gif, .png (a contact sheet) or a folder."""
     paths = [outputs] if isinstance(outputs, Path) else outputs
     for path in paths:
         check_video_output(path)
@@ -85,13 +82,6 @@ def _mp4(path: Path, fps: float) -> Iterator[Callable[[Frames], None]]:
     # Messages go to a file: a pipe that nobody reads would block the encoder once it is full.
     with tempfile.TemporaryFile() as messages, replacing(path) as partial:
 
-        def start(height: int, width: int) -> "subprocess.Popen[bytes]":
-            raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{fps:g}", "-i", "-"]
-            encoder = ["-c:v", "libx264", "-crf", "17", "-preset", "medium", "-pix_fmt", "yuv420p"]
-            even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-movflags", "+faststart", "-f", "mp4"]
-            command = [program, "-hide_banner", "-loglevel", "error", "-y", *raw, *encoder, *even, str(partial)]
-            return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=messages)
-
         def finish(process: "subprocess.Popen[bytes]") -> None:
             process.communicate()
             if process.returncode != 0:
@@ -101,7 +91,13 @@ def _mp4(path: Path, fps: float) -> Iterator[Callable[[Frames], None]]:
 
         def write(frames: Frames) -> None:
             nonlocal process
-            process = process or start(*frames.shape[1:3])
+            if process is None:
+                size = f"{frames.shape[2]}x{frames.shape[1]}"
+                raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-r", f"{fps:g}", "-i", "-"]
+                encoder = ["-c:v", "libx264", "-crf", "17", "-preset", "medium", "-pix_fmt", "yuv420p"]
+                even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-movflags", "+faststart", "-f", "mp4"]
+                command = [program, "-hide_banner", "-loglevel", "error", "-y", *raw, *encoder, *even, str(partial)]
+                process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=messages)
             assert process.stdin is not None
             try:
                 process.stdin.write(frames[..., :3].tobytes())

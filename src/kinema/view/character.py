@@ -20,6 +20,7 @@ from kinema.view.palette import pieces_of
 if TYPE_CHECKING:
     from viser import SceneApi
 
+Pose = Float[Tensor, "joints 3 4"]
 GAUSSIANS = 8000
 BONE, JOINT, CHOSEN = (36, 72, 120), (245, 158, 66), (225, 45, 70)
 SPLAT_UNIT = 0.01
@@ -40,37 +41,32 @@ class ShownCharacter:
         self.vertices = torch.from_numpy(np.ascontiguousarray(mesh.vertices)).float()
         self.node = scene.add_frame(name, show_axes=False)
         self.pieces = pieces_of(mesh)
-        self.meshes = [
-            scene.add_mesh_simple(
-                f"{name}/mesh/{index}", positions.astype(np.float32), piece.faces, color=piece.color, side="double"
-            )
-            for index, (piece, positions) in enumerate(
-                zip(self.pieces.pieces, self.pieces.positions(mesh.vertices), strict=True)
-            )
-        ]
+        self.meshes: list[Any] = []
+        for piece, positions in zip(self.pieces.pieces, self.pieces.positions(mesh.vertices), strict=True):
+            at, look = f"{name}/mesh/{len(self.meshes)}", {"color": piece.color, "side": "double"}
+            self.meshes.append(scene.add_mesh_simple(at, positions.astype(np.float32), piece.faces, **look))
         self.cloud: tuple[Splats, Skin | None] | None = None
         self.splats: Any = None
         self.bones: Any = None
         self.joints: Any = None
         if rig is not None:
             self._add_skeleton(rig)
-        self.show_mesh, self.show_splats, self.show_skeleton = True, False, False
         self.grain = 0.0
         """Vertices are rounded to multiples of this [m]; 0: not at all."""
-        self.at: Float[Tensor, "joints 3 4"] | None = None
+        self.at: Pose | None = None
 
-    def pose(self, T_world_joint: Float[Tensor, "joints 3 4"] | None) -> None:
+    def pose(self, T_world_joint: Pose | None) -> None:
         """Move all that is visible; None is the rest pose of a mesh without a rig."""
         self.at = T_world_joint
-        if self.show_mesh:
+        if self.meshes[0].visible:
             vertices = self._posed_vertices(T_world_joint).numpy()
             if self.grain:
                 vertices = np.round(vertices / self.grain) * np.float32(self.grain)
             for handle, positions in zip(self.meshes, self.pieces.positions(vertices), strict=True):
                 handle.vertices = positions
-        if self.show_splats:
+        if self.splats is not None and self.splats.visible:
             self.splats.set_gaussians(*self._gaussians())
-        if T_world_joint is not None and self.bones is not None and self.show_skeleton:
+        if T_world_joint is not None and self.bones is not None and self.bones.visible:
             heads = T_world_joint[..., 3].numpy().astype(np.float32)
             self.joints.batched_positions = heads
             self.bones.points = self._segments(heads)
@@ -87,14 +83,16 @@ class ShownCharacter:
 
     def show(self, *, mesh: bool, splats: bool, skeleton: bool) -> None:
         """Choose what is visible; the mesh turns to glass around a skeleton."""
-        self.show_mesh, self.show_splats, self.show_skeleton = mesh, splats, skeleton
         if splats and self.splats is None:
-            self._add_splats()
+            rng, unit = np.random.default_rng(0), SPLAT_UNIT * self.size
+            if self.skin is None:
+                self.cloud = Splats.from_mesh(self.character.mesh, GAUSSIANS, rng=rng)[0], None
+            else:
+                self.cloud = splat_character(self.character, GAUSSIANS, rng=rng)
+            self.splats = self.scene.add_gaussian_splats(f"{self.name}/splats", *self._gaussians(), scale=unit)
         for handle in self.meshes:
-            handle.visible = mesh
-            handle.opacity = 0.45 if skeleton else None
             # Glass with its back faces drawn would be patches of one and two layers.
-            handle.side = "front" if skeleton else "double"
+            handle.visible, handle.opacity, handle.side = mesh, *((0.45, "front") if skeleton else (None, "double"))
         if self.splats is not None:
             self.splats.visible = splats
         if self.bones is not None:
@@ -108,11 +106,11 @@ class ShownCharacter:
             colors[joint] = CHOSEN
         self.joints.batched_colors = colors
 
-    def _pose_of(self, motion: Motion, frame: int) -> Float[Tensor, "joints 3 4"]:
+    def _pose_of(self, motion: Motion, frame: int) -> Pose:
         assert self.rig is not None
         return motion[frame : frame + 1].pose(self.rig)[0].detach()
 
-    def _posed_vertices(self, T_world_joint: Float[Tensor, "joints 3 4"] | None) -> Float[Tensor, "vertices 3"]:
+    def _posed_vertices(self, T_world_joint: Pose | None) -> Float[Tensor, "vertices 3"]:
         if T_world_joint is None or self.skin is None or self.rig is None:
             return self.vertices
         return skin_points(blend(self.skin, self.rig, T_world_joint), self.vertices)
@@ -126,32 +124,17 @@ class ShownCharacter:
             f"{self.name}/bones", self._segments(heads), np.array(BONE, np.uint8), thickness=thickness, visible=False
         )
         ball = trimesh.creation.icosphere(subdivisions=2, radius=1.4 * thickness)
-        self.joints = self.scene.add_batched_meshes_simple(
-            f"{self.name}/joints",
-            np.asarray(ball.vertices, np.float32),
-            np.asarray(ball.faces, np.uint32),
-            batched_wxyzs=np.tile(np.array([1.0, 0, 0, 0], np.float32), (len(heads), 1)),
-            batched_positions=heads,
-            batched_colors=np.tile(np.array(JOINT, np.uint8), (len(heads), 1)),
-            lod="off",
-            cast_shadow=False,
-            visible=False,
-        )
+        shape = np.asarray(ball.vertices, np.float32), np.asarray(ball.faces, np.uint32)
+        still = np.tile(np.array([1.0, 0, 0, 0], np.float32), (len(heads), 1))
+        look = {"lod": "off", "cast_shadow": False, "visible": False}
+        self.joints = self.scene.add_batched_meshes_simple(f"{self.name}/joints", *shape, still, heads, **look)
+        self.mark(None)
 
     def _segments(self, heads: Float[np.ndarray, "joints 3"]) -> Float[np.ndarray, "bones 2 3"]:
         """Segments from each parent's head to its child's; a lone joint is a point."""
         assert self.rig is not None
         parents = np.maximum(np.array(self.rig.parents), 0)
         return np.stack((heads[parents], heads), 1)[min(1, len(heads) - 1) :]
-
-    def _add_splats(self) -> None:
-        rng = np.random.default_rng(0)
-        if self.skin is None:
-            self.cloud = Splats.from_mesh(self.character.mesh, GAUSSIANS, rng=rng)[0], None
-        else:
-            self.cloud = splat_character(self.character, GAUSSIANS, rng=rng)
-        unit = SPLAT_UNIT * self.size
-        self.splats = self.scene.add_gaussian_splats(f"{self.name}/splats", *self._gaussians(), scale=unit)
 
     def _gaussians(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         assert self.cloud is not None

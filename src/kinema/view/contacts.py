@@ -50,9 +50,8 @@ class Contacts:
                 polyline(x, base - 20 * lift[row], row, opacity=0.7),
             ]
         foot = ROW * len(self.names) + 13
-        parts.append(text(LEFT, foot, "0", fill="currentColor"))
-        parts.append(text(RIGHT, foot, f"{frames / self.fps:.2g} s", fill="currentColor", text_anchor="end"))
-        return "".join(parts)
+        end = text(RIGHT, foot, f"{frames / self.fps:.2g} s", fill="currentColor", text_anchor="end")
+        return "".join((*parts, text(LEFT, foot, "0", fill="currentColor"), end))
 
     def page(self, plot: str, frame: int) -> str:
         """The plot with a cursor at a frame."""

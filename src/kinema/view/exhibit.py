@@ -8,7 +8,7 @@ from typing import Any
 from kinema.asset.character import Character, Clip
 from kinema.errors import KinemaError
 from kinema.motion.motion import Motion, load_motion
-from kinema.motion.source import CONFIG, find_character, find_motion_of, find_path, load_result, read_config, rigged
+from kinema.motion.source import CONFIG, find_character, find_motion_of, find_path, load_result, read_config
 from kinema.rig.kinematics import Rig
 
 
@@ -43,28 +43,17 @@ def find_exhibit(words: str, motion: str | None = None, **reading: Any) -> Exhib
         return Exhibit(character, {Path(motion).stem: chosen}, title=character.name)
     path = find_path(words)
     if path is not None and path.is_dir():
-        return _run(path)
+        character, rig, chosen = load_result(path)
+        prompt = str(read_config(path)["config"].get("prompt", "")) or path.name
+        earlier = path / "distilled.npz"
+        before = load_motion(earlier, rig) if earlier.is_file() else None
+        return Exhibit(character, {prompt: chosen}, before, f"{character.name}: “{prompt}”")
     if path is not None and path.suffix.lower() == ".npz":
-        return _motion_file(path)
+        # Angles alone have no body: the run whose folder they are in knows it.
+        if not (path.parent / CONFIG).is_file():
+            raise KinemaError(f"{path}: a motion has no body; give the character and --motion {path}")
+        character, _, chosen = find_motion_of(str(path.parent), words)
+        return Exhibit(character, {path.stem: chosen}, title=f"{character.name}: {path.name}")
     character = find_character(words, **reading)
-    if character.skeleton is None or character.weights is None:
-        return Exhibit(character, title=character.name)
-    return Exhibit(character, {clip.name: clip for clip in character.clips}, title=character.name)
-
-
-def _run(folder: Path) -> Exhibit:
-    character, rig, motion = load_result(folder)
-    prompt = str(read_config(folder)["config"].get("prompt", "")) or folder.name
-    path = folder / "distilled.npz"
-    before = load_motion(path, rig) if path.is_file() else None
-    return Exhibit(character, {prompt: motion}, before, f"{character.name}: “{prompt}”")
-
-
-def _motion_file(path: Path) -> Exhibit:
-    """Angles alone have no body: the run whose folder they are in knows it."""
-    if not (path.parent / CONFIG).is_file():
-        raise KinemaError(f"{path}: a motion has no body; give the character and --motion {path}")
-    character = rigged(find_character(read_config(path.parent)["config"]["asset"]))
-    assert character.skeleton is not None
-    motion = load_motion(path, Rig.from_skeleton(character.skeleton))
-    return Exhibit(character, {path.stem: motion}, title=f"{character.name}: {path.name}")
+    clips = () if character.skeleton is None or character.weights is None else character.clips
+    return Exhibit(character, {clip.name: clip for clip in clips}, title=character.name)

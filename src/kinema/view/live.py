@@ -59,14 +59,12 @@ class Live:
         with self.weights:
             for name, label in WEIGHTS.items():
                 if self.started[name]:
-                    slider = gui.add_slider(
-                        label, min=0.0, max=5.0, step=0.05, initial_value=1.0, hint=f"times {self.started[name]:g}"
-                    )
+                    hint = f"times {self.started[name]:g}"
+                    slider = gui.add_slider(label, min=0.0, max=5.0, step=0.05, initial_value=1.0, hint=hint)
                     slider.on_update(lambda event, name=name: self.factors.update({name: float(event.target.value)}))
         self.weights.visible = True
-        rest = Motion.rest(anatomy.rig, frames=1, fps=config.fps)
-        title = f"{character.name}: “{config.prompt}”"
-        self.viewer = Viewer(Exhibit(character, {config.prompt: rest}, title=title), self.page)
+        motions = {config.prompt: Motion.rest(anatomy.rig, frames=1, fps=config.fps)}
+        self.viewer = Viewer(Exhibit(character, motions, title=f"{character.name}: “{config.prompt}”"), self.page)
         self.pause.disabled = self.stop.disabled = False
         return self.observe
 
@@ -107,12 +105,9 @@ class Live:
 
     def toggle_pause(self) -> None:
         """Pause the run, or let it go on."""
-        if self.going.is_set():
-            self.going.clear()
-            self.pause.label = "Go on"
-        else:
-            self.pause.label = "Pause the run"
-            self.going.set()
+        pausing = self.going.is_set()
+        self.pause.label = "Go on" if pausing else "Pause the run"
+        (self.going.clear if pausing else self.going.set)()
 
     def stop_run(self) -> None:
         """End the optimisation after this step and keep its motion."""

@@ -1,5 +1,6 @@
 """A motion as one self-contained page that plays by itself: for notebooks, and to hand to others."""
 
+import contextlib
 import html
 import math
 from dataclasses import dataclass
@@ -28,9 +29,8 @@ class Playback:
     """Height in a notebook [px]."""
 
     def _repr_html_(self) -> str:
-        style = "border:1px solid #ddd;border-radius:4px"
-        page = html.escape(self.page)
-        return f'<iframe srcdoc="{page}" width="100%" height="{self.height}" style="{style}"></iframe>'
+        look = f'width="100%" height="{self.height}" style="border:1px solid #ddd;border-radius:4px"'
+        return f'<iframe srcdoc="{html.escape(self.page)}" {look}></iframe>'
 
     def __repr__(self) -> str:
         return f"Playback({len(self.page) / 1e6:.1f} MB of HTML; save it with .save('motion.html'))"
@@ -51,8 +51,7 @@ def play(motion: Motion, character: Character, *, height: int = 480) -> Playback
     if motion.angles.shape[1] != len(rig.parents):
         raise KinemaError(f"{character.name}: has {len(rig.parents)} joints, the motion {motion.angles.shape[1]}")
     motion = motion.resample(MOST_FPS) if motion.fps > MOST_FPS else motion
-    page = Page(Address(port=0))
-    try:
+    with contextlib.closing(Page(Address(port=0))) as page:
         shown = ShownCharacter(page.server.scene, "/character", character, rig)
         # A power of two leaves zeros in the floats, which makes the file half as large.
         shown.grain = 2.0 ** math.floor(math.log2(shown.size / 4000))
@@ -65,5 +64,3 @@ def play(motion: Motion, character: Character, *, height: int = 480) -> Playback
             page.travel(path[frame])
             recorder.insert_sleep(1 / motion.fps)
         return Playback(recorder.as_html(), height)
-    finally:
-        page.close()

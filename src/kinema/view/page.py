@@ -69,27 +69,18 @@ class Page:
         """Lay a ground in proportion to the character, and aim the camera at it."""
         size = float(box.extent.max())
         self.section = round_length(size / 2)
-        self.ground = self.server.scene.add_grid(
-            "/ground",
-            plane="xz",
-            cell_size=self.section / 4,
-            section_size=self.section,
-            cell_color=(222, 226, 230),
-            section_color=(186, 194, 202),
-            infinite_grid=True,
-            fade_distance=14 * size,
-            shadow_opacity=0.28,
-            plane_color=(247, 248, 249),
-            plane_opacity=1.0,
-        )
+        squares = {"cell_size": self.section / 4, "section_size": self.section, "fade_distance": 14 * size}
+        colors = {"cell_color": (222, 226, 230), "section_color": (186, 194, 202), "plane_color": (247, 248, 249)}
+        look = {"plane": "xz", "infinite_grid": True, "plane_opacity": 1.0, "shadow_opacity": 0.28, **colors}
+        self.ground = self.server.scene.add_grid("/ground", **squares, **look)
         self.aim(box)
 
     def aim(self, box: Box) -> None:
         """Look at the whole box, now and after "Reset View"."""
         angles = {"yaw_deg": YAW_DEG, "elevation_deg": ELEVATION_DEG, "fovy_deg": FOVY_DEG}
         distance = framing_distance(box.extent, width=1200, height=900, margin=1.25, **angles)
-        yaw, elevation = np.deg2rad(YAW_DEG), np.deg2rad(ELEVATION_DEG)
-        away = np.array([np.sin(yaw) * np.cos(elevation), np.sin(elevation), np.cos(yaw) * np.cos(elevation)])
+        yaw, up = np.deg2rad(YAW_DEG), np.deg2rad(ELEVATION_DEG)
+        away = np.array([np.sin(yaw) * np.cos(up), np.sin(up), np.cos(yaw) * np.cos(up)])
         for camera in (self.server.initial_camera, *(client.camera for client in self.server.get_clients().values())):
             camera.position, camera.look_at = box.center + distance * away, box.center
             camera.fov = float(np.deg2rad(FOVY_DEG))

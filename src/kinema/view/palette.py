@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 
 from kinema.asset.character import Mesh
-from kinema.geometry.surface import SurfacePoints
+from kinema.geometry.surface import Faces, SurfacePoints
 from kinema.splat.colors import surface_colors
 
 COLORS = 16
@@ -24,7 +24,7 @@ class Piece:
 
     vertices: Int[np.ndarray, "used"]
     """Indices into the divided mesh."""
-    faces: Int[np.ndarray, "faces 3"]
+    faces: Faces
     """Indices into `vertices`."""
     color: UInt8[np.ndarray, "3"]
 
@@ -44,49 +44,31 @@ class Pieces:
         return [vertices[piece.vertices] for piece in self.pieces]
 
 
-def pieces_of(mesh: Mesh, *, colors: int = COLORS) -> Pieces:
-    """Group the faces by colour."""
+def pieces_of(mesh: Mesh) -> Pieces:
+    """Group the faces by colour, exactly if there are few."""
     faces, edges = mesh.faces, []
     # Barycentric coordinates of the corners in the face that they were cut from.
     place = np.tile(np.eye(3), (len(faces), 1, 1))
-    if mesh.textures:
-        count = len(mesh.vertices)
-        while len(faces) < FINE and len(edges) < 4:
-            faces, middles, place = _divide(faces, count, place)
-            edges.append(middles)
-            count += len(middles)
+    while mesh.textures and len(faces) < FINE and len(edges) < 4:
+        # Divide each face into four: its corners a, b, c and the middles of ab, bc, ca.
+        four = [[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]]
+        sides = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]], axis=-1)
+        middles, which = np.unique(sides.reshape(-1, 2), axis=0, return_inverse=True)
+        count = len(mesh.vertices) + sum(map(len, edges))
+        faces = np.concatenate((faces, count + which.reshape(-1, 3)), 1)[:, four].reshape(-1, 3)
+        place = np.concatenate((place, (place + np.roll(place, -1, axis=1)) / 2), 1)[:, four].reshape(-1, 3, 3)
+        edges.append(middles)
     face = np.repeat(np.arange(len(mesh.faces)), len(faces) // max(1, len(mesh.faces)))
     shown = surface_colors(mesh, SurfacePoints(face, place.mean(1)))[:, :3]
-    label, palette = _quantize(shown, colors)
+    exact, label = np.unique((255 * shown).round().astype(np.int64), axis=0, return_inverse=True)
+    label, palette = label.reshape(-1), exact / 255
+    if len(palette) > COLORS:
+        from scipy.cluster.vq import kmeans2
+
+        palette, label = kmeans2(shown.astype(np.float64), COLORS, iter=8, minit="++", rng=np.random.default_rng(0))
     pieces = []
     for index, color in enumerate(palette):
         used, local = np.unique(faces[label == index], return_inverse=True)
         if len(used):
             pieces.append(Piece(used, local.reshape(-1, 3), (255 * color.clip(0, 1)).round().astype(np.uint8)))
     return Pieces(tuple(pieces), tuple(edges))
-
-
-def _divide(
-    faces: Int[np.ndarray, "faces 3"], count: int, place: Float[np.ndarray, "faces 3 3"]
-) -> tuple[Int[np.ndarray, "four_faces 3"], Int[np.ndarray, "edges 2"], Float[np.ndarray, "four_faces 3 3"]]:
-    """Divide each face into four: the faces, the edges whose middles are new vertices, and the corners' places."""
-    sides = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]], axis=-1)
-    edges, which = np.unique(sides.reshape(-1, 2), axis=0, return_inverse=True)
-    # Corners a, b, c and the middles of ab, bc, ca.
-    six_vertices = np.concatenate((faces, count + which.reshape(-1, 3)), 1)
-    six_places = np.concatenate((place, (place + np.roll(place, -1, axis=1)) / 2), 1)
-    four = [[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]]
-    return six_vertices[:, four].reshape(-1, 3), edges, six_places[:, four].reshape(-1, 3, 3)
-
-
-def _quantize(
-    shown: Float[np.ndarray, "faces 3"], most: int
-) -> tuple[Int[np.ndarray, "faces"], Float[np.ndarray, "colors 3"]]:
-    """Label and palette; exact if there are few colours."""
-    exact, label = np.unique((255 * shown).round().astype(np.int64), axis=0, return_inverse=True)
-    if len(exact) <= most:
-        return label.reshape(-1), exact / 255
-    from scipy.cluster.vq import kmeans2
-
-    palette, label = kmeans2(shown.astype(np.float64), most, iter=8, minit="++", rng=np.random.default_rng(0))
-    return label, palette

@@ -14,17 +14,15 @@ IDLE_SECONDS = 0.02
 class Player:
     """The timeline and the thread behind it."""
 
-    def __init__(
-        self, server: "ViserServer", *, frames: int, fps: float, draw: Callable[[int], None], playing: bool
-    ) -> None:
-        self.server, self.draw, self.fps, self.frames = server, draw, fps, max(1, frames)
+    def __init__(self, server: "ViserServer", *, draw: Callable[[int], None], playing: bool) -> None:
+        self.server, self.draw, self.fps, self.frames = server, draw, 24.0, 1
         self.lock = threading.RLock()
         """Held while the scene is drawn, and while its motion is exchanged."""
         self.playing, self.position, self.stale = playing, 0.0, True
         self.closed = threading.Event()
         gui = server.gui
         self.button = gui.add_button("Play")
-        self.timeline = gui.add_slider("Frame", min=0, max=max(1, frames - 1), step=1, initial_value=0)
+        self.timeline = gui.add_slider("Frame", min=0, max=1, step=1, initial_value=0)
         self.pace = gui.add_slider("Speed", min=0.1, max=2.0, step=0.1, initial_value=1.0, hint="1 is real time")
         self.button.on_click(lambda _: self.play(not self.playing))
         self.timeline.on_update(self._scrub)
@@ -66,10 +64,9 @@ class Player:
 
     def _scrub(self, event: Any) -> None:
         # The thread moves the slider too; only a person's hand has a client.
-        if event.client is None:
-            return
-        self.play(False)
-        self.position, self.stale = float(event.target.value), True
+        if event.client is not None:
+            self.play(False)
+            self.position, self.stale = float(event.target.value), True
 
     def _run(self) -> None:
         shown, last = -1, time.monotonic()

@@ -1,7 +1,6 @@
 """SVG plots: line charts with bars below them for reports, and small plots for the viewer's panel."""
 
 import html
-from collections.abc import Iterable
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -12,6 +11,7 @@ COLORS = ("#d1495b", "#30638e", "#edae49", "#00798c", "#8d6a9f", "#5b8e3e", "#b5
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BAND = 640, 180, 44, 12, 12, 12
 """Layout of a chart [px]: the edges of its lines, and the height of a row of bars."""
 Number = int | float
+Line = Float[np.ndarray, "n"]
 
 
 def color(index: int) -> str:
@@ -25,9 +25,7 @@ def text(x: Number, y: Number, content: str, **attributes: str) -> str:
     return f'<text x="{x:g}" y="{y:g}"{more}>{html.escape(content)}</text>'
 
 
-def polyline(
-    x: Float[np.ndarray, "n"], y: Float[np.ndarray, "n"], index: int, *, width: float = 1.0, opacity: float = 1.0
-) -> str:
+def polyline(x: Line, y: Line, index: int, *, width: float = 1.0, opacity: float = 1.0) -> str:
     """A line through all points that are finite."""
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True) if np.isfinite(b))
     pen = f'stroke="{color(index)}" stroke-width="{width:g}" stroke-opacity="{opacity:g}"'
@@ -41,11 +39,8 @@ def bars(on: Bool[np.ndarray, "n"], index: int, *, left: Number, right: Number, 
     return "".join(f'<rect x="{left + step * a:.1f}" width="{step * (b - a):.1f}" {box}/>' for a, b in runs(on))
 
 
-def chart(
-    lines: dict[str, Float[np.ndarray, "n"]], *, title: str, x_end: str, bands: Iterable[Bool[np.ndarray, "n"]] = ()
-) -> str:
+def chart(lines: dict[str, Line], *, title: str, x_end: str, bands: Bool[np.ndarray, "rows n"] | tuple[()] = ()) -> str:
     """Lines over a common x axis, as an HTML figure; `bands` are rows of bars below them, in the lines' colours."""
-    bands = tuple(bands)
     finite = np.concatenate([v[np.isfinite(v)] for v in lines.values()] or [np.zeros(1)])
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
     high = high if high > low else low + 1.0
@@ -63,10 +58,8 @@ def chart(
     for row, band in enumerate(bands):
         parts.append(bars(band, row, left=LEFT, right=right, y=HEIGHT + 6 + BAND * row, height=8))
     parts += [text(LEFT, bottom + 12, "0"), text(right, bottom + 12, x_end, text_anchor="end")]
-    keys = "".join(
-        f'<span class="key"><span style="color:{color(index)}">■</span> {html.escape(name)}</span>'
-        for index, name in enumerate(lines)
-    )
+    marks = ((f'<span style="color:{color(index)}">■</span>', html.escape(name)) for index, name in enumerate(lines))
+    keys = "".join(f'<span class="key">{mark} {name}</span>' for mark, name in marks)
     box = f'viewBox="0 0 {WIDTH} {bottom + 18}" width="{WIDTH}" font-size="10" fill="#555"'
     return f"<figure><svg {box}>{''.join(parts)}</svg><figcaption>{html.escape(title)}<br>{keys}</figcaption></figure>"
 
@@ -79,14 +72,12 @@ def panel_svg(height: int, content: str) -> str:
 
 def loss_chart(losses: dict[str, Float[np.ndarray, "steps"]]) -> str:
     """Losses of the stages for the viewer's panel: one small line each, on its own scale."""
-    parts, shown = [], 0
+    parts = []
     for index, (name, values) in enumerate(losses.items()):
         values = values[np.isfinite(values)]
-        if len(values) < 2:
-            continue
-        thin = values[:: max(1, len(values) // 150)]
-        share = (thin - thin.min()) / max(float(np.ptp(thin)), 1e-12)
-        parts.append(polyline(6 + 288 * np.linspace(0, 1, len(thin)), 54 - 46 * share, index, width=1.3))
-        parts.append(text(8 + 60 * shown, 68, name, fill=color(index)))
-        shown += 1
+        if len(values) > 1:
+            thin = values[:: max(1, len(values) // 150)]
+            share = (thin - thin.min()) / max(float(np.ptp(thin)), 1e-12)
+            label = text(8 + 60 * len(parts), 68, name, fill=color(index))
+            parts.append(polyline(6 + 288 * np.linspace(0, 1, len(thin)), 54 - 46 * share, index, width=1.3) + label)
     return panel_svg(72, "".join(parts)) if parts else ""

@@ -14,11 +14,10 @@ from kinema.geometry.transforms import matrix_to_quaternion, quaternion_to_matri
 from kinema.motion.motion import Motion
 from kinema.rig.ik import joint_angles
 from kinema.rig.kinematics import Rig
+from kinema.view.character import Pose, ShownCharacter
 
 if TYPE_CHECKING:
     from viser import ViserServer
-
-    from kinema.view.character import ShownCharacter
 
 NO_JOINT = "(click or choose a joint)"
 LABELS, ROOT_LABELS = ("Flexion", "Abduction", "Twist"), ("Yaw", "Roll", "Pitch")
@@ -27,9 +26,7 @@ LABELS, ROOT_LABELS = ("Flexion", "Abduction", "Twist"), ("Yaw", "Roll", "Pitch"
 class Posing:
     """Angles added by hand, and their controls. `changed` is called after every change."""
 
-    def __init__(
-        self, server: "ViserServer", shown: "ShownCharacter", rig: Rig, *, changed: Callable[[], None]
-    ) -> None:
+    def __init__(self, server: "ViserServer", shown: ShownCharacter, rig: Rig, *, changed: Callable[[], None]) -> None:
         self.shown, self.rig, self.changed = shown, rig, changed
         self.added = torch.zeros(len(rig.parents), 3)
         self.joint: int | None = None
@@ -38,22 +35,13 @@ class Posing:
         """The motion's angles of the chosen joint in the frame that is shown."""
         gui = server.gui
         self.choice = gui.add_dropdown("Joint", (NO_JOINT, *rig.names), initial_value=NO_JOINT)
-        self.sliders = [
-            gui.add_slider(f"{label} °", min=-180, max=180, step=1, initial_value=0, disabled=True) for label in LABELS
-        ]
+        turn = {"min": -180, "max": 180, "step": 1, "initial_value": 0, "disabled": True}
+        self.sliders = [gui.add_slider(f"{label} °", **turn) for label in LABELS]
         self.reset = gui.add_button_group("Reset", ("joint", "all"))
-        self.gizmo = server.scene.add_transform_controls(
-            f"{shown.name}/gizmo",
-            scale=0.16 * shown.size,
-            line_width=3.5,
-            disable_axes=True,
-            disable_sliders=True,
-            depth_test=False,
-            visible=False,
-        )
-        self.choice.on_update(
-            lambda event: self.choose(None if event.target.value == NO_JOINT else rig.names.index(event.target.value))
-        )
+        look = {"line_width": 3.5, "disable_axes": True, "disable_sliders": True, "depth_test": False, "visible": False}
+        self.gizmo = server.scene.add_transform_controls(f"{shown.name}/gizmo", 0.16 * shown.size, **look)
+        numbers: dict[str, int | None] = {NO_JOINT: None} | {name: joint for joint, name in enumerate(rig.names)}
+        self.choice.on_update(lambda event: self.choose(numbers[event.target.value]))
         for axis, slider in enumerate(self.sliders):
             slider.on_update(lambda event, axis=axis: self._slide(event, axis))
         self.reset.on_click(lambda event: self.clear(everything=event.target.value == "all"))
@@ -74,12 +62,11 @@ class Posing:
         """The whole clip with the added angles."""
         return replace(motion, angles=motion.angles + self.added)
 
-    def place_gizmo(self, T_world_joint: Float[Tensor, "joints 3 4"]) -> None:
+    def place_gizmo(self, T_world_joint: Pose) -> None:
         """Put the gizmo on the chosen joint; while it is dragged it keeps its orientation."""
-        if self.joint is None:
-            return
-        self.gizmo.position = T_world_joint[self.joint, :, 3].numpy()
-        if not self.dragging:
+        if self.joint is not None:
+            self.gizmo.position = T_world_joint[self.joint, :, 3].numpy()
+        if self.joint is not None and not self.dragging:
             self.gizmo.wxyz = matrix_to_quaternion(T_world_joint[self.joint, :, :3]).numpy()
 
     def choose(self, joint: int | None) -> None:
@@ -89,8 +76,7 @@ class Posing:
             slider.label, slider.disabled = f"{label} °", joint is None
         self.gizmo.visible = joint is not None
         self.shown.mark(joint)
-        self._tell_sliders()
-        self.changed()
+        self._tell()
 
     def turn(self, R_world_joint: Float[Tensor, "3 3"]) -> None:
         """Turn the chosen joint to a world orientation in the frame that is shown."""
@@ -101,20 +87,17 @@ class Posing:
         R_world_parent = at[parent, :, :3] if parent >= 0 else torch.eye(3)
         added = joint_angles(self.rig, self.joint, R_world_parent, R_world_joint) - self.own
         self.added[self.joint] = torch.remainder(added + math.pi, 2 * math.pi) - math.pi
-        self._tell_sliders()
-        self.changed()
+        self._tell()
 
     def _drag(self, event: Any) -> None:
-        if event.client is None:
-            return
-        self.dragging = event.phase != "end"
-        self.turn(quaternion_to_matrix(torch.from_numpy(np.asarray(self.gizmo.wxyz)).float()))
+        if event.client is not None:
+            self.dragging = event.phase != "end"
+            self.turn(quaternion_to_matrix(torch.from_numpy(np.asarray(self.gizmo.wxyz)).float()))
 
     def _slide(self, event: Any, axis: int) -> None:
-        if event.client is None or self.joint is None:
-            return
-        self.added[self.joint, axis] = math.radians(float(event.target.value))
-        self.changed()
+        if event.client is not None and self.joint is not None:
+            self.added[self.joint, axis] = math.radians(float(event.target.value))
+            self.changed()
 
     def clear(self, *, everything: bool) -> None:
         """Take back the angles added to the chosen joint, or to all."""
@@ -122,10 +105,11 @@ class Posing:
             self.added.zero_()
         elif self.joint is not None:
             self.added[self.joint] = 0
-        self._tell_sliders()
-        self.changed()
+        self._tell()
 
-    def _tell_sliders(self) -> None:
+    def _tell(self) -> None:
+        """Set the sliders to the angles, and say that they changed."""
         degrees = torch.rad2deg(self.added[self.joint]) if self.joint is not None else torch.zeros(3)
         for slider, value in zip(self.sliders, degrees.tolist(), strict=True):
             slider.value = round(value)
+        self.changed()

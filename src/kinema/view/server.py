@@ -7,6 +7,7 @@ On any other address every request must carry a token, in the address once and i
 
 import hmac
 import http
+import os
 import secrets
 import socket
 import threading
@@ -57,21 +58,17 @@ class Guard:
         origin = headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
             return "the request comes from another site"
-        if self.token is not None and not any(
-            hmac.compare_digest(said.encode(), self.token.encode()) for said in self._tokens(path, headers)
-        ):
+        if self.token is None:
+            return None
+        pairs = (pair.strip().partition("=") for line in headers.get_all("Cookie") for pair in line.split(";"))
+        said = [*_said_in_address(path), *(value for key, _, value in pairs if key == self.cookie)]
+        if not any(hmac.compare_digest(token.encode(), self.token.encode()) for token in said):
             return "the token is missing or wrong: open the address that kinema printed, with ?token="
         return None
 
-    def shown_in_address(self, path: str) -> bool:
-        return self.token is not None and "token" in parse_qs(urlsplit(path).query)
 
-    def _tokens(self, path: str, headers: "Headers") -> list[str]:
-        said = parse_qs(urlsplit(path).query).get("token", [])
-        for line in headers.get_all("Cookie"):
-            pairs = (pair.strip().partition("=") for pair in line.split(";"))
-            said += [value for key, _, value in pairs if key == self.cookie]
-        return said
+def _said_in_address(path: str) -> list[str]:
+    return parse_qs(urlsplit(path).query).get("token", [])
 
 
 def open_server(address: Address, *, label: str = "Kinema") -> tuple["ViserServer", str]:
@@ -81,7 +78,11 @@ def open_server(address: Address, *, label: str = "Kinema") -> tuple["ViserServe
         import websockets.asyncio.server as serving
     except ImportError as error:
         raise KinemaError(f"the viewer needs viser ({error}): pip install viser") from None
-    token = _token(address)
+    token = address.token
+    if token is None and address.host not in LOOPBACK:
+        token = secrets.token_urlsafe(24)
+    if token is not None and (len(token) < SHORTEST_TOKEN or not token.isascii() or set(token) & set(" ;,&=+%#\"'\\")):
+        raise KinemaError(f"--token: give at least {SHORTEST_TOKEN} letters, digits, - or _")
     listener = _listen(address)
     host, port = listener.getsockname()[:2]
     guard = Guard(token, f"kinema_{port}")
@@ -112,35 +113,21 @@ def open_server(address: Address, *, label: str = "Kinema") -> tuple["ViserServe
     return server, f"http://{shown}:{port}{query}"
 
 
-def _token(address: Address) -> str | None:
-    if address.host in LOOPBACK and address.token is None:
-        return None
-    token = secrets.token_urlsafe(24) if address.token is None else address.token
-    if len(token) < SHORTEST_TOKEN or not token.isascii() or set(token) & set(" ;,&=+%#\"'\\"):
-        raise KinemaError(f"--token: give at least {SHORTEST_TOKEN} letters, digits, - or _")
-    return token
-
-
 def _listen(address: Address) -> socket.socket:
     if not 0 <= address.port < 65536:
         raise KinemaError(f"--port {address.port}: must be between 0 and 65535")
+    host, port = address.host, address.port
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(
-            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (OSError, UnicodeError):
-        raise KinemaError(f"--host {address.host} --port {address.port}: no such address") from None
-    listener = socket.socket(family, kind, protocol)
+        raise KinemaError(f"--host {host} --port {port}: no such address") from None
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(place)
-        # Bound alone, two sockets may share a port; the second to listen would fail inside viser.
-        listener.listen()
+        # It listens too: bound alone, two sockets may share a port; the second to listen would fail inside viser.
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server(place, family=family, dualstack_ipv6=both)
     except OSError as error:
-        listener.close()
-        where, reason = f"{address.host} port {address.port}", error.strerror or error
-        raise KinemaError(f"cannot listen on {where} ({reason}); give another --host or --port") from None
-    return listener
+        reason = os.strerror(error.errno) if error.errno else error
+        raise KinemaError(f"cannot listen on {host} port {port} ({reason}); give another --host or --port") from None
 
 
 def _guarded(guard: Guard, inner: Callable[..., Any]) -> Callable[..., Any]:
@@ -158,7 +145,7 @@ def _guarded(guard: Guard, inner: Callable[..., Any]) -> Callable[..., Any]:
         reason = guard.refuse(request.path, request.headers)
         if reason is not None:
             return answer(http.HTTPStatus.FORBIDDEN, f"refused: {reason}\n")
-        if guard.shown_in_address(request.path) and request.headers.get("Upgrade") is None:
+        if guard.token is not None and _said_in_address(request.path) and request.headers.get("Upgrade") is None:
             # Out of the address bar and the history, into a cookie that scripts and other sites do not see.
             cookie = f"{guard.cookie}={guard.token}; HttpOnly; SameSite=Lax; Path=/"
             return answer(http.HTTPStatus.FOUND, "", Location="/", Set_Cookie=cookie, Referrer_Policy="no-referrer")

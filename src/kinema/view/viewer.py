@@ -1,6 +1,7 @@
 """`kinema view`: a character and its motions on a page in the browser."""
 
 import contextlib
+import re
 import signal
 import tempfile
 import threading
@@ -34,20 +35,19 @@ class Viewer:
     def __init__(self, exhibit: Exhibit, page: Page, *, playing: bool = True) -> None:
         self.exhibit, self.rig = exhibit, exhibit.rig
         rest = {"rest pose": Motion.rest(self.rig, frames=1, fps=24.0)} if self.rig is not None else {}
-        self.names = tuple(exhibit.motions) or tuple(rest)
+        self.names = tuple(exhibit.motions or rest)
         self.motions: dict[str, Motion] = {} if exhibit.motions else rest
         """Motions that were loaded."""
         self.page, self.server = page, page.server
         self.shown = ShownCharacter(self.server.scene, "/character", exhibit.character, self.rig)
         self.second: ShownCharacter | None = None
-        self.labels: list[Any] = []
         self.contacts: Contacts | None = None
         self.plot, self.plotted = "", 0.0
         self.limbs: Limbs | None = None
         if self.rig is not None:
             with contextlib.suppress(KinemaError):
                 self.limbs = find_limbs(exhibit.character)
-        self.clip = self.names[0] if self.names else ""
+        self.clip = next(iter(self.names), "")
         self.path = np.zeros((1, 3))
         self._panel(playing=playing)
         self._take(self.clip)
@@ -65,7 +65,7 @@ class Viewer:
         """Exchange the values of the clip while it plays."""
         with self.player.lock:
             self.motions[self.clip] = motion
-            self._load(motion, rewind=False)
+            self._load(rewind=False)
 
     def offer_before(self, before: Motion) -> None:
         """Let the page compare with the motion before physics."""
@@ -77,14 +77,14 @@ class Viewer:
         self.page.close()
 
     def _panel(self, *, playing: bool) -> None:
-        gui, motion = self.server.gui, self.motion
-        gui.add_markdown(f"**{_plain_text(self.exhibit.title)}**")
+        gui, title = self.server.gui, self.exhibit.title[:200].replace("\n", " ")
+        # Escape the markdown in a name.
+        gui.add_markdown("**" + re.sub(r"([\\`*_{}\[\]()<>#+\-.!|])", r"\\\1", title) + "**")
         self.facts = gui.add_markdown("")
         if len(self.names) > 1:
             self.clips = gui.add_dropdown("Clip", self.names, initial_value=self.clip)
             self.clips.on_update(lambda event: self._take(event.target.value))
-        frames, fps = (len(motion), motion.fps) if motion is not None else (1, 24.0)
-        self.player = Player(self.server, frames=frames, fps=fps, draw=self.draw, playing=playing)
+        self.player = Player(self.server, draw=self.draw, playing=playing)
         with gui.add_folder("Show"):
             self.mesh = gui.add_checkbox("Mesh", True)
             self.splats = gui.add_checkbox("Splats", False, hint="the Gaussians that the video prior sees")
@@ -105,35 +105,34 @@ class Viewer:
         if self.rig is not None:
             with gui.add_folder("Pose", expand_by_default=False):
                 self.posing = Posing(self.server, self.shown, self.rig, changed=self._posed)
-                save = gui.add_button("Download this motion (.npz)")
-            save.on_click(self._download)
+                gui.add_button("Download this motion (.npz)").on_click(self._download)
 
     def _posed(self) -> None:
-        if self.posing is not None and self.posing.joint is not None and not self.skeleton.value:
+        assert self.posing is not None
+        if self.posing.joint is not None and not self.skeleton.value:
             self.skeleton.value = True
-        if self.posing is not None and self.posing.dragging:
+        if self.posing.dragging:
             self.player.play(False)
         self.player.refresh()
 
     def show(self) -> None:
         """Show what the checkboxes say."""
         with self.player.lock, self.server.atomic():
-            for shown in (self.shown, self.second):
-                if shown is not None:
-                    shown.show(mesh=self.mesh.value, splats=self.splats.value, skeleton=self.skeleton.value)
+            for shown in filter(None, (self.shown, self.second)):
+                shown.show(mesh=self.mesh.value, splats=self.splats.value, skeleton=self.skeleton.value)
         self.player.refresh()
 
     def _take(self, name: str) -> None:
         """Play another clip."""
         with self.player.lock:
             self.clip = name
-            if self.motion is None:
-                self.facts.content = f"{len(self.exhibit.character.mesh.faces)} faces, no skeleton"
-            else:
-                self._load(self.motion, rewind=True)
+            self._load(rewind=True)
 
-    def _load(self, motion: Motion, *, rewind: bool) -> None:
-        assert self.rig is not None
+    def _load(self, *, rewind: bool) -> None:
+        motion = self.motion
+        if motion is None or self.rig is None:
+            self.facts.content = f"{len(self.exhibit.character.mesh.faces)} faces, no skeleton"
+            return
         length = f"{len(motion)} frames, {motion.fps:g} fps" if len(motion) > 1 else "rest pose"
         self.facts.content = f"{length}, {len(self.rig.parents)} joints"
         self.path = travel_path(motion.root_position, motion.fps)
@@ -151,40 +150,37 @@ class Viewer:
             if self.compare.value and self.second is None:
                 self.second = ShownCharacter(self.server.scene, "/before", self.exhibit.character, self.rig)
                 top = self.box.center + [0, 0.62 * self.box.extent[1], 0]
-                for shown, text in ((self.shown, "after physics"), (self.second, "before physics")):
-                    self.labels.append(self.server.scene.add_label(f"{shown.name}/label", text, position=top))
+                self.label = self.server.scene.add_label("/character/label", "after physics", position=top)
+                self.server.scene.add_label("/before/label", "before physics", position=top)
             elif not self.compare.value and self.second is not None:
                 self.second.node.remove()
-                self.labels[0].remove()
-                self.second, self.labels = None, []
+                self.label.remove()
+                self.second = None
         self.show()
         self.page.aim(self.box.with_second() if self.second is not None else self.box)
 
     def _download(self, event: Any) -> None:
-        motion = self.motion
-        if motion is None or self.rig is None or self.posing is None or event.client is None:
+        if self.motion is None or self.rig is None or self.posing is None or event.client is None:
             return
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "motion.npz"
-            save_motion(path, self.posing.posed(motion), self.rig)
+            save_motion(path, self.posing.posed(self.motion), self.rig)
             event.client.send_file_download("motion.npz", path.read_bytes())
 
     def draw(self, frame: int) -> None:
         """Draw one frame: the character, its ground, the gizmo, the motion before physics and the plot's cursor."""
-        motion = self.motion
-        if motion is None or self.rig is None:
+        motion, before = self.motion, self.exhibit.before
+        if motion is None or self.rig is None or self.posing is None:
             self.shown.pose(None)
             return
-        angles = self.posing.pose(motion, frame) if self.posing is not None else motion.angles[frame]
+        angles = self.posing.pose(motion, frame)
         translation = None if motion.translation is None else motion.translation[frame]
         T_world_joint = forward_kinematics(self.rig, motion.root_position[frame], angles, translation).detach()
         self.shown.pose(T_world_joint)
         held = self.path[min(frame, len(self.path) - 1)] if self.follow.value else np.zeros(3)
         self.shown.node.position = (self.box.beside() if self.second is not None else 0.0) - held
         self.page.travel(held)
-        if self.posing is not None:
-            self.posing.place_gizmo(T_world_joint)
-        before = self.exhibit.before
+        self.posing.place_gizmo(T_world_joint)
         if self.second is not None and before is not None:
             self.second.pose_frame(before, min(frame, len(before) - 1))
             self.second.node.position = -held
@@ -194,14 +190,8 @@ class Viewer:
 
     def _box(self) -> Box:
         """The box around the character in all frames, without its travel."""
-        if self.motion is None:
-            return Box.around(np.asarray(self.exhibit.character.mesh.vertices, dtype=np.float64))
-        return Box.around(self.shown.travelled_points(self.motion, self.path))
-
-
-def _plain_text(title: str) -> str:
-    """Escape the markdown in a name."""
-    return "".join(f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|" else c for c in title[:200].replace("\n", " "))
+        motion, vertices = self.motion, self.exhibit.character.mesh.vertices
+        return Box.around(vertices.astype(float) if motion is None else self.shown.travelled_points(motion, self.path))
 
 
 def serve(exhibit: Exhibit, address: Address, *, announce: Callable[[str], None]) -> None:
