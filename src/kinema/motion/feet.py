@@ -242,7 +242,7 @@ def find_cycle(feet: Feet) -> Cycle:
         period, explained = _best_period(local, closing, refine=False)
     if explained <= 0:
         return none
-    z, y = _fundamental(local[..., 2], period), _fundamental(local[..., 1], period)
+    z, y = fundamental(local[..., 2], period), fundamental(local[..., 1], period)
     # In a turn the inner feet hardly move fore and aft, or the other way: their height tells the time.
     turning = abs(feet.heading[-1] - feet.heading[0]) * period / frames > 0.4 and lift.min() > 0.03
     use_height = turning or np.abs(z).mean() < 0.35 * np.abs(y).mean()
@@ -280,7 +280,7 @@ def _basis(frames: int, period: float) -> np.ndarray:
     return np.stack([np.ones(frames), *waves], -1)
 
 
-def _fundamental(signal: Float[np.ndarray, "frames feet"], period: float) -> np.ndarray:
+def fundamental(signal: Float[np.ndarray, "frames feet"], period: float) -> np.ndarray:
     """Complex amplitude c of Re(c e^{iωt})."""
     weights = np.linalg.lstsq(_basis(len(signal), period), signal, rcond=None)[0]
     return weights[1] - 1j * weights[2]
