@@ -170,3 +170,8 @@ class MotionKind:
     @property
     def repeats(self) -> bool:
         return self.gait is not None
+
+    @property
+    def still(self) -> bool:
+        """The body does nothing but breathe."""
+        return self.gait is None and self.action is None

@@ -102,7 +102,7 @@ def recorded_motion(
     if gait is None:
         tempo = float(rng.uniform(0.8, 1.3))
         event = float(rng.uniform(0.35, 0.65)) * (frames - 1) / fps
-        start = float(rng.uniform(0, length)) if kind.action is None else _climax(recording) - event * tempo
+        start = float(rng.uniform(0, length)) if kind.still else _climax(recording) - event * tempo
         mirror = bool(rng.random() < 0.5)
         made = retarget(recording, target, frames=frames, fps=fps, start=start, tempo=tempo, mirror=mirror)
         return made, Label(kind.name, 0.0, 0.0, 0.0, event, target.limbs.body, -side if mirror else side)
