@@ -88,11 +88,9 @@ def retarget(
     position = (position - position[0, 0] * [1, 0, 1]) @ back.T + source.heads[0] * [1, 0, 1]
     if recording.in_place:
         position[..., 2] += (recording.speed * (times - times[0]))[:, None]
-    scale = target.leg / source.leg
-    plan = FootPlan.still(target, frames)
+    plan, scale, sides = FootPlan.still(target, frames), target.leg / source.leg, -1 if mirror else 1
     if mirror:
         rotation, position = MIRROR @ rotation @ MIRROR, position @ MIRROR
-    sides = -1 if mirror else 1
     _step_alike(source, target, plan, stance, rotation, position, scale, sides)
     _trunk_alike(source, target, rotation, plan, sides)
     root = target.heads[0] + scale * (position[:, 0] - source.heads[0] * [sides, 1, 1])
