@@ -133,7 +133,7 @@ def solve(body: GaitBody, plan: FootPlan, *, fps: float, crouch: float = 0.0) ->
 
 
 def stand(body: GaitBody, plan: FootPlan, trunk: Float[np.ndarray, "frames 3 3"], root: Path, *, fps: float) -> Motion:
-    """Pose the joints as planned, joint 0 turned by `trunk` and at `root` [m] in the world, the feet on their contacts."""
+    """Pose the joints as planned, joint 0 turned by `trunk` and at `root` [m], and put the feet on their contacts."""
     parents = body.rig.parents
     rotations = np.tile(np.eye(3), (len(parents), len(root), 1, 1))
     for j, turn in plan.turns.items():
