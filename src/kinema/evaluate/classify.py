@@ -12,14 +12,9 @@ LEVELS = (0.35, 0.5, 0.65, 0.8)
 
 
 def prompt_errors(
-    prior: VideoPrior,
-    video: Float[Tensor, "frames 3 height width"],
-    context: Context,
-    prompts: list[str],
-    *,
-    generator: torch.Generator,
-    draws: int = 1,
-) -> Float[Tensor, "prompts"]:
+    prior: VideoPrior, video: Float[Tensor, "frames 3 height width"], context: Context, prompts: list[str], *,
+    generator: torch.Generator, draws: int = 1,
+) -> Float[Tensor, "prompts"]:  # fmt: skip
     """How well each prompt fits a video (`relative_errors`)."""
     with torch.no_grad():
         clean = prior.encode(video, context)
@@ -29,15 +24,9 @@ def prompt_errors(
 
 @torch.no_grad()
 def relative_errors(
-    prior: VideoPrior,
-    clean: Tensor,
-    conditions: list[Any],
-    uncond: Any,
-    *,
-    generator: torch.Generator,
-    draws: int = 1,
-    levels: tuple[float, ...] = LEVELS,
-) -> Float[Tensor, "conditions"]:
+    prior: VideoPrior, clean: Tensor, conditions: list[Any], uncond: Any, *, generator: torch.Generator,
+    draws: int = 1, levels: tuple[float, ...] = LEVELS,
+) -> Float[Tensor, "conditions"]:  # fmt: skip
     """Squared error of the clean estimate under each condition, relative to that without any prompt.
 
     Below 1 the words help. The same noise is used for all of them, so their differences are far less noisy than the

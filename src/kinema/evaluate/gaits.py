@@ -24,19 +24,16 @@ def name_gait(limbs: Limbs, feet: Feet, cycle: Cycle, *, duty: float, speed: flo
     if not limbs.legs:
         return "other"
     moved = np.ptp(feet.world, axis=0) / feet.leg
-    if (np.hypot(moved[:, 0], moved[:, 2]).max() < STILL_REACH and moved[:, 1].max() < STILL_LIFT) or (
-        duty > 0.93 and cycle.reach.mean() < STILL_REACH
-    ):
-        return "stand"
+    still = np.hypot(moved[:, 0], moved[:, 2]).max() < STILL_REACH and moved[:, 1].max() < STILL_LIFT
     # Shifting the weight: the feet hardly leave the ground and carry the body nowhere.
     step = speed / feet.leg * cycle.period / feet.fps
-    if step < 0.1 and cycle.lift.mean() < 0.08:
+    shifts = step < 0.1 and cycle.lift.mean() < 0.08
+    if still or shifts or (duty > 0.93 and cycle.reach.mean() < STILL_REACH):
         return "stand"
     if cycle.explained < 0.6 or cycle.period <= 0:
         return "other"
     relative = (cycle.phase - cycle.phase[0]) % 1.0
-    ranks = max(leg.rank for leg in limbs.legs) + 1
-    if len(limbs.legs) == 4 and ranks == 2:
+    if len(limbs.legs) == 4 and max(leg.rank for leg in limbs.legs) == 1:
         return _four(limbs, relative, duty, step)
     pairs = _pair_offsets(limbs, relative)
     if not pairs:
@@ -54,39 +51,28 @@ def name_gait(limbs: Limbs, feet: Feet, cycle: Cycle, *, duty: float, speed: flo
 def _four(limbs: Limbs, phase: Float[np.ndarray, "legs"], duty: float, step: float) -> GaitClass:
     """The gait of four legs; `step` is the travel per cycle [leg lengths]."""
     fore, hind = _pair_offsets(limbs, phase)
-    if abs(fore) > 0.34 and abs(hind) > 0.34:
+    at = {(leg.rank, leg.side): float(p) for p, leg in zip(phase, limbs.legs)}
+    near, far = sorted((abs(fore), abs(hind)))
+    if near > 0.34:
         # Symmetrical gaits differ by the lag of the hind foot to the fore foot of the same side.
-        lags = [_wrap(_phase(limbs, phase, 1, side) - _phase(limbs, phase, 0, side)) for side in (1, -1)]
+        lags = [_wrap(at[1, side] - at[0, side]) for side in (1, -1)]
         lag = _wrap(np.angle(np.exp(2j * np.pi * np.array(lags)).sum()) / (2 * np.pi))
         if abs(lag) < PACE_LAG:
             return "pace"
         # Diagonal feet together with all four down in between is a walk still, however slow.
         return "trot" if abs(abs(lag) - 0.5) < 0.12 and duty < 0.62 else "walk"
-    if abs(fore) < 0.05 and abs(hind) < 0.05:
+    if far < 0.05:
         # Both feet of a pair at once: a rabbit hops one and a half leg lengths far, a galloping animal that bounds
         # goes twice as far, fore and hind pair in turn.
-        lag = _wrap(_phase(limbs, phase, 1, 1) - _phase(limbs, phase, 0, 1))
-        return "gallop" if step > BOUND_STEP and abs(lag) > 0.25 else "hop"
-    if min(abs(fore), abs(hind)) > 0.22 and max(abs(fore), abs(hind)) < 0.42:
-        return "canter"
-    if abs(fore) < 0.34 and abs(hind) < 0.34:
-        return "gallop"
-    return "canter"
+        return "gallop" if step > BOUND_STEP and abs(_wrap(at[1, 1] - at[0, 1])) > 0.25 else "hop"
+    return "canter" if far >= 0.34 or (near > 0.22 and far < 0.42) else "gallop"
 
 
 def _wrap(x: float) -> float:
     return float((x + 0.5) % 1.0 - 0.5)
 
 
-def _phase(limbs: Limbs, phase: np.ndarray, rank: int, side: int) -> float:
-    return float(next(p for p, g in zip(phase, limbs.legs) if g.rank == rank and g.side == side))
-
-
 def _pair_offsets(limbs: Limbs, phase: np.ndarray) -> list[float]:
     """Right relative to left of each pair, in (-0.5, 0.5]."""
-    result = []
-    for rank in range(max(leg.rank for leg in limbs.legs) + 1):
-        found = {g.side: p for p, g in zip(phase, limbs.legs) if g.rank == rank}
-        if {1, -1} <= set(found):
-            result.append(_wrap(float(found[-1] - found[1])))
-    return result
+    at = {(leg.rank, leg.side): float(p) for p, leg in zip(phase, limbs.legs)}
+    return [_wrap(at[rank, -1] - p) for (rank, side), p in sorted(at.items()) if side == 1 and (rank, -1) in at]

@@ -29,14 +29,9 @@ OTHERS = ("walking", "trotting", "running", "hopping", "standing still")
 
 
 def judge(
-    words: str,
-    motion: str | None = None,
-    *,
-    prompt: str | None = None,
-    score: bool = True,
-    videophy: VideoPhy | None = None,
-    **reading: Any,
-) -> dict[str, Any]:
+    words: str, motion: str | None = None, *, prompt: str | None = None, score: bool = True,
+    videophy: VideoPhy | None = None, **reading: Any,
+) -> dict[str, Any]:  # fmt: skip
     """Metrics of a clip and, where there is a sentence for it, how well that fits.
 
     Args:
@@ -78,7 +73,11 @@ def text_score(character: Character, rig: Rig, clip: Motion, prompt: str, *, met
     stage = Stage.from_character(character, rig, count=2000, look="canonical", rng=np.random.default_rng(0))
     legs = len(find_limbs(character).legs)
     prompts = [prompt, *(other for other in OTHERS if legs == 4 or other != "trotting")]
-    shown = _at_the_priors_pace(clip, metrics, prior.frames)
+    seconds = (len(clip) - 1) / clip.fps
+    if seconds <= 0:
+        raise KinemaError("a clip of one frame shows no motion to score")
+    # At the prior's frames per cycle, and long enough to fill its window.
+    shown = clip.resample(max(NanoPrior.needs.frame_rate(metrics.period), (prior.frames - 0.5) / seconds))
     starts = sorted({0, len(shown) - prior.frames})
     errors = torch.zeros(len(prompts))
     for start in starts:
@@ -103,15 +102,6 @@ def film(stage: Stage, motion: Motion, *, yaw_deg: float, width: int, height: in
     view = Viewpoint(yaw_deg, elevation_deg, 1.0, NanoPrior.needs.cameras.fovy_deg)
     video = stage.film(placed.pose(stage.rig), stage.cameras(base, view, width=width, height=height))
     return video, Context(stage.reference(base, view, width=width, height=height), yaw_deg, elevation_deg)
-
-
-def _at_the_priors_pace(clip: Motion, metrics: Metrics, frames: int) -> Motion:
-    """The clip at the prior's frames per cycle, and long enough to fill its window."""
-    fps = NanoPrior.needs.frame_rate(metrics.period)
-    seconds = (len(clip) - 1) / clip.fps
-    if seconds <= 0:
-        raise KinemaError("a clip of one frame shows no motion to score")
-    return clip.resample(max(fps, (frames - 0.5) / seconds))
 
 
 def verdict_lines(verdict: dict[str, Any]) -> list[str]:

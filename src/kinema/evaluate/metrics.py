@@ -8,17 +8,18 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from kinema.asset.character import Character
 from kinema.evaluate.gaits import name_gait
-from kinema.motion.feet import Feet, find_cycle, find_stance, ground_speed, track_pose
+from kinema.motion.feet import Feet, Stance, find_cycle, find_stance, ground_speed, track_pose
 from kinema.motion.loop import without_stills
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
 from kinema.skin import Skin, blend, skin_points
 
+PerFrame = Float[np.ndarray, "frames"]
 _NAMES = {
     "s": "period",
     "cycles, by leg": "phases",
@@ -84,11 +85,7 @@ class Metrics:
 def measure(
     character: Character, motion: Motion, *, rig: Rig | None = None, limbs: Limbs | None = None, mesh: bool = True
 ) -> Metrics:
-    """Measure a motion of a character.
-
-    Args:
-        mesh: Look for penetration on the skinned mesh, not only on the soles.
-    """
+    """Measure a motion of a character; `mesh` looks for penetration on the skinned mesh, not only on the soles."""
     assert character.skeleton is not None
     rig = rig or Rig.from_skeleton(character.skeleton, dtype=torch.float64)
     limbs = limbs or find_limbs(character)
@@ -98,18 +95,10 @@ def measure(
 
 
 def measure_pose(
-    T_world_joint: Float[np.ndarray, "frames joints 3 4"],
-    limbs: Limbs,
-    lowest: Float[np.ndarray, "frames"] | None,
-    parents: tuple[int, ...],
-    *,
-    fps: float,
-) -> Metrics:
-    """Measure joints whose transforms are known, whatever moved them.
-
-    Args:
-        lowest: Height of the lowest point of the body [m]; by default of the feet.
-    """
+    T_world_joint: Float[np.ndarray, "frames joints 3 4"], limbs: Limbs, lowest: PerFrame | None,
+    parents: tuple[int, ...], *, fps: float,
+) -> Metrics:  # fmt: skip
+    """Measure joints whose transforms are known, whatever moved them; `lowest` [m] of the body, by default the feet."""
     feet = track_pose(torch.from_numpy(T_world_joint), limbs, fps=fps)
     cycle, stance = find_cycle(feet), find_stance(feet)
     speed, duty = ground_speed(feet, stance), float(stance.mean()) if stance.size else 0.0
@@ -144,7 +133,7 @@ def measure_pose(
     )
 
 
-def _slide(feet: Feet, stance: Bool[np.ndarray, "frames feet"], speed: float) -> float:
+def _slide(feet: Feet, stance: Stance, speed: float) -> float:
     """Mean horizontal speed of stance feet over the ground, relative to the body's.
 
     A clip in place is judged on a belt that moves at the body's speed.
@@ -159,7 +148,7 @@ def _slide(feet: Feet, stance: Bool[np.ndarray, "frames feet"], speed: float) ->
     return float(np.linalg.norm(velocity, axis=-1)[stands].mean()) / max(travelled, speed)
 
 
-def lowest_points(character: Character, rig: Rig, motion: Motion) -> Float[np.ndarray, "frames"] | None:
+def lowest_points(character: Character, rig: Rig, motion: Motion) -> PerFrame | None:
     """Height of the lowest vertex of the skinned mesh, per frame [m]; None without weights."""
     if character.weights is None:
         return None
@@ -171,8 +160,7 @@ def lowest_points(character: Character, rig: Rig, motion: Motion) -> Float[np.nd
 
 
 def _symmetry(limbs: Limbs, amount: np.ndarray) -> float:
-    left = sum(float(a) for a, g in zip(amount, limbs.legs) if g.side > 0)
-    right = sum(float(a) for a, g in zip(amount, limbs.legs) if g.side < 0)
+    left, right = (sum(float(a) for a, g in zip(amount, limbs.legs) if g.side * side > 0) for side in (1, -1))
     return 1.0 - abs(left - right) / (left + right) if left + right > 1e-9 else 1.0
 
 
@@ -184,9 +172,7 @@ def bone_change(joints: Float[np.ndarray, "frames joints 3"], parents: tuple[int
     return float((np.abs(length - length[0]) / np.maximum(length[0], 1e-12))[:, keep].max(initial=0.0))
 
 
-def shape_change(
-    vertices: Float[np.ndarray, "frames vertices 3"], faces: Int[np.ndarray, "faces 3"]
-) -> Float[np.ndarray, "frames"]:
+def shape_change(vertices: Float[np.ndarray, "frames vertices 3"], faces: Int[np.ndarray, "faces 3"]) -> PerFrame:
     """Mean relative change of the mesh's edge lengths from the first frame: skinning bends, fields also melt."""
     edges = np.unique(np.sort(np.concatenate((faces[:, :2], faces[:, 1:], faces[:, ::2])), axis=-1), axis=0)
     length = np.linalg.norm(vertices[:, edges[:, 0]] - vertices[:, edges[:, 1]], axis=-1)

@@ -1,11 +1,14 @@
 """Actions: motions that happen once, around an event time, and standing. Feet stay where they are unless it says so."""
 
+from functools import partial
+
 import numpy as np
 
 from kinema.gait.arms import hang_arm, point_arm
 from kinema.gait.cycle import keyed
-from kinema.gait.kinds import GRAVITY, Action, Style
-from kinema.gait.plan import FootPlan, GaitBody, bend, descendants
+from kinema.gait.kinds import Action, Style
+from kinema.gait.plan import Curve, FootPlan, GaitBody, bend, descendants
+from kinema.motion.motion import GRAVITY
 
 TAU = 2 * np.pi
 
@@ -18,28 +21,21 @@ def action_plan(
     The middle is: the apex of the jump, the head passing the front while looking, the strike of the kick, halfway down
     to the seat, and the middle of the time that the hand waves or the mouth is at the food.
     """
-    time = np.arange(frames) / fps
-    plan = FootPlan.still(body, frames)
-    _breathe(body, plan, time, phase, style)
-    if action is not None:
-        action(body, plan, time - event, style)
-    return plan
-
-
-def _breathe(body: GaitBody, plan: FootPlan, time: np.ndarray, phase: float, style: Style) -> None:
-    """Standing: feet fixed, the chest rises and falls, weight shifts a little, the tail hangs and sways."""
+    time, plan, tail = np.arange(frames) / fps, FootPlan.still(body, frames), body.limbs.tail
+    # Standing: the chest rises and falls, weight shifts a little, the tail hangs and sways.
     breath = np.sin(TAU * (time / 2.6 + phase))
     slow = np.sin(TAU * (time / 4.1 + 0.3 + phase))
     plan.shift[:, 1] = 0.006 * style.bob * body.leg * breath
     plan.shift[:, 0] = 0.010 * style.sway * body.leg * slow
     bend(plan, body.limbs.spine, pitch=0.012 * breath, roll=0.01 * slow)
     bend(plan, body.neck, pitch=0.03 * style.nod * breath + style.head, yaw=0.05 * style.nod * slow)
-    for k, j in enumerate(body.limbs.tail):
-        sweep = 0.12 * style.tail / len(body.limbs.tail)
-        angle = sweep * np.sin(TAU * (time / 1.9 + phase) - 1.5 * k / len(body.limbs.tail))
-        bend(plan, (j,), yaw=angle)
+    for k, j in enumerate(tail):
+        bend(plan, (j,), yaw=0.12 * style.tail / len(tail) * np.sin(TAU * (time / 1.9 + phase) - 1.5 * k / len(tail)))
     for arm in body.limbs.arms:
         hang_arm(body, plan, arm, swing=0.02 * breath, spread=0.02 * breath, elbow=0.15)
+    if action is not None:
+        action(body, plan, time - event, style)
+    return plan
 
 
 def jump(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
@@ -61,10 +57,8 @@ def jump(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> Non
     plan.stance[:, air] = False
     plan.foot_pitch += keyed(since, (-half - 0.12, -half, half * 0.5, half), (0, 0.5, 0.2, 0)) * (since < half)
     plan.toe_pitch += np.where(air, 0.35 * (1 - w * w), 0.0)
-    four = len(body.limbs.legs) == 4
-    plan.tilt[:, 0] += keyed(
-        since, (-half - 0.3, -half, half, half + 0.3), (0, -0.22 * body.rock if four else 0.12, 0.16 * body.rock, 0)
-    )
+    nose = -0.22 * body.rock if len(body.limbs.legs) == 4 else 0.12
+    plan.tilt[:, 0] += keyed(since, (-half - 0.3, -half, half, half + 0.3), (0, nose, 0.16 * body.rock, 0))
     bend(plan, body.limbs.spine, pitch=keyed(since, (-half - 0.5, -half - 0.2, 0, half + 0.2), (0, 0.25, -0.05, 0.2)))
     for arm in body.limbs.arms:
         raise_ = keyed(since, (-half - 0.5, -half - 0.2, -half * 0.3, half + 0.2, half + 0.6), (0, 0.7, -1.6, 0.2, 0))
@@ -76,10 +70,8 @@ def sit(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None
     """Go down and stay: four legs sit on the haunches, two squat, many lie low."""
     down = keyed(since, (-0.5, 0.5), (0.0, 1.0))
     if len(body.limbs.legs) == 4:
-        fore, hind = (
-            float(np.mean([body.heads[leg.joints[0], 2] for leg in body.limbs.legs if (leg.rank > 0) == behind]))
-            for behind in (False, True)
-        )
+        hips = [(leg.rank > 0, body.heads[leg.joints[0], 2]) for leg in body.limbs.legs]
+        fore, hind = (float(np.mean([z for rear, z in hips if rear == behind])) for behind in (False, True))
         # Nose up by the angle that brings the croup down as far as its flesh allows; the shoulders keep their height.
         sine = 0.8 * min(0.5 * body.leg, body.limbs.clearance) / max(fore - hind, 1e-6)
         angle = float(np.arcsin(np.clip(sine, 0.05, 0.75)))
@@ -119,47 +111,40 @@ def wave(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> Non
     if len(body.limbs.legs) <= 2 and arms:
         arm, s = arms[0], float(style.side)
         if arm.wing:
-            hang_arm(body, plan, arm, swing=0 * up, spread=up * (1.4 + 0.4 * beat), elbow=0.0)
-            return
+            return hang_arm(body, plan, arm, swing=0 * up, spread=up * (1.4 + 0.4 * beat), elbow=0.0)
         hanging, raised = np.array([0.16 * s, -1.0, 0.05]), np.array([0.85 * s, 0.35, 0.25])
         # Through the side: from straight down to straight up the shortest rotation is undefined.
         across = np.array([s, 0.0, 0.2]) * np.sin(np.pi * up)[:, None]
         upper = (1 - up)[:, None] * hanging + up[:, None] * raised + 0.6 * across
         fore = (1 - up)[:, None] * np.array([0.1 * s, -1.0, 0.2]) + 0.6 * across
         fore = fore + up[:, None] * np.stack((s * (0.05 + 0.55 * beat), 0 * up + 1.0, 0 * up + 0.2), -1)
-        point_arm(body, plan, arm, upper, fore)
-        return
+        return point_arm(body, plan, arm, upper, fore)
     feet = [i for i, leg in enumerate(body.limbs.legs) if leg.rank == 0 and leg.side == style.side]
     forward, height = body.leg * up * (0.45 + 0.10 * beat), body.leg * up * (0.55 + 0.15 * beat)
-    _swing(plan, feet, up > 0, forward, height, foot=0.4 * up, toe=0.4 * up)
+    _swing(plan, feet, up > 0, forward, height, 0.4 * up, 0.4 * up)
     _lean_away(body, plan, up, style)
 
 
 def kick(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
     """Two legs kick forward with one foot; four strike back with both hind feet."""
     times = (-0.55, -0.2, 0.0, 0.12, 0.5)
-    swinging = (since > times[0]) & (since < times[-1])
-
-    def key(*values: float | int) -> np.ndarray:
-        return keyed(since, times, values)
-
+    swinging, key = (since > times[0]) & (since < times[-1]), partial(keyed, since, times)
     if len(body.limbs.legs) == 4:
-        plan.tilt[:, 0] += body.rock * key(0, 0.1, 0.38, 0.36, 0)
-        bend(plan, body.neck, pitch=key(0, 0.2, 0.45, 0.45, 0))
+        plan.tilt[:, 0] += body.rock * key((0, 0.1, 0.38, 0.36, 0))
+        bend(plan, body.neck, pitch=key((0, 0.2, 0.45, 0.45, 0)))
         feet = [i for i, leg in enumerate(body.limbs.legs) if leg.rank > 0]
-        forward, height = body.leg * key(0, 0.15, -0.85, -0.8, 0), body.leg * key(0, 0.3, 0.85, 0.8, 0)
-        pitch = key(0, 0.5, 1.5, 1.4, 0)
-        _swing(plan, feet, swinging, forward, height, foot=pitch, toe=pitch)
-        return
+        forward, height = body.leg * key((0, 0.15, -0.85, -0.8, 0)), body.leg * key((0, 0.3, 0.85, 0.8, 0))
+        pitch = key((0, 0.5, 1.5, 1.4, 0))
+        return _swing(plan, feet, swinging, forward, height, pitch, pitch)
     feet = [i for i, leg in enumerate(body.limbs.legs) if leg.rank == 0 and leg.side == style.side]
-    forward, height = body.leg * key(0, -0.35, 0.85, 0.8, 0), body.leg * key(0, 0.25, 0.6, 0.55, 0)
-    _swing(plan, feet, swinging, forward, height, foot=key(0, 0.6, -0.4, -0.4, 0), toe=key(0, 0.5, -0.4, -0.4, 0))
-    plan.tilt[:, 0] += key(0, 0.08, -0.22, -0.2, 0)
-    _lean_away(body, plan, key(0, 1, 1, 1, 0), style)
+    forward, height = body.leg * key((0, -0.35, 0.85, 0.8, 0)), body.leg * key((0, 0.25, 0.6, 0.55, 0))
+    _swing(plan, feet, swinging, forward, height, key((0, 0.6, -0.4, -0.4, 0)), key((0, 0.5, -0.4, -0.4, 0)))
+    plan.tilt[:, 0] += key((0, 0.08, -0.22, -0.2, 0))
+    _lean_away(body, plan, key((0, 1, 1, 1, 0)), style)
     for arm in body.limbs.arms:
         if not arm.wing:
-            swing = -float(np.sign(arm.side * style.side)) * key(0, 0.5, -0.6, -0.6, 0)
-            hang_arm(body, plan, arm, swing=swing, spread=key(0, 0.3, 0.5, 0.5, 0), elbow=0.6)
+            swing = -float(np.sign(arm.side * style.side)) * key((0, 0.5, -0.6, -0.6, 0))
+            hang_arm(body, plan, arm, swing=swing, spread=key((0, 0.3, 0.5, 0.5, 0)), elbow=0.6)
 
 
 def eat(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
@@ -178,10 +163,8 @@ def eat(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None
         upper = (1 - hold) * np.array([0.16 * s, -1.0, 0.05]) + hold * np.array([0.2 * s, -0.75, 0.65])
         fore = (1 - hold) * np.array([0.1 * s, -1.0, 0.25]) + hold * np.array([-0.45 * s, 0.75, 0.55])
         point_arm(body, plan, arm, upper, fore)
-        bend(plan, body.neck, pitch=0.2 * down + 0.08 * chew)
-        return
-    neck = body.neck
-    base = body.heads[neck[0]]
+        return bend(plan, body.neck, pitch=0.2 * down + 0.08 * chew)
+    neck, base = body.neck, body.heads[body.neck[0]]
     flesh = descendants(body.rig.parents, neck[0])
     away = (body.heads[flesh][:, None] + body.limbs.probes[flesh] - base).reshape(-1, 3)
     # Turn the neck until the lowest point of head, beak or trunk is at the ground; a short one bows the forehand too.
@@ -198,20 +181,15 @@ def eat(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None
     plan.shift[:, 1] -= (0.25 if len(body.limbs.legs) == 2 else 0.05) * body.leg * down
 
 
-def _swing(
-    plan: FootPlan, feet: list[int], swinging: np.ndarray, forward: np.ndarray, height: np.ndarray, *,
-    foot: np.ndarray, toe: np.ndarray,
-) -> None:  # fmt: skip
-    """Move feet forward and up [m], pitch foot and toes [rad], and end their stance while `swinging`."""
-    for i in feet:
-        plan.contacts[i, :, 2] += forward
-        plan.contacts[i, :, 1] += height
-        plan.foot_pitch[i] += foot
-        plan.toe_pitch[i] += toe
-        plan.stance[i, swinging] = False
+def _swing(plan: FootPlan, feet: list[int], off: np.ndarray, ahead: Curve, up: Curve, foot: Curve, toe: Curve) -> None:
+    """Move feet ahead and up [m], pitch foot and toes [rad], and end their stance while they are `off` the ground."""
+    plan.contacts[feet, :, 2] += ahead
+    plan.contacts[feet, :, 1] += up
+    plan.foot_pitch[feet] += foot
+    plan.toe_pitch[feet] += toe
+    plan.stance[feet] &= ~off
 
 
 def _lean_away(body: GaitBody, plan: FootPlan, amount: np.ndarray, style: Style) -> None:
     """Shift the weight over the legs that stay."""
-    width = float(np.abs(body.home[:, 0]).mean())
-    plan.shift[:, 0] -= 0.45 * style.side * width * amount
+    plan.shift[:, 0] -= 0.45 * style.side * float(np.abs(body.home[:, 0]).mean()) * amount

@@ -3,20 +3,16 @@
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
 
 from kinema.gait.kinds import Gait
-from kinema.gait.plan import FORWARD, LEFT, FootPlan, GaitBody, PerFrame
+from kinema.gait.plan import FORWARD, LEFT, Curve, FootPlan, GaitBody, Path, PerFrame
 from kinema.rig.ik import about, between
 from kinema.rig.limbs import Arm
 
 TAU = 2 * np.pi
-Directions = Float[np.ndarray, "frames 3"]
 
 
-def swing_arms(
-    body: GaitBody, plan: FootPlan, gait: Gait, cycles: Float[np.ndarray, "frames"], *, amount: float
-) -> None:
+def swing_arms(body: GaitBody, plan: FootPlan, gait: Gait, cycles: Curve, *, amount: float) -> None:
     """Swing the arms against the legs; cycles is 0 in mid-stance of the left leg, when the left arm passes the hips."""
     still = np.zeros_like(cycles)
     for arm in body.limbs.arms:
@@ -24,29 +20,23 @@ def swing_arms(
         if arm.wing or len(body.limbs.legs) != 2:
             flap = 0.05 * amount * np.cos(2 * TAU * cycles)
             hang_arm(body, plan, arm, swing=0.02 * beat, spread=flap, elbow=still)
-        elif gait.footfalls.together:
-            hang_arm(body, plan, arm, swing=-gait.arm_swing * np.cos(TAU * cycles), spread=still, elbow=gait.elbow)
         else:
-            hang_arm(body, plan, arm, swing=-(gait.arm_swing * amount) * beat, spread=still, elbow=gait.elbow)
+            together = gait.footfalls.together
+            swing = gait.arm_swing * np.cos(TAU * cycles) if together else (gait.arm_swing * amount) * beat
+            hang_arm(body, plan, arm, swing=-swing, spread=still, elbow=gait.elbow)
 
 
-def hang_arm(
-    body: GaitBody, plan: FootPlan, arm: Arm, *, swing: np.ndarray, spread: np.ndarray, elbow: PerFrame
-) -> None:
+def hang_arm(body: GaitBody, plan: FootPlan, arm: Arm, *, swing: Curve, spread: Curve, elbow: PerFrame) -> None:
     """Pose an arm: hanging, swung backward (+), spread out sideways (+) and bent at the elbow (+) [rad]."""
     upper, fore = _bones(body, arm)
     direction = body.heads[fore] - body.heads[upper]
     direction = direction / max(float(np.linalg.norm(direction)), 1e-12)
-    raised = abs(direction[0]) > 0.6
-    if arm.wing and raised:
+    if abs(direction[0]) > 0.6:
         # Wings fold along the flanks.
-        down = between(direction, np.array([0.22 * arm.side, -0.35, -0.9]))
-    elif raised:
-        down = between(direction, np.array([0.16 * arm.side, -1.0, 0.02]))
+        hanging = (0.22 * arm.side, -0.35, -0.9) if arm.wing else (0.16 * arm.side, -1.0, 0.02)
+        down = between(direction, np.array(hanging))
     else:
-        down = np.eye(3)
-        elbow = np.asarray(elbow) * 0.25
-        swing = swing * 0.5
+        down, elbow, swing = np.eye(3), np.asarray(elbow) * 0.25, swing * 0.5
     plan.turns[upper] = world = about(LEFT, swing) @ about(FORWARD, spread * arm.side) @ down
     if not arm.wing:
         # The forearm folds forward about the lateral axis, wherever the rest pose had it.
@@ -54,12 +44,12 @@ def hang_arm(
         plan.turns[fore] = world.swapaxes(-1, -2) @ about(LEFT, swing) @ bent @ about(LEFT, -swing) @ world
 
 
-def point_arm(body: GaitBody, plan: FootPlan, arm: Arm, direction: Directions, fore: Directions) -> None:
+def point_arm(body: GaitBody, plan: FootPlan, arm: Arm, direction: Path, fore: Path) -> None:
     """Aim the upper arm and the forearm along directions given in the chest's frame."""
     upper, elbow = _bones(body, arm)
     first = between(np.broadcast_to(body.heads[elbow] - body.heads[upper], direction.shape), direction)
-    after = [j for j in arm.joints if body.rig.parents[j] == elbow]
-    bone = body.heads[after[0]] - body.heads[elbow] if after else body.heads[elbow] - body.heads[upper]
+    hand = next((j for j in arm.joints if body.rig.parents[j] == elbow), None)
+    bone = body.heads[elbow] - body.heads[upper] if hand is None else body.heads[hand] - body.heads[elbow]
     plan.turns[upper] = first
     wanted = (first.swapaxes(-1, -2) @ fore[..., None])[..., 0]
     plan.turns[elbow] = between(np.broadcast_to(bone, fore.shape), wanted)

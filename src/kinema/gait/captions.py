@@ -23,8 +23,7 @@ FAST = ("quickly", "fast", "at a fast pace", "hurriedly", "energetically", "in a
 def caption(label: Label, rng: np.random.Generator, motions: Mapping[str, MotionKind] = MOTIONS) -> str:
     """One of many sentences for a motion of the table."""
     kind = motions[label.name]
-    doing, does = kind.verbs[int(rng.integers(len(kind.verbs)))]
-    doing, does = _sided(kind, label.side, rng, doing), _sided(kind, label.side, rng, does)
+    doing, does = (_sided(kind, label.side, rng, form) for form in kind.verbs[int(rng.integers(len(kind.verbs)))])
     noun = _noun(label.body, rng)
     manner = "" if "pace" in doing or "speed" in doing or "fast" in doing else _manner(kind, label, rng)
     forms = (
@@ -37,9 +36,7 @@ def caption(label: Label, rng: np.random.Generator, motions: Mapping[str, Motion
     )
     form = rng.random()
     text = next(text for below, text in forms if form < below)
-    if rng.random() < 0.15:
-        text = text[0].upper() + text[1:] + "."
-    return text
+    return text[0].upper() + text[1:] + "." if rng.random() < 0.15 else text
 
 
 def _sided(kind: MotionKind, side: int, rng: np.random.Generator, phrase: str) -> str:

@@ -8,16 +8,17 @@ from jaxtyping import Float
 
 from kinema.gait.arms import swing_arms
 from kinema.gait.kinds import Gait, Style, by_legs
-from kinema.gait.plan import FootPlan, GaitBody, bend
+from kinema.gait.plan import Curve, FootPlan, GaitBody, Path, bend, sole_dip
 from kinema.rig.limbs import Leg
 
 TAU = 2 * np.pi
-Path = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+Road = Callable[[np.ndarray], tuple[Path, Curve]]
+Keys = tuple[float | int, ...]
 LONGEST_STANCE = 1.15
 """Longest path of a stance foot under the body [leg lengths]; beyond it the stance gets shorter."""
 
 
-def travel(time: np.ndarray, *, speed: float, turn: float) -> tuple[np.ndarray, np.ndarray]:
+def travel(time: Curve, *, speed: float, turn: float) -> tuple[Path, Curve]:
     """Position [m] and heading [rad] on a line or, with a yaw rate [rad/s], on a circle through the origin."""
     heading = turn * time
     # sin(h)/h and (1 - cos h)/h, which are 1 and 0 on a straight line.
@@ -29,25 +30,17 @@ def travel(time: np.ndarray, *, speed: float, turn: float) -> tuple[np.ndarray, 
 def cycle_plan(
     body: GaitBody, gait: Gait, *, frames: int, fps: float, phase: float, period: float, speed: float, style: Style
 ) -> FootPlan:
-    """Plan of a gait.
-
-    Args:
-        phase: cycles since the reference leg touched down, at frame 0.
-        period: duration of a cycle [s].
-        speed: [leg lengths per second].
-    """
-    time = np.arange(frames) / fps
-    plan = FootPlan.still(body, frames)
-    legs = body.limbs.legs
+    """Plan of a gait: `phase` [cycles] at frame 0, `period` [s], `speed` [leg lengths per second]."""
+    time, legs, plan = np.arange(frames) / fps, body.limbs.legs, FootPlan.still(body, frames)
+    cycles = time / period + phase
     path = partial(travel, speed=speed * body.leg, turn=gait.turn / period)
     plan.path, plan.heading = path(time)
     duty = min(gait.duty * style.duty, LONGEST_STANCE * body.stride / max(speed * period, 1e-9))
     phases = gait.footfalls.touchdowns(legs)
     for i, leg in enumerate(legs):
         late = style.lag if leg.rank > 0 and not gait.footfalls.together else 0.0
-        _step(body, plan, i, leg, gait, time / period + phase - phases[i] - late, period, phase - phases[i] - late,
-              duty, path, style)  # fmt: skip
-    cycles = time / period + phase
+        start = phase - phases[i] - late
+        _step(body, plan, i, leg, gait, cycles - phases[i] - late, period, start, duty, path, style)
     _trunk(body, plan, gait, cycles, duty, phases, style)
     _follow(body, plan, gait, cycles, duty, style)
     swing_arms(body, plan, gait, cycles - duty / 2, amount=style.arms)
@@ -56,7 +49,7 @@ def cycle_plan(
 
 def _step(
     body: GaitBody, plan: FootPlan, i: int, leg: Leg, gait: Gait, cycles: np.ndarray, period: float, start: float,
-    duty: float, path: Path, style: Style,
+    duty: float, path: Road, style: Style,
 ) -> None:  # fmt: skip
     """Plan one leg: footholds where the body will be in mid-stance, a smooth arc from each to the next."""
     spared = gait.lame and leg.rank == 0 and leg.side == style.side
@@ -80,16 +73,11 @@ def _step(
     plan.foot_pitch[i] = keyed(x, (0, 0.55, 1, 1.25, 1.8, 2), (0, 0, heel, more, -0.12, 0))
     plan.toe_pitch[i] = keyed(x, (0, 1, 1.3, 1.8, 2), (0, 0, 0.8 * more, -0.1, 0))
     # Toes up means heel down: lift the contact point so that no end of the sole dips below it, nor toes below the arc.
-    pitch = plan.toe_pitch[i] if len(leg.joints) - leg.foot > 1 else plan.foot_pitch[i]
     if leg.foot < len(leg.joints):
-        arms = leg.soles - leg.contact
-        dip = np.cos(pitch)[:, None] * arms[:, 1] - np.sin(pitch)[:, None] * arms[:, 2]
-        plan.contacts[i, :, 1] -= np.where(swinging, np.minimum(dip.min(-1), 0.0), 0.0)
+        plan.contacts[i, :, 1] -= np.where(swinging, sole_dip(plan, i, leg), 0.0)
 
 
-def _foothold(
-    body: GaitBody, i: int, time: np.ndarray, path: Path, style: Style
-) -> tuple[Float[np.ndarray, "frames 3"], Float[np.ndarray, "frames"]]:
+def _foothold(body: GaitBody, i: int, time: Curve, path: Road, style: Style) -> tuple[Path, Curve]:
     """Position and yaw of the foot in a stance that is centred at that time."""
     position, heading = path(time)
     ground = body.pivot * [1, 0, 1]
@@ -99,14 +87,11 @@ def _foothold(
     return ground + position + turned, heading
 
 
-def keyed(
-    x: Float[np.ndarray, "*n"], times: tuple[float | int, ...], values: tuple[float | int, ...]
-) -> Float[np.ndarray, "*n"]:
+def keyed(x: Float[np.ndarray, "*n"], times: Keys, values: Keys) -> Float[np.ndarray, "*n"]:
     """Ease from key to key; flat at every key."""
-    t = np.asarray(times, dtype=float)
+    t, v = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
     k = np.clip(np.searchsorted(t, x, side="right") - 1, 0, len(t) - 2)
     w = np.clip((x - t[k]) / (t[k + 1] - t[k]), 0.0, 1.0)
-    v = np.asarray(values, dtype=float)
     return v[k] + (3 - 2 * w) * w * w * (v[k + 1] - v[k])
 
 
@@ -121,8 +106,9 @@ def _trunk(
     bob = float(np.clip(bob, -0.35 * body.limbs.clearance, 0.35 * body.limbs.clearance))
     pitch, yaw = np.zeros_like(cycles), np.zeros_like(cycles)
     if rocks:
-        fore = _middle(phases, body.limbs.legs, 0) + duty / 2
-        hind = _middle(phases, body.limbs.legs, 1) + duty / 2
+        # Circular means of the touchdowns of a pair.
+        pairs = ([np.exp(1j * TAU * p) for p, g in zip(phases, body.limbs.legs) if g.rank == k] for k in (0, 1))
+        fore, hind = (float(np.angle(sum(pair)) / TAU) + duty / 2 for pair in pairs)
         # Lowest between the fore and hind stances' middles of one support, nose up over the hind legs.
         gather = fore + 0.5 * ((hind - fore) % 1.0)
         plan.shift[:, 1] = bob * np.cos(TAU * (cycles - gather - 0.5)) * 0.8
@@ -147,12 +133,6 @@ def _trunk(
     lean = gait.lean if two else 0.0
     plan.tilt[:, 0] += style.lean + 0.3 * lean
     bend(plan, body.limbs.spine, pitch=pitch + 0.7 * lean, yaw=yaw)
-
-
-def _middle(phases: tuple[float, ...], legs: tuple[Leg, ...], rank: int) -> float:
-    """Circular mean of the touchdowns of a pair."""
-    around = sum(np.exp(1j * TAU * p) for p, leg in zip(phases, legs) if leg.rank == rank)
-    return float(np.angle(around) / TAU)
 
 
 def _follow(body: GaitBody, plan: FootPlan, gait: Gait, cycles: np.ndarray, duty: float, style: Style) -> None:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinema.gait.plan import FootPlan, GaitBody
+from kinema.motion.motion import GRAVITY
 from kinema.rig.limbs import Leg
-
-GRAVITY = 9.81
 
 ByLegs = float | tuple[float, float, float]
 """One value for all bodies, or values for two legs, for four and for any other number."""
@@ -171,11 +170,6 @@ class MotionKind:
     @property
     def repeats(self) -> bool:
         return self.gait is not None
-
-    @property
-    def travels(self) -> bool:
-        """The body may go over the ground."""
-        return self.repeats or self.airborne
 
     @property
     def still(self) -> bool:

@@ -35,20 +35,10 @@ class Label:
 
 
 def make_motion(
-    rig: Rig,
-    limbs: Limbs,
-    kind: MotionKind | str,
-    *,
-    frames: int,
-    fps: float,
-    phase: float = 0.0,
-    period: float | None = None,
-    speed: float | None = None,
-    event: float | None = None,
-    style: Style | None = None,
-    rng: np.random.Generator | None = None,
-    body: GaitBody | None = None,
-) -> tuple[Motion, Label]:
+    rig: Rig, limbs: Limbs, kind: MotionKind | str, *, frames: int, fps: float, phase: float = 0.0,
+    period: float | None = None, speed: float | None = None, event: float | None = None, style: Style | None = None,
+    rng: np.random.Generator | None = None, body: GaitBody | None = None,
+) -> tuple[Motion, Label]:  # fmt: skip
     """Make a motion with true stance: the contact point of a stance foot does not move in the world.
 
     Args:

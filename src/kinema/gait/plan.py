@@ -9,13 +9,16 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
+from kinema.geometry.rotations import bone_offsets, is_below, place_joints
 from kinema.motion.motion import Motion
 from kinema.rig.ik import LegChains, about, leg_chains, solve_legs
 from kinema.rig.kinematics import Rig
-from kinema.rig.limbs import Limbs
+from kinema.rig.limbs import Leg, Limbs
 
 LEFT, UP, FORWARD = np.eye(3)
-PerFrame = Float[np.ndarray, "frames"] | float
+Curve = Float[np.ndarray, "frames"]
+PerFrame = Curve | float
+Path = Float[np.ndarray, "frames 3"]
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,6 @@ class GaitBody:
     """Contact points at rest, on the ground [m]."""
     pivot: Float[np.ndarray, "3"]
     """The middle of the hips, about which the trunk turns [m]."""
-    ancestors: tuple[int, ...]
-    """Joints above the hips, root first."""
 
     @property
     def leg(self) -> float:
@@ -61,24 +62,20 @@ class GaitBody:
     @staticmethod
     def of(rig: Rig, limbs: Limbs) -> "GaitBody":
         heads = rig.heads.detach().double().cpu().numpy()
-        above = {0}.union(*(_ancestors(rig.parents, leg.joints[0]) for leg in limbs.legs))
-        if limbs.legs:
-            home = np.stack([heads[leg.joints[-1]] + leg.contact for leg in limbs.legs]) * [1, 0, 1]
-            pivot = np.mean([heads[leg.joints[0]] for leg in limbs.legs], 0)
-            pivot[0] = 0.0
-        else:
-            home, pivot = np.zeros((0, 3)), heads[0].copy()
-        chains = leg_chains(limbs, heads) if limbs.legs else None
-        return GaitBody(rig, limbs, heads, chains, home, pivot, tuple(sorted(above)))
+        if not limbs.legs:
+            return GaitBody(rig, limbs, heads, None, np.zeros((0, 3)), heads[0].copy())
+        home = np.stack([heads[leg.joints[-1]] + leg.contact for leg in limbs.legs]) * [1, 0, 1]
+        pivot = np.mean([heads[leg.joints[0]] for leg in limbs.legs], 0) * [0, 1, 1]
+        return GaitBody(rig, limbs, heads, leg_chains(limbs, heads), home, pivot)
 
 
 @dataclass
 class FootPlan:
     """Footholds, trunk and joint rotations of a clip per frame; gaits and actions fill it in."""
 
-    path: Float[np.ndarray, "frames 3"]
+    path: Path
     """Position of the body over the ground (y = 0) [m]."""
-    heading: Float[np.ndarray, "frames"]
+    heading: Curve
     """Yaw of the path [rad]."""
     contacts: Float[np.ndarray, "legs frames 3"]
     """Contact points in the world [m]."""
@@ -87,9 +84,9 @@ class FootPlan:
     foot_pitch: Float[np.ndarray, "legs frames"]
     """Heel up, toes down [rad]."""
     toe_pitch: Float[np.ndarray, "legs frames"]
-    shift: Float[np.ndarray, "frames 3"]
+    shift: Path
     """Displacement of the trunk to the left, up and forward [m]."""
-    tilt: Float[np.ndarray, "frames 3"]
+    tilt: Path
     """Rotation of the trunk about left (nose down +), up and forward [rad]."""
     turns: dict[int, Float[np.ndarray, "frames 3 3"]] = field(default_factory=dict)
     """Rotations of joints outside the legs, relative to their parents."""
@@ -109,10 +106,8 @@ def bend(
     plan: FootPlan, joints: tuple[int, ...], *, pitch: PerFrame = 0.0, yaw: PerFrame = 0.0, roll: PerFrame = 0.0
 ) -> None:
     """Share a bend about left (nose down +), up and forward [rad] equally among joints, added to what they do."""
-    if not joints:
-        return
     angles = np.stack([np.broadcast_to(angle, plan.heading.shape) for angle in (pitch, yaw, roll)], -1)
-    part = tilt_matrix(angles / len(joints))
+    part = tilt_matrix(angles / max(len(joints), 1))
     for j in joints:
         plan.turns[j] = part @ plan.turns[j] if j in plan.turns else part
 
@@ -128,63 +123,64 @@ def solve(body: GaitBody, plan: FootPlan, *, fps: float, crouch: float = 0.0) ->
     Args:
         crouch: lowers the trunk further, in leg lengths, but not to the ground.
     """
-    rotations = np.tile(np.eye(3), (len(body.rig.parents), len(plan.path), 1, 1))
-    for j, turn in plan.turns.items():
-        rotations[j] = turn
     heading = about(UP, plan.heading)
-    rotations[0] = heading @ tilt_matrix(plan.tilt)
+    trunk = heading @ tilt_matrix(plan.tilt)
     shift = plan.shift - [0.0, min(crouch * body.leg, 0.45 * body.limbs.clearance), 0.0]
-    arm = ((rotations[0]) @ (body.heads[0] - body.pivot)[:, None])[..., 0]
+    arm = (trunk @ (body.heads[0] - body.pivot)[:, None])[..., 0]
     root = plan.path + (heading @ (body.pivot * [0, 1, 0] + shift)[..., None])[..., 0] + arm
     # The path carries the pivot's place at rest, so a still plan is the rest pose.
-    root = root + body.pivot * [1, 0, 1]
-    return stand(body, plan, rotations, root, fps=fps)
+    return stand(body, plan, trunk, root + body.pivot * [1, 0, 1], fps=fps)
 
 
-def stand(
-    body: GaitBody, plan: FootPlan, rotations: Float[np.ndarray, "joints frames 3 3"],
-    root: Float[np.ndarray, "frames 3"], *, fps: float,
-) -> Motion:  # fmt: skip
-    """Put the legs of a posed trunk on the plan's contacts; `rotations` and `root` are changed."""
+def stand(body: GaitBody, plan: FootPlan, trunk: Float[np.ndarray, "frames 3 3"], root: Path, *, fps: float) -> Motion:
+    """Pose the joints as planned, joint 0 turned by `trunk` and at `root` [m], and put the feet on their contacts."""
+    parents = body.rig.parents
+    rotations = np.tile(np.eye(3), (len(parents), len(root), 1, 1))
+    for j, turn in plan.turns.items():
+        rotations[j] = turn
+    rotations[0] = trunk
     if body.chains is not None:
-        hips, R_world_parent = _hips(body, rotations, root)
+        position, orientation = _place(body, rotations, root)
+        tops = [leg.joints[0] for leg in body.limbs.legs]
+        hips, R_world_parent = position[:, tops], orientation[:, [parents[j] for j in tops]]
+        hips, R_world_parent = hips.swapaxes(0, 1), R_world_parent.swapaxes(0, 1)
         feet, ankles = _ankles(body, plan)
-        drop = _drop(body.chains, ankles - hips, plan.stance)
-        root[:, 1] -= drop
-        hips[..., 1] -= drop
+        drop = [0.0, _drop(body.chains, ankles - hips, plan.stance), 0.0]
+        root, hips = root - drop, hips - drop
         inward = np.swapaxes(R_world_parent, -1, -2)
         hip, hinges = solve_legs(body.chains, (inward @ (ankles - hips)[..., None])[..., 0])
         for i, leg in enumerate(body.limbs.legs):
             rotations[leg.joints[0]] = hip[i]
             world = R_world_parent[i] @ hip[i]
             for k in range(1, min(leg.foot, len(leg.joints))):
-                turn = about(body.chains.axes[i, k - 1], hinges[i, :, k - 1])
-                rotations[leg.joints[k]] = turn
+                rotations[leg.joints[k]] = turn = about(body.chains.axes[i, k - 1], hinges[i, :, k - 1])
                 world = world @ turn
-            for k in range(leg.foot, len(leg.joints)):
-                wanted = feet[i][k - leg.foot]
-                rotations[leg.joints[k]] = world.swapaxes(-1, -2) @ wanted
+            for j, wanted in zip(leg.joints[leg.foot :], feet[i]):
+                rotations[j] = world.swapaxes(-1, -2) @ wanted
                 world = wanted
     _keep_up(body, rotations, root)
-    return Motion(_tensor(root, body.rig), _angles(body.rig, rotations), fps)
+    # Angles about the rig's axes, unwrapped in time. Middle angles stay within ±90 degrees.
+    axes = body.rig.axes.detach().double().cpu().numpy()[:, None]
+    m = (axes.swapaxes(-1, -2) @ rotations @ axes).swapaxes(0, 1)
+    b = np.arcsin(np.clip(m[..., 0, 2], -1, 1))
+    a = np.unwrap(np.arctan2(-m[..., 1, 2], m[..., 2, 2]), axis=0)
+    c = np.unwrap(np.arctan2(-m[..., 0, 1], m[..., 0, 0]), axis=0)
+    position, angles = (torch.from_numpy(x).to(body.rig.heads) for x in (root, np.stack((a, b, c), -1)))
+    return Motion(position, angles, fps)
 
 
-def _keep_up(body: GaitBody, rotations: np.ndarray, root: np.ndarray) -> None:
+def _keep_up(body: GaitBody, rotations: np.ndarray, root: Path) -> None:
     """Raise tail, neck and head where their flesh would go into the ground; changes their rotations."""
-    parents = body.rig.parents
     for chain, away in ((body.limbs.tail, -1.0), (body.neck, 1.0)):
-        if not chain:
-            continue
-        below = descendants(parents, chain[0])
-        for _ in range(3):
-            places, turns = _forward(body, rotations, root, (*_ancestors(parents, chain[0]), *below))
-            lack = np.zeros(len(root))
-            for k in below:
-                probes = (turns[k][:, None] @ body.limbs.probes[k][..., None])[..., 0] + places[k][:, None]
-                out = np.hypot(*(probes - places[chain[0]][:, None])[..., [0, 2]].transpose(2, 0, 1))
-                # A rotation of the chain's root by depth / distance lifts the point out.
-                angle = np.maximum(-probes[..., 1], 0.0) / np.maximum(out, 0.1 * body.leg)
-                lack = np.maximum(lack, angle.max(-1))
+        below = descendants(body.rig.parents, chain[0]) if chain else []
+        for _ in range(3 if chain else 0):
+            position, orientation = _place(body, rotations, root)
+            flesh = (orientation[:, below, None] @ body.limbs.probes[below][..., None])[..., 0]
+            flesh += position[:, below, None]
+            arm = flesh - position[:, chain[0], None, None]
+            # A rotation of the chain's root by depth / distance lifts the point out.
+            angle = np.maximum(-flesh[..., 1], 0.0) / np.maximum(np.hypot(arm[..., 0], arm[..., 2]), 0.1 * body.leg)
+            lack = angle.max((1, 2))
             if lack.max() < 1e-4:
                 break
             raised = about(LEFT, -away * np.minimum(lack, 0.8) * 1.1 / min(len(chain), 2))
@@ -192,40 +188,15 @@ def _keep_up(body: GaitBody, rotations: np.ndarray, root: np.ndarray) -> None:
                 rotations[j] = raised @ rotations[j]
 
 
-def _forward(
-    body: GaitBody, rotations: np.ndarray, root: np.ndarray, joints: tuple[int, ...]
-) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
-    """World positions and orientations of the root and of `joints`, parents before children."""
-    position, orientation = {0: root}, {0: rotations[0]}
-    for j in joints:
-        p = body.rig.parents[j]
-        position[j] = position[p] + (orientation[p] @ (body.heads[j] - body.heads[p])[:, None])[..., 0]
-        orientation[j] = orientation[p] @ rotations[j]
-    return position, orientation
-
-
-def _ancestors(parents: tuple[int, ...], j: int) -> tuple[int, ...]:
-    """Joints above j, topmost first, without the root."""
-    above = []
-    while (j := parents[j]) > 0:
-        above.append(j)
-    return tuple(above[::-1])
+def _place(body: GaitBody, rotations: np.ndarray, root: Path) -> tuple[np.ndarray, np.ndarray]:
+    """World positions [frames, joints, 3] and orientations of all joints."""
+    parents = body.rig.parents
+    return place_joints(parents, bone_offsets(parents, body.heads), rotations.swapaxes(0, 1), root)
 
 
 def descendants(parents: tuple[int, ...], top: int) -> list[int]:
     """The joint and all below it, parents before children."""
-    found = [top]
-    for k in range(top + 1, len(parents)):
-        if parents[k] in found:
-            found.append(k)
-    return found
-
-
-def _hips(body: GaitBody, rotations: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """World position of each hip and orientation of its parent."""
-    hips = tuple(leg.joints[0] for leg in body.limbs.legs)
-    position, orientation = _forward(body, rotations, root, (*body.ancestors[1:], *hips))
-    return np.stack([position[j] for j in hips]), np.stack([orientation[body.rig.parents[j]] for j in hips])
+    return [k for k in range(len(parents)) if is_below(parents, k, top)]
 
 
 def _ankles(body: GaitBody, plan: FootPlan) -> tuple[list[list[np.ndarray]], np.ndarray]:
@@ -247,23 +218,16 @@ def _ankles(body: GaitBody, plan: FootPlan) -> tuple[list[list[np.ndarray]], np.
     return feet, ankles
 
 
+def sole_dip(plan: FootPlan, i: int, leg: Leg) -> Curve:
+    """How far an end of the sole of leg i dips below its contact point as the foot pitches [m]; 0 or negative."""
+    pitch = plan.toe_pitch[i] if len(leg.joints) - leg.foot > 1 else plan.foot_pitch[i]
+    arms = leg.soles - leg.contact
+    return np.minimum((np.cos(pitch)[:, None] * arms[:, 1] - np.sin(pitch)[:, None] * arms[:, 2]).min(-1), 0.0)
+
+
 def _drop(chains: LegChains, legs: Float[np.ndarray, "legs frames 3"], stance: np.ndarray) -> float:
     """Distance by which the trunk must come down so that every stance leg reaches its foothold [m]."""
     reach = chains.reach[:, None] * 0.997
     across = np.minimum((legs[..., [0, 2]] ** 2).sum(-1), 0.9 * reach**2)
     needed = -legs[..., 1] - np.sqrt(reach**2 - across)
     return float(np.maximum(np.where(stance, needed, 0.0), 0.0).max(initial=0.0))
-
-
-def _angles(rig: Rig, rotations: Float[np.ndarray, "joints frames 3 3"]) -> torch.Tensor:
-    """Angles about the rig's axes, unwrapped in time. Middle angles stay within ±90 degrees."""
-    axes = rig.axes.detach().double().cpu().numpy()[:, None]
-    m = axes.swapaxes(-1, -2) @ rotations @ axes
-    b = np.arcsin(np.clip(m[..., 0, 2], -1, 1))
-    a = np.unwrap(np.arctan2(-m[..., 1, 2], m[..., 2, 2]), axis=1)
-    c = np.unwrap(np.arctan2(-m[..., 0, 1], m[..., 0, 0]), axis=1)
-    return _tensor(np.stack((a, b, c), -1).swapaxes(0, 1), rig)
-
-
-def _tensor(values: np.ndarray, rig: Rig) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(values)).to(rig.heads)

@@ -13,6 +13,7 @@ from kinema.errors import KinemaError
 from kinema.gait.make import Label
 from kinema.gait.plan import GaitBody
 from kinema.gait.retarget import Recording, retarget
+from kinema.motion.feet import fundamental, track_feet
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
@@ -25,21 +26,22 @@ T_POSE = 8
 """Frames at the start of a capture that may hold a T-pose."""
 
 
-def motion_name(clip: str) -> str | None:
-    """Name of the motion that an artist's clip shows, by words in its name; None if it is in no row."""
-    known = (("walk", "walk"), ("gallop", "gallop"), ("run", "run"), ("survey", "look"), ("idle_2", "look"))
-    known += (("jump", "jump"), ("idle", "stand"), ("eating", "eat"), ("kick", "kick"), ("wave", "wave"))
-    return _first_word(clip, known, unless=("gun", "shoot", "hitreact", "death", "gallop_jump", "headbutt"))
+Words = tuple[tuple[tuple[str, str], ...], tuple[str, ...]]
+"""Words and the motions that they tell, the first one found counts; and words that tell of none."""
+CLIP_WORDS: Words = (
+    (("walk", "walk"), ("gallop", "gallop"), ("run", "run"), ("survey", "look"), ("idle_2", "look"), ("jump", "jump"),
+     ("idle", "stand"), ("eating", "eat"), ("kick", "kick"), ("wave", "wave")),
+    ("gun", "shoot", "hitreact", "death", "gallop_jump", "headbutt"),
+)  # fmt: skip
+CAPTURE_WORDS: Words = (
+    (("limp", "limp"), ("walk", "walk"), ("run", "run"), ("jump", "jump"), ("kick", "kick"), ("march", "walk")),
+    ("crawl", "to sneak", "ball", "on left foot", "stop"),
+)
 
 
-def caption_name(text: str) -> str | None:
-    """Name of the motion that a line of the motion capture's index describes; None if it is in no row."""
-    known = (("limp", "limp"), ("walk", "walk"), ("run", "run"), ("jump", "jump"), ("kick", "kick"), ("march", "walk"))
-    return _first_word(text, known, unless=("crawl", "to sneak", "ball", "on left foot", "stop"))
-
-
-def _first_word(text: str, known: tuple[tuple[str, str], ...], *, unless: tuple[str, ...]) -> str | None:
-    text = text.lower()
+def motion_name(text: str, words: Words = CLIP_WORDS) -> str | None:
+    """Name of the motion that an artist's clip (by its name) or a capture (by its line) shows; None if in no row."""
+    (known, unless), text = words, text.lower()
     return None if any(word in text for word in unless) else next((name for w, name in known if w in text), None)
 
 
@@ -58,9 +60,12 @@ def load_recordings(shared: Path, *, leave_out: tuple[str, ...] = HELD_OUT) -> t
     index = shared / "motion" / "cmu" / "index_selected.tsv"
     if index.is_file():
         for row in csv.DictReader(index.read_text().splitlines(), delimiter="\t"):
-            path, name = index.parent / f"{row['clip']}.bvh", caption_name(row["description"])
+            path, name = index.parent / f"{row['clip']}.bvh", motion_name(row["description"], CAPTURE_WORDS)
             if name is not None and path.is_file():
-                result.append(_captured(path, name))
+                skeleton, clip = read_bvh(path, scale=CMU_SCALE)
+                empty = np.zeros((0, 3))
+                body = _body(Character(path.stem, Mesh(empty, np.zeros((0, 3), dtype=np.int64), empty), skeleton))
+                result.append(Recording.of(name, body, Motion.from_clip(body.rig, clip)[T_POSE:].resample(30.0)))
     if not result:
         raise KinemaError(f"{shared}: holds no clips/*.npz and no motion/cmu/*.bvh")
     return tuple(r for r in result if not r.kind.repeats or (r.cycle.explained > 0.75 and _is_true(r)))
@@ -73,14 +78,6 @@ def _is_true(recording: Recording) -> bool:
         return True
     lag = (recording.cycle.phase[2] - recording.cycle.phase[0]) % 1.0
     return gait.footfalls.four[2] == 0.5 or bool(abs(lag - 0.5) > 0.1)
-
-
-def _captured(path: Path, name: str) -> Recording:
-    skeleton, clip = read_bvh(path, scale=CMU_SCALE)
-    empty = np.zeros((0, 3))
-    person = Character(path.stem, Mesh(empty, np.zeros((0, 3), dtype=np.int64), empty), skeleton)
-    body = _body(person)
-    return Recording.of(name, body, Motion.from_clip(body.rig, clip)[T_POSE:].resample(30.0))
 
 
 def _body(character: Character) -> GaitBody:
@@ -100,20 +97,17 @@ def recorded_motion(
     count = len(recording.body.limbs.legs)
     if len(target.limbs.legs) != count:
         raise KinemaError(f"a recording on {count} legs does not fit a body with {len(target.limbs.legs)}")
-    own = recording.motion.fps
-    length = (len(recording.motion) - 1) / own
-    kind, gait = recording.kind, recording.kind.gait
+    kind, gait, own = recording.kind, recording.kind.gait, recording.motion.fps
+    length, side = (len(recording.motion) - 1) / own, _side(recording)
     if gait is None:
         tempo = float(rng.uniform(0.8, 1.3))
         event = float(rng.uniform(0.35, 0.65)) * (frames - 1) / fps
         start = float(rng.uniform(0, length)) if kind.still else _climax(recording) - event * tempo
         mirror = bool(rng.random() < 0.5)
         made = retarget(recording, target, frames=frames, fps=fps, start=start, tempo=tempo, mirror=mirror)
-        side = -_side(recording) if mirror else _side(recording)
-        return made, Label(kind.name, 0.0, 0.0, 0.0, event, target.limbs.body, side)
-    wanted = cycle_frames / fps
+        return made, Label(kind.name, 0.0, 0.0, 0.0, event, target.limbs.body, -side if mirror else side)
+    wanted, start = cycle_frames / fps, float(rng.uniform(0, length))
     tempo = recording.cycle.period / own / wanted
-    start = float(rng.uniform(0, length))
     if gait.footfalls.symmetrical:
         mirror = not gait.lame and gait.turn == 0.0 and bool(rng.random() < 0.5)
     else:
@@ -122,21 +116,11 @@ def recorded_motion(
         mirror = len(recording.cycle.phase) == 4 and bool(lead * ours < 0)
     made = retarget(recording, target, frames=frames, fps=fps, start=start, tempo=tempo, mirror=mirror)
     # With stance at constant speed, a foot's first harmonic is farthest ahead (duty - 0.5) / 2 cycles after touchdown.
-    phase = (0.5 * (gait.duty - 0.5) - _farthest_ahead(made, target, wanted * fps)) % 1.0
+    ahead = track_feet(target.rig, target.limbs, made).world[:, :1, 2] - made.root_position.double().numpy()[:, 2:]
+    farthest = -float(np.angle(fundamental(ahead, wanted * fps))[0]) / (2 * np.pi)
+    phase = (0.5 * (gait.duty - 0.5) - farthest) % 1.0
     speed = recording.speed / recording.body.leg * tempo
-    return made, Label(kind.name, phase, wanted, speed, 0.0, target.limbs.body, _side(recording))
-
-
-def _farthest_ahead(motion: Motion, body: GaitBody, period: float) -> float:
-    """Time when the reference foot is farthest ahead of the body, by its first harmonic [cycles]."""
-    leg = body.limbs.legs[0]
-    pose = motion.pose(body.rig).double().numpy()
-    foot = (pose[:, leg.joints[-1], :, :3] @ leg.contact) + pose[:, leg.joints[-1], :, 3]
-    z = foot[:, 2] - pose[:, 0, 2, 3]
-    t = 2 * np.pi * np.arange(len(z)) / period
-    basis = np.stack((np.ones_like(t), np.cos(t), np.sin(t), np.cos(2 * t), np.sin(2 * t)), -1)
-    weights = np.linalg.lstsq(basis, z, rcond=None)[0]
-    return float(np.arctan2(weights[2], weights[1]) / (2 * np.pi))
+    return made, Label(kind.name, phase, wanted, speed, 0.0, target.limbs.body, side)
 
 
 def _climax(recording: Recording) -> float:
@@ -153,11 +137,8 @@ def _climax(recording: Recording) -> float:
 
 def _side(recording: Recording) -> int:
     """The side whose arms (or, without arms, front legs) move more."""
-    limbs = recording.body.limbs
     place = recording.motion.pose(recording.body.rig)[..., 3]
-    place = place - place[:, :1]
-    moved = {1: 0.0, -1: 0.0}
-    for part in limbs.arms or limbs.legs[:2]:
-        if part.side in moved:
-            moved[part.side] += float(place[:, part.joints[-1]].std(0).norm())
-    return 1 if moved[1] >= moved[-1] else -1
+    parts = recording.body.limbs.arms or recording.body.limbs.legs[:2]
+    moved = [(part.side, float((place[:, part.joints[-1]] - place[:, 0]).std(0).norm())) for part in parts]
+    left, right = (sum(amount for side, amount in moved if side == wanted) for wanted in (1, -1))
+    return 1 if left >= right else -1

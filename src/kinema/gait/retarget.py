@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from kinema.gait.arms import hang_arm, point_arm
 from kinema.gait.kinds import MotionKind
 from kinema.gait.motions import find_motion
-from kinema.gait.plan import UP, FootPlan, GaitBody, stand
+from kinema.gait.plan import UP, FootPlan, GaitBody, Path, sole_dip, stand
 from kinema.geometry.rotations import runs
 from kinema.motion.feet import Cycle, find_cycle, find_stance, ground_speed, track_feet
 from kinema.motion.loop import cut_cycle, without_stills
@@ -48,7 +48,7 @@ class Recording:
             feet = track_feet(body.rig, body.limbs, motion)
         away = feet.body[-1] - feet.body[0]
         travelled = float(np.hypot(away[0], away[2])) * motion.fps / max(len(motion) - 1, 1)
-        in_place = travelled < 0.25 * speed and kind.travels
+        in_place = travelled < 0.25 * speed and (kind.repeats or kind.airborne)
         # What happens once is not played twice, even if it ends as it began.
         loops = feet.loops and kind.action is None
         return Recording(kind, body, motion, cycle, speed, in_place, loops)
@@ -59,15 +59,9 @@ class Recording:
 
 
 def retarget(
-    recording: Recording,
-    target: GaitBody,
-    *,
-    frames: int,
-    fps: float,
-    start: float = 0.0,
-    tempo: float = 1.0,
+    recording: Recording, target: GaitBody, *, frames: int, fps: float, start: float = 0.0, tempo: float = 1.0,
     mirror: bool = False,
-) -> Motion:
+) -> Motion:  # fmt: skip
     """The recording on another body; joints that slide on the source only turn here.
 
     Args:
@@ -75,45 +69,32 @@ def retarget(
         tempo: plays it faster than it was recorded.
         mirror: left for right.
     """
-    source = recording.body
+    source, motion, last = recording.body, recording.motion, len(recording.motion) - 1
     times = start + tempo * np.arange(frames) / fps
-    played = _play(recording, times)
-    stance = find_stance(track_feet(source.rig, source.limbs, replace(played, fps=fps)))
+    at = times * motion.fps
+    # A loop goes on, with the way of each round added.
+    rounds = np.floor(at / last) if recording.loops else np.zeros_like(at)
+    played = motion.at(torch.from_numpy(np.clip(at - rounds * last, 0, last)))
+    way = (motion.root_position[-1] - motion.root_position[0]) * torch.tensor([1.0, 0.0, 1.0]).to(motion.angles)
+    root = played.root_position + torch.from_numpy(rounds).to(motion.angles)[:, None] * way
+    played = replace(played, root_position=root, fps=fps)
+    stance = find_stance(track_feet(source.rig, source.limbs, played))
     pose = played.pose(source.rig).double().numpy()
     rotation, position = pose[..., :3], pose[..., 3]
     # Begin at rest's place, facing +Z.
     ahead = rotation[:, 0, :, 2].mean(0)
     back = about(UP, np.asarray(-np.arctan2(ahead[0], ahead[2])))
-    ground = source.heads[0] * [1, 0, 1]
-    first = position[0, 0] * [1, 0, 1]
     rotation = back @ rotation
-    position = (position - first) @ back.T + ground
+    position = (position - position[0, 0] * [1, 0, 1]) @ back.T + source.heads[0] * [1, 0, 1]
     if recording.in_place:
         position[..., 2] += (recording.speed * (times - times[0]))[:, None]
-    scale = target.leg / source.leg
-    plan = FootPlan.still(target, frames)
+    plan, scale, sides = FootPlan.still(target, frames), target.leg / source.leg, -1 if mirror else 1
     if mirror:
         rotation, position = MIRROR @ rotation @ MIRROR, position @ MIRROR
-    sides = -1 if mirror else 1
     _step_alike(source, target, plan, stance, rotation, position, scale, sides)
-    rotations = np.broadcast_to(np.eye(3), (len(target.rig.parents), frames, 3, 3)).copy()
     _trunk_alike(source, target, rotation, plan, sides)
-    for j, turn in plan.turns.items():
-        rotations[j] = turn
-    rotations[0] = rotation[:, 0]
     root = target.heads[0] + scale * (position[:, 0] - source.heads[0] * [sides, 1, 1])
-    return stand(target, plan, rotations, root, fps=fps)
-
-
-def _play(recording: Recording, times: Float[np.ndarray, "frames"]) -> Motion:
-    """The recording at any times [s]; a loop goes on, with the way of each round added."""
-    motion, last = recording.motion, len(recording.motion) - 1
-    at = times * motion.fps
-    rounds = np.floor(at / last) if recording.loops else np.zeros_like(at)
-    played = motion.at(torch.from_numpy(np.clip(at - rounds * last, 0, last)))
-    way = (motion.root_position[-1] - motion.root_position[0]) * torch.tensor([1.0, 0.0, 1.0]).to(motion.angles)
-    root = played.root_position + torch.from_numpy(rounds).to(motion.angles)[:, None] * way
-    return replace(played, root_position=root)
+    return stand(target, plan, rotation[:, 0], root, fps=fps)
 
 
 def _step_alike(
@@ -123,9 +104,8 @@ def _step_alike(
     """Contacts of the target: the source's displacements from rest, scaled, with every stance nailed down."""
     flip = np.array([sides, 1, 1])
     for i, leg in enumerate(target.limbs.legs):
-        k, like = next(
-            (k, g) for k, g in enumerate(source.limbs.legs) if (g.rank, g.side) == (leg.rank, sides * leg.side)
-        )
+        alike = (leg.rank, sides * leg.side)
+        k, like = next((k, g) for k, g in enumerate(source.limbs.legs) if (g.rank, g.side) == alike)
         end, foot = like.joints[-1], like.joints[min(like.foot, len(like.joints) - 1)]
         track = (rotation[:, end] @ (like.contact * flip)) + position[:, end]
         contact = target.home[i] + scale * (track - source.home[k] * flip)
@@ -134,29 +114,22 @@ def _step_alike(
         yaw, pitch = np.unwrap(np.arctan2(forward[:, 0], forward[:, 2])), -np.arcsin(np.clip(forward[:, 1], -1, 1))
         standing = stance[:, k]
         contact = nail(contact, standing)
-        plan.stance[i] = standing
-        plan.foot_yaw[i] = yaw
+        plan.stance[i], plan.foot_yaw[i] = standing, yaw
         plan.foot_pitch[i] = np.where(standing, np.maximum(pitch, 0.0), pitch)
         plan.toe_pitch[i] = np.where(standing, 0.0, -np.arcsin(np.clip(toes[:, 1], -1, 1)))
         if leg.foot < len(leg.joints):
-            turned = plan.toe_pitch[i] if len(leg.joints) - leg.foot > 1 else plan.foot_pitch[i]
-            arms = leg.soles - leg.contact
-            dip = np.cos(turned)[:, None] * arms[:, 1] - np.sin(turned)[:, None] * arms[:, 2]
-            contact[:, 1] = np.where(standing, 0.0, np.maximum(contact[:, 1], -np.minimum(dip.min(-1), 0.0)))
+            contact[:, 1] = np.where(standing, 0.0, np.maximum(contact[:, 1], -sole_dip(plan, i, leg)))
         plan.contacts[i] = contact
 
 
-def nail(contact: Float[np.ndarray, "frames 3"], standing: Bool[np.ndarray, "frames"]) -> Float[np.ndarray, "frames 3"]:
+def nail(contact: Path, standing: Bool[np.ndarray, "frames"]) -> Path:
     """Hold each stance at its mean place on the ground; swings take over the corrections of their neighbours."""
     if not standing.any():
         return contact
-    fixed = contact.copy()
+    fixed, frames, at = contact.copy(), np.arange(len(contact)), np.flatnonzero(standing)
     for start, stop in runs(standing):
         fixed[start:stop] = contact[start:stop].mean(0) * [1, 0, 1]
-    at = np.flatnonzero(standing)
-    frames = np.arange(len(contact))
-    change = np.stack([np.interp(frames, at, (fixed - contact)[at, k]) for k in range(3)], -1)
-    result = contact + change
+    result = contact + np.stack([np.interp(frames, at, (fixed - contact)[at, k]) for k in range(3)], -1)
     result[:, 1] = np.maximum(result[:, 1], 0.0)
     result[standing] = fixed[standing]
     return result
@@ -165,11 +138,8 @@ def nail(contact: Float[np.ndarray, "frames 3"], standing: Bool[np.ndarray, "fra
 def _trunk_alike(source: GaitBody, target: GaitBody, rotation: np.ndarray, plan: FootPlan, sides: int) -> None:
     """Spine, neck with head, and tail bend as they do on the source; arms point the same ways."""
     parents = source.rig.parents
-    for ours, theirs in (
-        (target.limbs.spine, source.limbs.spine),
-        (target.neck, source.neck),
-        (target.limbs.tail, source.limbs.tail),
-    ):
+    chains = ((body.limbs.spine, body.neck, body.limbs.tail) for body in (target, source))
+    for ours, theirs in zip(*chains):
         if not ours or not theirs:
             continue
         base = rotation[:, max(parents[theirs[0]], 0)].swapaxes(-1, -2)
@@ -189,9 +159,6 @@ def _trunk_alike(source: GaitBody, target: GaitBody, rotation: np.ndarray, plan:
             continue
         upper, fore, hand = match[0].joints[-3:] if len(match[0].joints) == 3 else match[0].joints[1:4]
         chest = rotation[:, max(parents[upper], 0)].swapaxes(-1, -2)
-        bone = (source.heads[fore] - source.heads[upper]) * [sides, 1, 1]
-        below = (source.heads[hand] - source.heads[fore]) * [sides, 1, 1]
-        point_arm(
-            target, plan, arm,
-            (chest @ rotation[:, upper] @ bone[:, None])[..., 0], (chest @ rotation[:, fore] @ below[:, None])[..., 0],
-        )  # fmt: skip
+        bones = ((source.heads[b] - source.heads[a]) * [sides, 1, 1] for a, b in ((upper, fore), (fore, hand)))
+        aims = ((chest @ rotation[:, j] @ bone[:, None])[..., 0] for j, bone in zip((upper, fore), bones))
+        point_arm(target, plan, arm, *aims)

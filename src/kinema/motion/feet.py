@@ -11,13 +11,18 @@ from jaxtyping import Bool, Float
 from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
 
-from kinema.geometry.rotations import runs
+from kinema.geometry.rotations import is_below, runs
 from kinema.motion.motion import Motion
 from kinema.rig.cuboids import Cuboids, contact_corners
 from kinema.rig.ik import Effector
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
 
+Stance = Bool[np.ndarray, "frames feet"]
+PerFoot = Float[np.ndarray, "frames feet"]
+Paths = Float[np.ndarray, "frames feet 3"]
+Velocities = Float[np.ndarray, "intervals feet 3"]
+Poses = Float[Tensor, "frames joints 3 4"]
 HARMONICS = 2
 SHORTEST_PERIOD = 4.0
 """Frames per cycle below which nothing can be told."""
@@ -48,16 +53,13 @@ def find_box_feet(rig: Rig, limbs: Limbs, cuboids: Cuboids) -> tuple[Effector, .
     corners = contact_corners(rig, cuboids).numpy()
     feet = []
     for leg in limbs.legs:
-        boxes = set(leg.joints[min(leg.foot, len(leg.joints) - 1) :])
-        for j, parent in enumerate(rig.parents):
-            if parent in boxes:
-                boxes.add(j)
-        order = sorted(boxes)
+        tops = leg.joints[min(leg.foot, len(leg.joints) - 1) :]
+        order = [j for j in range(len(rig.parents)) if any(is_below(rig.parents, j, top) for top in tops)]
         feet.append(Effector(leg.joints, tuple(np.repeat(order, 8).tolist()), corners[order].reshape(-1, 3)))
     return tuple(feet)
 
 
-def touching(feet: tuple[Effector, ...], T_world_joint: Float[Tensor, "n joints 3 4"]) -> list[Float[Tensor, "n _"]]:
+def touching(feet: tuple[Effector, ...], T_world_joint: Poses) -> list[Float[Tensor, "frames _"]]:
     """Weights of each foot's contact points, towards the lowest; they sum to one."""
     return [_lowest(foot, foot.at(T_world_joint)[..., 1]) for foot in feet]
 
@@ -67,9 +69,7 @@ def _lowest(foot: Effector, height: Float[Tensor, "n points"]) -> Float[Tensor, 
     return torch.softmax(-height / (0.03 * float(np.ptp(foot.points, axis=0).max()) + 1e-6), -1)
 
 
-def contact_paths(
-    feet: tuple[Effector, ...], T_world_joint: Float[Tensor, "frames joints 3 4"], *, fps: float
-) -> tuple[Float[np.ndarray, "frames feet"], Float[np.ndarray, "intervals feet 3"]]:
+def contact_paths(feet: tuple[Effector, ...], T_world_joint: Poses, *, fps: float) -> tuple[PerFoot, Velocities]:
     """Height of each foot's lowest contact point [m], and the velocity of what touches the ground between frames [m/s].
 
     The velocity is that of the points themselves, weighted towards the lowest, so a foot that rolls over its toes
@@ -89,13 +89,13 @@ def contact_paths(
 class Feet:
     """Paths of the feet and of the body that they carry."""
 
-    world: Float[np.ndarray, "frames feet 3"]
+    world: Paths
     """Where each foot rolls off the ground [m]."""
-    local: Float[np.ndarray, "frames feet 3"]
+    local: Paths
     """The same relative to the body over the ground, x to its left, z ahead [m]."""
-    height: Float[np.ndarray, "frames feet"]
+    height: PerFoot
     """Height of the lowest contact point [m]."""
-    velocity: Float[np.ndarray, "intervals feet 3"]
+    velocity: Velocities
     """Velocity of what touches the ground [m/s]: a heel that strikes and a toe that rolls off both stand."""
     body: Float[np.ndarray, "frames 3"]
     """Mean of the hips [m]."""
@@ -107,21 +107,19 @@ class Feet:
     loops: bool
     """The last frame repeats the first: the clip may be played round and round."""
 
-    def back(self) -> Float[np.ndarray, "intervals feet"]:
-        """Speed at which each foot goes back under the body [m/s]."""
-        return -(self.under_body() * self._ahead()[:, None]).sum(-1)
-
     def under_body(self) -> Float[np.ndarray, "intervals feet 2"]:
         """Horizontal velocity of each foot relative to the body [m/s]."""
         return (self.velocity - np.diff(self.body, axis=0)[:, None] * self.fps)[..., [0, 2]]
 
-    def _ahead(self) -> Float[np.ndarray, "intervals 2"]:
-        """Unit vectors over the ground: where the body goes, or, while it goes nowhere, where it faces."""
+    def back(self) -> Float[np.ndarray, "intervals feet"]:
+        """Speed at which each foot goes back under the body [m/s]."""
         moved = np.diff(self.body[:, [0, 2]], axis=0) * self.fps
         moved = gaussian_filter1d(moved, 0.2 * self.fps, axis=0, mode="nearest")
         facing = np.stack((np.sin(self.heading[:-1]), np.cos(self.heading[:-1])), -1)
         speed = np.linalg.norm(moved, axis=-1, keepdims=True)
-        return np.where(speed > 0.2 * self.leg, moved / np.maximum(speed, 1e-9), facing)
+        # Where the body goes, or, while it goes nowhere, where it faces.
+        ahead = np.where(speed > 0.2 * self.leg, moved / np.maximum(speed, 1e-9), facing)
+        return -(self.under_body() * ahead[:, None]).sum(-1)
 
 
 def track_feet(rig: Rig, limbs: Limbs, motion: Motion) -> Feet:
@@ -129,7 +127,7 @@ def track_feet(rig: Rig, limbs: Limbs, motion: Motion) -> Feet:
     return track_pose(motion.pose(rig).detach().double().cpu(), limbs, fps=motion.fps)
 
 
-def track_pose(T_world_joint: Float[Tensor, "frames joints 3 4"], limbs: Limbs, *, fps: float) -> Feet:
+def track_pose(T_world_joint: Poses, limbs: Limbs, *, fps: float) -> Feet:
     """Follow the feet of joints whose transforms are known, whatever moved them."""
     rotation, position = T_world_joint[..., :3].numpy(), T_world_joint[..., 3].numpy()
     ends = [leg.joints[-1] for leg in limbs.legs]
@@ -156,7 +154,7 @@ def _loops(position: Float[np.ndarray, "frames joints 3"]) -> bool:
     return bool(step.max() > 0 and gap < 0.9 * np.median(step) + 1e-9)
 
 
-def find_stance(feet: Feet) -> Bool[np.ndarray, "frames feet"]:
+def find_stance(feet: Feet) -> Stance:
     """When each foot is meant to stand, also in motions that float, sink or slide.
 
     A foot stands while it is about as low as it usually is when it goes back under the body, and moves, seen from the
@@ -184,9 +182,7 @@ def find_stance(feet: Feet) -> Bool[np.ndarray, "frames feet"]:
     return (raised**2 + differs**2 <= 1) & (floor <= floor.min() + HELD_UP * feet.leg)
 
 
-def _floors(
-    heights: Float[np.ndarray, "frames feet"], back: Float[np.ndarray, "intervals feet"], leg: float
-) -> Float[np.ndarray, "feet"]:
+def _floors(heights: PerFoot, back: Float[np.ndarray, "intervals feet"], leg: float) -> Float[np.ndarray, "feet"]:
     """The height at which each foot goes back: a low quantile, weighted by how far it goes there.
 
     A swinging paw may dip lower than it ever stands, and a foot that is thrown up behind goes back too; so each
@@ -201,7 +197,7 @@ def _floors(
     return np.take_along_axis(middle, np.take_along_axis(order, at[None], 0), 0)[0]
 
 
-def ground_speed(feet: Feet, stance: Bool[np.ndarray, "frames feet"]) -> float:
+def ground_speed(feet: Feet, stance: Stance) -> float:
     """Speed of the body over the ground as its stance feet tell it, also of a clip in place [m/s]."""
     # Of the points where feet roll off: what touches may roll without moving.
     ahead = feet.fps * np.diff(feet.local[..., 2], axis=0)[stance[1:] & stance[:-1]]
@@ -242,7 +238,7 @@ def find_cycle(feet: Feet) -> Cycle:
         period, explained = _best_period(local, closing, refine=False)
     if explained <= 0:
         return none
-    z, y = _fundamental(local[..., 2], period), _fundamental(local[..., 1], period)
+    z, y = fundamental(local[..., 2], period), fundamental(local[..., 1], period)
     # In a turn the inner feet hardly move fore and aft, or the other way: their height tells the time.
     turning = abs(feet.heading[-1] - feet.heading[0]) * period / frames > 0.4 and lift.min() > 0.03
     use_height = turning or np.abs(z).mean() < 0.35 * np.abs(y).mean()
@@ -250,9 +246,7 @@ def find_cycle(feet: Feet) -> Cycle:
     return Cycle(period, explained, phase % 1.0, reach, lift)
 
 
-def _best_period(
-    local: Float[np.ndarray, "frames feet 3"], candidates: Float[np.ndarray, "n"], *, refine: bool
-) -> tuple[float, float]:
+def _best_period(local: Paths, candidates: Float[np.ndarray, "n"], *, refine: bool) -> tuple[float, float]:
     """Period [frames] and the share of variance that it explains."""
     # Height counts more: it is smaller than the stride but tells contacts apart.
     signals = np.concatenate((local[..., 2], 2 * local[..., 1]), 1)
@@ -280,7 +274,7 @@ def _basis(frames: int, period: float) -> np.ndarray:
     return np.stack([np.ones(frames), *waves], -1)
 
 
-def _fundamental(signal: Float[np.ndarray, "frames feet"], period: float) -> np.ndarray:
+def fundamental(signal: PerFoot, period: float) -> np.ndarray:
     """Complex amplitude c of Re(c e^{iωt})."""
     weights = np.linalg.lstsq(_basis(len(signal), period), signal, rcond=None)[0]
     return weights[1] - 1j * weights[2]

@@ -16,8 +16,7 @@ def close(motion: Motion) -> Motion:
     rise = (motion.root_position[0] - motion.root_position[-1]) * torch.tensor([0.0, 1.0, 0.0]).to(motion.angles)
     angles = motion.angles + share[:, None, None] * (motion.angles[0] - motion.angles[-1])
     moved = motion.translation
-    if moved is not None:
-        moved = moved + share[:, None, None] * (moved[0] - moved[-1])
+    moved = None if moved is None else moved + share[:, None, None] * (moved[0] - moved[-1])
     return Motion(motion.root_position + share[:, None] * rise, angles, motion.fps, moved)
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from kinema.asset.character import Clip
 from kinema.errors import KinemaError
 from kinema.files import replacing
+from kinema.geometry.rotations import continuous
 from kinema.geometry.transforms import matrix_to_quaternion, quaternion_to_matrix
 from kinema.rig.kinematics import Rig, angles_from_rotations, forward_kinematics, local_rotations
 
@@ -49,22 +50,17 @@ class Motion:
     @staticmethod
     def from_clip(rig: Rig, clip: Clip) -> "Motion":
         """The clip's rotations as angles, continuous in time."""
-
-        def tensor(values: Float[np.ndarray, "frames *rest"]) -> Float[Tensor, "frames *rest"]:
-            return torch.from_numpy(np.ascontiguousarray(values)).to(rig.heads)
-
-        rotations = quaternion_to_matrix(torch.from_numpy(np.ascontiguousarray(clip.wxyz_parent_joint)).double())
-        angles = angles_from_rotations(rig.to(torch.float64), rotations).to(rig.heads)
-        translation = None if clip.translation is None else tensor(clip.translation)
-        return Motion(tensor(clip.root_position), angles, clip.fps, translation)
+        arrays = (clip.wxyz_parent_joint, clip.root_position, clip.translation)
+        wxyz, root, *moved = (torch.from_numpy(np.ascontiguousarray(x)) for x in arrays if x is not None)
+        angles = angles_from_rotations(rig.to(torch.float64), quaternion_to_matrix(wxyz.double())).to(rig.heads)
+        return Motion(root.to(rig.heads), angles, clip.fps, moved[0].to(rig.heads) if moved else None)
 
     def to_clip(self, rig: Rig, *, name: str = "kinema") -> Clip:
         """Rotations from angles; neighbouring frames have quaternions of one hemisphere."""
         wxyz = matrix_to_quaternion(local_rotations(rig, self.angles.detach())).double().cpu().numpy()
-        flip = np.cumprod(np.where((wxyz[1:] * wxyz[:-1]).sum(-1) < 0, -1.0, 1.0), axis=0)
-        wxyz[1:] *= flip[..., None]
         translation = None if self.translation is None else self.translation.detach().double().cpu().numpy()
-        return Clip(name, self.fps, self.root_position.detach().double().cpu().numpy(), wxyz, translation)
+        root = self.root_position.detach().double().cpu().numpy()
+        return Clip(name, self.fps, root, continuous(wxyz), translation)
 
     def pose(self, rig: Rig) -> Float[Tensor, "frames joints 3 4"]:
         """T_world_joint of every frame."""
@@ -107,10 +103,9 @@ def save_motion(path: Path, motion: Motion, rig: Rig) -> None:
     """Write .npz: parameters, joint names and fps. The file appears whole or not at all."""
     tensors = {"root_position": motion.root_position, "angles": motion.angles, "translation": motion.translation}
     arrays: dict[str, Any] = {name: x.detach().cpu().numpy() for name, x in tensors.items() if x is not None}
+    about = {"fps": np.float64(motion.fps), "names": np.array(rig.names), "parents": np.array(rig.parents)}
     with replacing(path) as partial, partial.open("wb") as file:
-        np.savez_compressed(
-            file, fps=np.float64(motion.fps), names=np.array(rig.names), parents=np.array(rig.parents), **arrays
-        )
+        np.savez_compressed(file, **about, **arrays)
 
 
 def load_motion(path: Path, rig: Rig) -> Motion:
@@ -130,15 +125,13 @@ def load_motion(path: Path, rig: Rig) -> Motion:
     if data["angles"].shape != (frames, len(rig.names), 3) or data["root_position"].shape != (frames, 3):
         raise KinemaError(f"{path}: angles of shape {data['angles'].shape} do not fit {len(rig.names)} joints")
     if translation is not None and translation.shape != data["angles"].shape:
-        raise KinemaError(
-            f"{path}: translations of shape {translation.shape} do not fit angles of {data['angles'].shape}"
-        )
+        shapes = f"translations of shape {translation.shape} do not fit angles of {data['angles'].shape}"
+        raise KinemaError(f"{path}: {shapes}")
     if not float(data["fps"]) > 0:
         raise KinemaError(f"{path}: {float(data['fps'])} frames per second")
     arrays = (data["root_position"], data["angles"], translation)
     if not all(np.isfinite(values).all() for values in arrays if values is not None):
         raise KinemaError(f"{path}: holds values that are not finite")
-    root, angles, moved = (None if x is None else torch.from_numpy(x).to(rig.heads) for x in arrays)
-    assert root is not None
-    assert angles is not None
+    root, angles = (torch.from_numpy(data[key]).to(rig.heads) for key in ("root_position", "angles"))
+    moved = None if translation is None else torch.from_numpy(translation).to(rig.heads)
     return Motion(root, angles, float(data["fps"]), moved)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
 
 from kinema.geometry.rotations import runs
 from kinema.geometry.transforms import apply
-from kinema.motion.feet import contact_paths, find_feet, find_stance, touching, track_feet
+from kinema.motion.feet import PerFoot, Stance, Velocities, contact_paths, find_feet, find_stance, touching, track_feet
 from kinema.motion.motion import GRAVITY, Motion, rotation_angles
 from kinema.rig.cuboids import Cuboids, contact_corners
 from kinema.rig.ik import Effector, reach
@@ -27,22 +27,14 @@ LARGEST_EFFORT_DEG = 8.0
 """Mean change of a leg's joints beyond which a foot does not stay on the ground."""
 FALL_WEIGHT = 1e3
 """Weight of falling faster than gravity, against 1 for the height of a stance foot [frames⁴]."""
-Stance = Bool[np.ndarray, "frames feet"]
-PerFoot = Float[np.ndarray, "frames feet"]
 Offsets = Float[np.ndarray, "frames feet 3"]
-Velocities = Float[np.ndarray, "intervals feet 3"]
+Effectors = tuple[Effector, ...]
 
 
 def plant(
-    rig: Rig,
-    cuboids: Cuboids,
-    limbs: Limbs,
-    motion: Motion,
-    *,
-    feet: tuple[Effector, ...] | None = None,
-    stance: Stance | None = None,
-    brisk: bool = False,
-) -> Motion:
+    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, feet: Effectors | None = None,
+    stance: Stance | None = None, brisk: bool = False,
+) -> Motion:  # fmt: skip
     """The motion with its stance feet at rest on the ground (float64).
 
     Args:
@@ -63,25 +55,24 @@ def plant(
     for _ in range(2):
         weight = weight * _importance(_first_try(body, motion, stance, weight)[2], stance)
     base, offset, _ = _first_try(body, motion, stance, weight)
-    rough, _ = body.paths(base)
+    result, (rough, _) = base, body.paths(base)
     clearance, power = CLEARANCE * body.leg, 1 / 3 if brisk else 1.0
-    result = base
     for _ in range(3):
         # Legs turn their feet a little, so that other points are lowest: measured again and taken up again.
         whole = _swing_offsets(offset, rough, stance, motion.fps, clearance=clearance, power=power)
         result = move_feet(body.rig, body.feet, base, whole, leg_length=body.leg)
         heights, velocities = body.paths(result)
         offset = offset + _stance_offsets(heights, velocities, stance, motion.fps)
-        sink = _sink(heights, stance, motion.fps)
+        # The root comes down for legs that hang in the air at full stretch, smoothly in time.
+        lack = np.where(stance, np.maximum(heights - 1e-3, 0.0), 0.0).max(1, initial=0.0)
+        sink = gaussian_filter1d(lack, max(0.06 * motion.fps, 1e-3), mode="nearest")[:, None] * [0.0, 1.0, 0.0]
         base = Motion(base.root_position - torch.from_numpy(sink), base.angles, base.fps)
         offset = offset + sink[:, None] * stance[..., None]
         rough = rough - sink[:, None, 1]
     return result
 
 
-def plan_stance(
-    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, feet: tuple[Effector, ...] | None = None
-) -> Stance:
+def plan_stance(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, feet: Effectors | None = None) -> Stance:
     """When each foot stands: as found, without the parts of stances that the leg would have to be bent much for.
 
     Where front and hind feet move at different speeds not all can stand as long as they are low: the body goes at a
@@ -108,13 +99,12 @@ def plan_stance(
 def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:
     """A motion made in place, with the root moved as its stance feet ask for; the angles stay."""
     motion, stance = _double(motion), plan_stance(rig, cuboids, limbs, motion)
-    if not stance.any():
-        return motion
-    return _carry_root(_Body.of(rig, cuboids, limbs, None), motion, stance, np.ones(stance.shape), fall=0.0)
+    body, weight = _Body.of(rig, cuboids, limbs, None), np.ones(stance.shape)
+    return _carry_root(body, motion, stance, weight, fall=0.0) if stance.any() else motion
 
 
 def move_feet(
-    rig: Rig, feet: tuple[Effector, ...], motion: Motion, offset: Offsets, *, leg_length: float, iterations: int = 6
+    rig: Rig, feet: Effectors, motion: Motion, offset: Offsets, *, leg_length: float, iterations: int = 6
 ) -> Motion:
     """The motion with the lowest part of each foot moved by `offset` [m]; its legs turn as little as that takes."""
     weights, goals = touching(feet, motion.pose(rig)), torch.from_numpy(offset)
@@ -133,7 +123,7 @@ class _Body:
     """What planting reads of a character."""
 
     rig: Rig
-    feet: tuple[Effector, ...]
+    feet: Effectors
     leg: float
     """Leg length [m]."""
     centers: Float[np.ndarray, "joints 3"]
@@ -142,18 +132,13 @@ class _Body:
     """Shares of the body's mass."""
 
     @staticmethod
-    def of(rig: Rig, cuboids: Cuboids, limbs: Limbs, feet: tuple[Effector, ...] | None) -> "_Body":
+    def of(rig: Rig, cuboids: Cuboids, limbs: Limbs, feet: Effectors | None) -> "_Body":
         mass = np.maximum(cuboids.volumes, 1e-4 * cuboids.volumes.sum())
         feet = find_feet(limbs) if feet is None else feet
         return _Body(rig.to(torch.float64), feet, limbs.leg_length, cuboids.centers, mass / mass.sum())
 
     def paths(self, motion: Motion) -> tuple[PerFoot, Velocities]:
         return contact_paths(self.feet, motion.pose(self.rig), fps=motion.fps)
-
-    def mass_height(self, motion: Motion) -> Float[np.ndarray, "frames"]:
-        """Height of the centre of mass [m]."""
-        T = motion.pose(self.rig).numpy()
-        return (np.einsum("fjk,jk->fj", T[:, :, 1, :3], self.centers) + T[:, :, 1, 3]) @ self.shares
 
 
 def _double(motion: Motion) -> Motion:
@@ -193,9 +178,10 @@ def _carry_root(body: _Body, motion: Motion, stance: Stance, weight: PerFoot, fa
     level = np.linalg.solve(*_smooth_fit(frames, spans, slips, 0.06 * fps, free=True))[:frames]
     normal, right = _smooth_fit(frames, spans, [heights[at, k, None] for k, at in runs], 0.1 * fps, free=False)
     bend = np.diff(np.eye(frames), n=2, axis=0)
-    least = -bend @ body.mass_height(motion) - GRAVITY / fps**2
-    falls = np.zeros(len(bend), dtype=bool)
-    up = np.zeros(frames)
+    y = motion.pose(body.rig).numpy()[:, :, 1]
+    mass_height = (np.einsum("fjk,jk->fj", y[..., :3], body.centers) + y[..., 3]) @ body.shares
+    least = -bend @ mass_height - GRAVITY / fps**2
+    falls, up = np.zeros(len(bend), dtype=bool), np.zeros(frames)
     for _ in range(20):
         rows = bend[falls]
         up = np.linalg.solve(normal + fall * rows.T @ rows, right[:, 0] + fall * rows.T @ least[falls])
@@ -278,13 +264,6 @@ def _ease(x: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
     """From 0 to 1 with flat ends."""
     x = np.clip(x, 0.0, 1.0)
     return x * x * (3 - 2 * x)
-
-
-def _sink(heights: PerFoot, stance: Stance, fps: float) -> Float[np.ndarray, "frames 3"]:
-    """How far the root has to come down for legs that hang in the air at full stretch, smoothly in time."""
-    lack = np.where(stance, np.maximum(heights - 1e-3, 0.0), 0.0).max(1, initial=0.0)
-    down = gaussian_filter1d(lack, max(0.06 * fps, 1e-3), mode="nearest")
-    return down[:, None] * [0.0, 1.0, 0.0]
 
 
 def _centre_in_reach(body: _Body, base: Motion, stance: Stance, offset: Offsets) -> Offsets:

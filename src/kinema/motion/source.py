@@ -13,6 +13,7 @@ from kinema.asset.character import Character, Clip
 from kinema.asset.load import existing_file, load
 from kinema.create.creatures import creature
 from kinema.errors import KinemaError
+from kinema.geometry.rotations import change_axes
 from kinema.motion.motion import Motion, load_motion
 from kinema.rig.kinematics import Rig
 
@@ -76,14 +77,10 @@ def _bvh_clip(path: Path, character: Character) -> Clip:
     theirs, ours = (np.linalg.norm(h[1:] - h[parents], axis=-1) for h in (skeleton.heads[order], own.heads))
     if not np.allclose(frame.scale * theirs, ours, atol=0.02 * ours.max(initial=0.0)):
         raise KinemaError(f"{path}: its bones have other lengths than those of {character.name}")
-    w, vector = clip.wxyz_parent_joint[:, order, :1], clip.wxyz_parent_joint[:, order, 1:]
-    return replace(
-        clip,
-        root_position=frame.scale * clip.root_position @ frame.rotation.T + frame.translation,
-        # R q Rᵀ of a quaternion: its vector part is turned.
-        wxyz_parent_joint=np.concatenate((w, vector @ frame.rotation.T), -1),
-        translation=None if clip.translation is None else frame.scale * clip.translation[:, order] @ frame.rotation.T,
-    )
+    root = frame.scale * clip.root_position @ frame.rotation.T + frame.translation
+    wxyz = change_axes(clip.wxyz_parent_joint[:, order], frame.rotation)
+    moved = None if clip.translation is None else frame.scale * clip.translation[:, order] @ frame.rotation.T
+    return replace(clip, root_position=root, wxyz_parent_joint=wxyz, translation=moved)
 
 
 def read_config(folder: Path) -> dict[str, Any]:
