@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from kinema.asset.character import Character
 from kinema.distill.parameters import Filmed
 from kinema.distill.tempo import Tempo
-from kinema.evaluate.metrics import Metrics, measure_pose, shape_change
+from kinema.evaluate.metrics import Metrics, SkinContacts, measure_pose, shape_change
 from kinema.geometry.camera import Cameras
 from kinema.motion.motion import Motion
 from kinema.render.scene import render_video
@@ -111,7 +111,7 @@ def deform(
     assert character.weights is not None
     rig = anatomy.rig
     pose = fitted_joints(vertices, rest.double().numpy(), character.weights, rig.heads.double().numpy())
-    metrics = measure_pose(pose, anatomy.limbs, vertices[..., 1].min(1), rig.parents, fps=fps)
+    metrics = measure_pose(pose, anatomy.limbs, SkinContacts(vertices[..., 1].min(1)), rig.parents, fps=fps)
     return Deformation(vertices, metrics, float(shape_change(vertices, character.mesh.faces).mean()))
 
 

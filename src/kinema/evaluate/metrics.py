@@ -4,7 +4,7 @@ A new metric is a field of `Metrics`, its unit in `UNITS` and its value in `meas
 benchmarks show it by its name.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ PerFrame = Float[np.ndarray, "frames"]
 _NAMES = {
     "s": "period",
     "cycles, by leg": "phases",
-    "leg lengths": "amplitude lift travel floating",
+    "leg lengths": "amplitude lift travel floating hover",
     "leg lengths/s": "speed motion",
     "of the body's speed": "slide",
     "rad": "turn",
@@ -69,6 +69,8 @@ class Metrics:
     penetration_worst: float
     floating: float
     """Mean over frames of the lowest point's height above the ground [leg lengths]; flight phases count too."""
+    hover: float
+    """Mean distance of the stance feet's lowest skin from the ground, above or below [leg lengths]."""
     jerk: float
     """RMS third derivative of the joints relative to the root [leg lengths per period^3, or per s^3]."""
     motion: float
@@ -90,21 +92,26 @@ def measure(
     rig = rig or Rig.from_skeleton(character.skeleton, dtype=torch.float64)
     limbs = limbs or find_limbs(character)
     motion = without_stills(motion)
-    low = lowest_points(character, rig, motion) if mesh else None
-    return measure_pose(motion.pose(rig).detach().double().cpu().numpy(), limbs, low, rig.parents, fps=motion.fps)
+    skin = skin_contacts(character, rig, limbs, motion) if mesh and character.weights is not None else None
+    return measure_pose(motion.pose(rig).detach().double().cpu().numpy(), limbs, skin, rig.parents, fps=motion.fps)
 
 
 def measure_pose(
-    T_world_joint: Float[np.ndarray, "frames joints 3 4"], limbs: Limbs, lowest: PerFrame | None,
+    T_world_joint: Float[np.ndarray, "frames joints 3 4"], limbs: Limbs, skin: SkinContacts | None,
     parents: tuple[int, ...], *, fps: float,
 ) -> Metrics:  # fmt: skip
-    """Measure joints whose transforms are known, whatever moved them; `lowest` [m] of the body, by default the feet."""
+    """Measure joints whose transforms are known, whatever moved them.
+
+    Stance is found on the sole points. Slide and hover are then measured on the skin of the stance feet, so that
+    planting, which moves the sole points, is not judged by itself; without a skin they are those of the sole points.
+    """
     feet = track_pose(torch.from_numpy(T_world_joint), limbs, fps=fps)
     cycle, stance = find_cycle(feet), find_stance(feet)
+    shown = feet if skin is None or skin.velocity is None else replace(feet, height=skin.height, velocity=skin.velocity)
     speed, duty = ground_speed(feet, stance), float(stance.mean()) if stance.size else 0.0
     joints = T_world_joint[..., 3]
     soles = feet.world[..., 1].min(1) if limbs.legs else np.zeros(len(joints))
-    low = soles if lowest is None else lowest
+    low = soles if skin is None else skin.lowest
     depth = np.maximum(-low, 0.0)
     gait = name_gait(limbs, feet, cycle, duty=duty, speed=speed)
     seconds = cycle.period / fps if gait not in ("stand", "other") else 0.0
@@ -119,13 +126,14 @@ def measure_pose(
         duty=duty,
         amplitude=float(cycle.reach.mean()) if len(cycle.reach) else 0.0,
         lift=float(cycle.lift.mean()) if len(cycle.lift) else 0.0,
-        slide=_slide(feet, stance, speed) if gait != "stand" else 0.0,
+        slide=_slide(shown, stance, speed) if gait != "stand" else 0.0,
         speed=speed / feet.leg,
         travel=float(np.hypot(away[0], away[2])) / feet.leg,
         turn=float(feet.heading[-1] - feet.heading[0]),
         penetration=float(depth.mean()) / limbs.height,
         penetration_worst=float(depth.max()) / limbs.height,
         floating=float(np.maximum(low, 0.0).mean()) / feet.leg,
+        hover=float(np.abs(shown.height[stance]).mean()) / feet.leg if stance.any() else 0.0,
         jerk=float(np.sqrt((third**2).sum(-1).mean())) if len(third) else 0.0,
         motion=float(np.linalg.norm(np.diff(shape, axis=0), axis=-1).mean()) * fps / feet.leg,
         symmetry=_symmetry(limbs, cycle.reach + 2 * cycle.lift),
@@ -148,15 +156,40 @@ def _slide(feet: Feet, stance: Stance, speed: float) -> float:
     return float(np.linalg.norm(velocity, axis=-1)[stands].mean()) / max(travelled, speed)
 
 
-def lowest_points(character: Character, rig: Rig, motion: Motion) -> PerFrame | None:
-    """Height of the lowest vertex of the skinned mesh, per frame [m]; None without weights."""
-    if character.weights is None:
-        return None
+@dataclass(frozen=True)
+class SkinContacts:
+    """The skinned mesh near the ground."""
+
+    lowest: PerFrame
+    """Height of the lowest vertex [m]."""
+    height: Float[np.ndarray, "frames feet"] | None = None
+    """Height of each foot's lowest vertex [m]."""
+    velocity: Float[np.ndarray, "intervals feet 3"] | None = None
+    """Velocity of each foot's vertices, weighted towards the lowest [m/s]."""
+
+
+def skin_contacts(character: Character, rig: Rig, limbs: Limbs, motion: Motion) -> SkinContacts:
+    """Skin every frame; a foot is the vertices that the joints below its ankle carry mostly."""
+    assert character.weights is not None
     skin = Skin.from_character(character, dtype=rig.heads.dtype)
     points = torch.from_numpy(np.ascontiguousarray(character.mesh.vertices)).to(rig.heads)
+    feet = []
+    for leg in limbs.legs:
+        tops = leg.joints[min(leg.foot, len(leg.joints) - 1) :]
+        below = [j for j in range(len(rig.parents)) if any(is_below(rig.parents, j, top) for top in tops)]
+        carried = np.flatnonzero(character.weights[:, below].sum(1) > 0.5)
+        feet.append(carried if len(carried) else np.argsort(-character.weights[:, below].sum(1))[:8])
+    lowest, frames = [], [[] for _ in feet]
     with torch.no_grad():
-        pose = motion.pose(rig).to(rig.heads)
-        return np.array([float(skin_points(blend(skin, rig, frame), points)[:, 1].min()) for frame in pose])
+        for pose in motion.pose(rig).to(rig.heads):
+            moved = skin_points(blend(skin, rig, pose), points)
+            lowest.append(float(moved[:, 1].min()))
+            for k, foot in enumerate(feet):
+                frames[k].append(moved[foot])
+    sizes = [float(np.ptp(character.mesh.vertices[foot], axis=0).max()) for foot in feet]
+    paths = [touch_path(torch.stack(foot), size=size, fps=motion.fps) for foot, size in zip(frames, sizes)]
+    height, velocity = (np.stack(part, 1) for part in zip(*paths)) if paths else (None, None)
+    return SkinContacts(np.array(lowest), height, velocity)
 
 
 def _symmetry(limbs: Limbs, amount: np.ndarray) -> float:

@@ -9,7 +9,7 @@ from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from kinema.asset.character import Character
 from kinema.distill.config import Animate
-from kinema.evaluate.metrics import lowest_points, measure
+from kinema.evaluate.metrics import measure, skin_contacts
 from kinema.motion.loop import closes, middle_round, repeat
 from kinema.motion.motion import Motion
 from kinema.motion.plant import plant
@@ -74,8 +74,8 @@ def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds
 
     Boxes stand for the feet; the skin around an ankle that bends bulges out of them by a per cent or two of the height.
     """
-    low = lowest_points(character, anatomy.rig, motion)
-    if low is None or not (low < 0).any():
+    low = skin_contacts(character, anatomy.rig, anatomy.limbs, motion).lowest
+    if not (low < 0).any():
         return motion
     width = seconds * motion.fps
     # As deep as at the worst moment nearby, then smoothed: what comes out is never too little.

@@ -61,28 +61,32 @@ def find_box_feet(rig: Rig, limbs: Limbs, cuboids: Cuboids) -> tuple[Effector, .
 
 def touching(feet: tuple[Effector, ...], T_world_joint: Poses) -> list[Float[Tensor, "frames _"]]:
     """Weights of each foot's contact points, towards the lowest; they sum to one."""
-    return [_lowest(foot, foot.at(T_world_joint)[..., 1]) for foot in feet]
+    return [_lowest(foot.size, foot.at(T_world_joint)[..., 1]) for foot in feet]
 
 
-def _lowest(foot: Effector, height: Float[Tensor, "n points"]) -> Float[Tensor, "n points"]:
+def _lowest(size: float, height: Float[Tensor, "n points"]) -> Float[Tensor, "n points"]:
     # A few hundredths of the foot's size count as touching.
-    return torch.softmax(-height / (0.03 * float(np.ptp(foot.points, axis=0).max()) + 1e-6), -1)
+    return torch.softmax(-height / (0.03 * size + 1e-6), -1)
 
 
 def contact_paths(feet: tuple[Effector, ...], T_world_joint: Poses, *, fps: float) -> tuple[PerFoot, Velocities]:
-    """Height of each foot's lowest contact point [m], and the velocity of what touches the ground between frames [m/s].
+    """`touch_path` of each foot's contact points."""
+    paths = [touch_path(foot.at(T_world_joint), size=foot.size, fps=fps) for foot in feet]
+    count = len(T_world_joint)
+    if not paths:
+        return np.zeros((count, 0)), np.zeros((max(count - 1, 0), 0, 3))
+    return np.stack([height for height, _ in paths], 1), np.stack([velocity for _, velocity in paths], 1)
+
+
+def touch_path(points: Float[Tensor, "frames points 3"], *, size: float, fps: float) -> tuple[np.ndarray, np.ndarray]:
+    """Height of the lowest point [m], and the velocity of what touches the ground between frames [m/s].
 
     The velocity is that of the points themselves, weighted towards the lowest, so a foot that rolls over its toes
-    stands still although its centre moves.
+    stands still although its centre moves. `size` is the length of the foot [m].
     """
-    count = len(T_world_joint)
-    heights, velocities = np.zeros((count, len(feet))), np.zeros((max(count - 1, 0), len(feet), 3))
-    for k, foot in enumerate(feet):
-        points = foot.at(T_world_joint).double()
-        weight = _lowest(foot, (points[1:, :, 1] + points[:-1, :, 1]) / 2)
-        heights[:, k] = points[..., 1].amin(1).numpy()
-        velocities[:, k] = fps * (weight[..., None] * points.diff(dim=0)).sum(1).numpy()
-    return heights, velocities
+    points = points.double()
+    weight = _lowest(size, (points[1:, :, 1] + points[:-1, :, 1]) / 2)
+    return points[..., 1].amin(1).numpy(), fps * (weight[..., None] * points.diff(dim=0)).sum(1).numpy()
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,11 @@ class Effector:
         points = torch.from_numpy(self.points).to(T_world_joint)
         return (carried[..., :3] @ points[..., None]).squeeze(-1) + carried[..., 3]
 
+    @property
+    def size(self) -> float:
+        """Longest edge of the points' box [m]."""
+        return float(np.ptp(self.points, axis=0).max())
+
 
 def reach(
     rig: Rig, root_position: Float[Tensor, "frames 3"], angles: Angles, effectors: tuple[Effector, ...],
