@@ -39,7 +39,7 @@ class Windows:
         yaw = cameras.draw_yaw(rng)
         latest = self.tempo.period or max(self.parameters.frames - self.prior.frames, 1e-9)
         start = float(rng.uniform(0, latest))
-        return Window(yaw, cameras.draw_elevation(rng), start)
+        return Window(yaw, float(rng.uniform(*cameras.elevation_deg)), start)
 
     def times(self, window: Window) -> Float[Tensor, "frames"]:
         """Frame numbers of a window."""

@@ -110,7 +110,7 @@ class Actor:
         # The path's constant part says nothing: bring the mean over the ground to the base path's.
         away = (motion.root_position - base).mean(0) * torch.tensor([1.0, 0.0, 1.0])
         placed = Motion(motion.root_position - away, motion.angles, motion.fps)
-        yaw, elevation = CAMERAS.draw_yaw(rng), CAMERAS.draw_elevation(rng)
+        yaw, elevation = CAMERAS.draw_yaw(rng), float(rng.uniform(*CAMERAS.elevation_deg))
         view = Viewpoint(yaw, elevation, float(rng.uniform(*CAMERAS.zoom)), CAMERAS.fovy_deg)
         cameras = self.stage.cameras(base, view, width=WIDTH, height=HEIGHT)
         reference = self.stage.reference(base, view, width=WIDTH, height=HEIGHT)
