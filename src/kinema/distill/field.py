@@ -31,7 +31,8 @@ REACH = 0.3
 
 Times = Float[Tensor, "frames"]
 Vertices = Float[np.ndarray, "frames vertices 3"]
-RestVertices, Heads = Float[np.ndarray, "vertices 3"], Float[np.ndarray, "joints 3"]
+RestVertices = Float[np.ndarray, "vertices 3"]
+Heads = Float[np.ndarray, "joints 3"]
 
 
 class Field(nn.Module):
