@@ -12,13 +12,17 @@ from kinema.motion.motion import smoothness
 from kinema.rig.anatomy import Anatomy
 from kinema.rig.limbs import Limbs
 
+Pose = Float[Tensor, "frames joints 3 4"]
+Points = Float[Tensor, "frames points 3"]
+Energy = Float[Tensor, ""]
+
 CLIMBING_WEIGHT = FLOATING_WEIGHT = 0.1
 """Weights relative to that of the ground."""
 STANDING_HEIGHT = 0.04
 """Height below which a foot counts as standing [leg lengths]."""
 
 
-def weighted_energies(filmed: Filmed, config: Animate, anatomy: Anatomy, *, feet: float) -> Float[Tensor, ""]:
+def weighted_energies(filmed: Filmed, config: Animate, anatomy: Anatomy, *, feet: float) -> Energy:
     """Sum of all energies of a window with the weights of a job; `feet` in [0, 1] scales those of the feet."""
     size = anatomy.limbs.leg_length
     if filmed.motion is None or filmed.T_world_joint is None:
@@ -41,27 +45,24 @@ def weighted_energies(filmed: Filmed, config: Animate, anatomy: Anatomy, *, feet
     return total
 
 
-def cuboid_penetration(
-    T_world_joint: Float[Tensor, "frames joints 3 4"], corners: Float[Tensor, "joints 8 3"]
-) -> Float[Tensor, ""]:
+def cuboid_penetration(T_world_joint: Pose, corners: Float[Tensor, "joints 8 3"]) -> Energy:
     """mean(max(-v_y, 0)) over the corners of the bones' cuboids (AKD's L_ground) [m]."""
-    height = apply(T_world_joint, corners.expand(len(T_world_joint), -1, -1, -1))[..., 1]
-    return (-height).clamp(min=0).mean()
+    return (-apply(T_world_joint, corners.expand(len(T_world_joint), -1, -1, -1))[..., 1]).clamp(min=0).mean()
 
 
-def sole_points(T_world_joint: Float[Tensor, "frames joints 3 4"], limbs: Limbs) -> Float[Tensor, "frames points 3"]:
+def sole_points(T_world_joint: Pose, limbs: Limbs) -> Points:
     """Front and back end of every foot's sole, leg after leg [m]."""
     feet = torch.tensor([leg.joints[-1] for leg in limbs.legs])
     soles = torch.stack([torch.from_numpy(leg.soles).to(T_world_joint) for leg in limbs.legs])
     return apply(T_world_joint[:, feet], soles.expand(len(T_world_joint), -1, -1, -1)).flatten(1, 2)
 
 
-def penetration(points: Float[Tensor, "frames points 3"], size: float) -> Float[Tensor, ""]:
+def penetration(points: Points, size: float) -> Energy:
     """Squared depth of points under the ground, in units of `size`: all weight on the few points that matter."""
     return (-points[..., 1] / size).clamp(min=0).square().sum(-1).mean()
 
 
-def foot_slip(points: Float[Tensor, "times points 3"], size: float, *, per_frame: int = 1) -> Float[Tensor, ""]:
+def foot_slip(points: Points, size: float, *, per_frame: int = 1) -> Energy:
     """Squared travel per frame of low points, in units of `size`, at `per_frame` times per frame.
 
     How low counts is not differentiated: lifting a foot is no way to stop sliding.
@@ -72,7 +73,7 @@ def foot_slip(points: Float[Tensor, "times points 3"], size: float, *, per_frame
     return (low * travel.square().sum(-1)).sum() / low.sum().clamp(min=1.0)
 
 
-def standing_speed(points: Float[Tensor, "times points 3"], size: float) -> float:
+def standing_speed(points: Points, size: float) -> float:
     """Forward travel of standing feet from one time to the next [m]: each is taken to stand where it is lowest.
 
     The median, weighted by how low a foot is: the fast ends of a swing are low as well.
@@ -84,18 +85,18 @@ def standing_speed(points: Float[Tensor, "times points 3"], size: float) -> floa
     return float(travel[int((weight < weight[-1] / 2).sum())])
 
 
-def floating(points: Float[Tensor, "frames points 3"], size: float) -> Float[Tensor, ""]:
+def floating(points: Points, size: float) -> Energy:
     """Squared height of the lowest foot, averaged over the clip: someone has to stand most of the time."""
     return (points[..., 1].amin(-1) / size).clamp(min=0).square().mean()
 
 
-def climbing(root_position: Float[Tensor, "frames 3"], size: float) -> Float[Tensor, ""]:
+def climbing(root_position: Float[Tensor, "frames 3"], size: float) -> Energy:
     """Squared height that the root gains from the first to the second half of a window, in units of `size`."""
     first, second = root_position[:, 1].tensor_split(2)
     return ((second.mean() - first.mean()) / size).square()
 
 
-def beyond_limits(angles: Float[Tensor, "frames joints 3"], limits: Float[Tensor, "joints 3 2"]) -> Float[Tensor, ""]:
+def beyond_limits(angles: Float[Tensor, "frames joints 3"], limits: Float[Tensor, "joints 3 2"]) -> Energy:
     """Squared excess over soft joint limits [rad²]; infinite limits cost nothing."""
     over = (angles - limits[..., 1]).clamp(min=0) + (limits[..., 0] - angles).clamp(min=0)
     return over.square().sum((-1, -2)).mean()

@@ -29,6 +29,11 @@ HARMONICS = 4
 REACH = 0.3
 """Displacement that one unit of the network's output means [leg lengths]."""
 
+Times = Float[Tensor, "frames"]
+Vertices = Float[np.ndarray, "frames vertices 3"]
+RestVertices = Float[np.ndarray, "vertices 3"]
+Heads = Float[np.ndarray, "joints 3"]
+
 
 class Field(nn.Module):
     """Displacement of a point at rest, at a time, by a small network (see `MotionParameters`)."""
@@ -39,15 +44,14 @@ class Field(nn.Module):
     def __init__(self, stage: Stage, tempo: Tempo, *, frames: int, generator: torch.Generator) -> None:
         super().__init__()
         self.stage, self.tempo, self.frames = stage, tempo, frames
-        hidden = [nn.Linear(3 + 6 * OCTAVES + 2 * HARMONICS, 64), nn.Linear(64, 64)]
-        last = nn.Linear(64, 3)
-        self.layers = nn.Sequential(hidden[0], nn.SiLU(), hidden[1], nn.SiLU(), last)
-        for layer in (*hidden, last):  # the last layer is zero: the field starts at rest
+        first, middle, last = nn.Linear(3 + 6 * OCTAVES + 2 * HARMONICS, 64), nn.Linear(64, 64), nn.Linear(64, 3)
+        self.layers = nn.Sequential(first, nn.SiLU(), middle, nn.SiLU(), last)
+        for layer in (first, middle, last):  # the last layer is zero: the field starts at rest
             bound = 0.0 if layer is last else layer.in_features**-0.5
             for parameter in layer.parameters():
                 nn.init.uniform_(parameter, -bound, bound, generator=generator)
 
-    def forward(self, points: Float[Tensor, "n 3"], at: Float[Tensor, "frames"]) -> Float[Tensor, "frames n 3"]:
+    def forward(self, points: Float[Tensor, "n 3"], at: Times) -> Float[Tensor, "frames n 3"]:
         """Where the points are in the world [m]."""
         x = (points - torch.from_numpy(self.stage.box[0]).float()) / self.stage.size
         waves = [f(torch.pi * 2.0**k * x) for k in range(OCTAVES) for f in (torch.sin, torch.cos)]
@@ -59,9 +63,8 @@ class Field(nn.Module):
         way = self.layers(torch.cat((space, moments), -1)) * (REACH * self.tempo.leg_length)
         return points + way + (at[:, None] * self.tempo.velocity)[:, None]
 
-    def film(self, at: Float[Tensor, "frames"], cameras: Cameras) -> Filmed:
-        splats = self.stage.splats
-        centers = self(splats.centers, at)
+    def film(self, at: Times, cameras: Cameras) -> Filmed:
+        splats, centers = self.stage.splats, self(self.stage.splats.centers, at)
         posed = PosedSplats(centers, splats.covariances.expand(len(at), -1, -1, -1))
         video = render_video(posed, splats.opacities, self.stage.colors, cameras, scene=self.stage.scene)
         return Filmed(video, points=centers)
@@ -94,7 +97,7 @@ class Field(nn.Module):
 class Deformation:
     """A finished field on a character's mesh."""
 
-    vertices: Float[np.ndarray, "frames vertices 3"]
+    vertices: Vertices
     metrics: Metrics
     """Metrics of the joints that follow best from the vertices which they carry."""
     shape_change: float
@@ -102,9 +105,7 @@ class Deformation:
 
 
 @torch.no_grad()
-def deform(
-    field: Field, character: Character, anatomy: Anatomy, at: Float[Tensor, "frames"], *, fps: float
-) -> Deformation:
+def deform(field: Field, character: Character, anatomy: Anatomy, at: Times, *, fps: float) -> Deformation:
     """Play the field on the mesh at given times, and read a pose out of it to measure it like any other motion."""
     rest = torch.from_numpy(np.ascontiguousarray(character.mesh.vertices)).float()
     vertices = torch.stack([field(rest, moment[None])[0] for moment in at]).double().numpy()
@@ -116,10 +117,7 @@ def deform(
 
 
 def fitted_joints(
-    vertices: Float[np.ndarray, "frames vertices 3"],
-    rest: Float[np.ndarray, "vertices 3"],
-    weights: Float[np.ndarray, "vertices joints"],
-    heads: Float[np.ndarray, "joints 3"],
+    vertices: Vertices, rest: RestVertices, weights: Float[np.ndarray, "vertices joints"], heads: Heads
 ) -> Float[np.ndarray, "frames joints 3 4"]:
     """For each joint the rigid motion nearest to that of the vertices which it carries (Kabsch)."""
     pose = np.zeros((len(vertices), len(heads), 3, 4))

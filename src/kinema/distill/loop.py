@@ -19,16 +19,16 @@ from kinema.distill.checkpoint import RunState, load_run, save_run
 from kinema.distill.config import Animate
 from kinema.distill.energies import weighted_energies
 from kinema.distill.field import Field
-from kinema.distill.parameters import Filmed, MotionParameters
+from kinema.distill.parameters import MotionParameters
 from kinema.distill.schedule import Schedule
 from kinema.distill.sds import sds
 from kinema.distill.skeleton import Basis, Coefficients
 from kinema.distill.targets import Target, conditions, sample_targets
 from kinema.distill.tempo import Tempo, default_frames
-from kinema.distill.window import Windows
+from kinema.distill.window import Window, Windows
 from kinema.errors import KinemaError
 from kinema.motion.motion import Motion
-from kinema.prior.protocol import VideoPrior
+from kinema.prior.protocol import Context, VideoPrior
 from kinema.progress import Progress, Report
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
@@ -79,7 +79,7 @@ class Distiller:
     ) -> None:
         config = replace(config, frames=config.frames or default_frames(tempo, config.fps))
         self.config, self.prior, self.anatomy, self.tempo, self.checkpoint = config, prior, anatomy, tempo, checkpoint
-        self.parameters = make_parameters(config, prior, stage, anatomy, tempo)
+        self.parameters = make_parameters(config, prior.frames, stage, anatomy, tempo)
         self.windows = Windows(prior, stage, tempo, self.parameters)
         self.schedule = Schedule.of(config, prior)
         self.learning_rate = config.learning_rate * self.parameters.learning_rate
@@ -92,12 +92,7 @@ class Distiller:
         if checkpoint is not None and checkpoint.exists():
             self.load(checkpoint)
 
-    def run(
-        self,
-        *,
-        report: Report = lambda _: None,
-        observe: Observer | None = None,
-    ) -> Distilled:
+    def run(self, *, report: Report = lambda _: None, observe: Observer | None = None) -> Distilled:
         """Optimise to the end of the schedule, or until an observer (called after every step) says stop."""
         schedule, state = self.schedule, self.state
         self._saved = time.monotonic()
@@ -150,8 +145,7 @@ class Distiller:
 
     def save(self, path: Path) -> None:
         """Write a checkpoint."""
-        fitting = self.state.step < self.schedule.fit
-        save_run(path, self.state, self.parameters, self.optimizer, videos=fitting)
+        save_run(path, self.state, self.parameters, self.optimizer, videos=self.state.step < self.schedule.fit)
 
     def load(self, path: Path) -> None:
         """Go on from a checkpoint."""
@@ -161,31 +155,28 @@ class Distiller:
         """Distance to a sampled video in the prior's latents, per token, and energies."""
         assert self.targets is not None
         target = self.targets[int(rng.integers(len(self.targets)))]
-        filmed = self.windows.film(target.window)
-        energies = self._energies(filmed)
-        latents = self.prior.encode(filmed.video, target.context)
-        return 0.5 * (latents - target.latents.to(latents)).square().sum() / self._tokens(latents) + energies
+        latents, tokens, energies = self._look(target.window, target.context)
+        return 0.5 * (latents - target.latents.to(latents)).square().sum() / tokens + energies
 
     def _sds_loss(self, rng: np.random.Generator) -> Tensor:
         """Score distillation of a random window, and energies."""
         window = self.windows.draw(rng)
         context = self.windows.context(window)
-        filmed = self.windows.film(window)
-        energies = self._energies(filmed)
-        latents = self.prior.encode(filmed.video, context)
+        latents, tokens, energies = self._look(window, context)
         t = self.schedule.noise_level(self.state.step, float(rng.random()))
         words, none = conditions(self.prior, self.config.prompt, context)
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         score = sds(self.prior, latents, words, none, t=t, guidance=self.state.guidance, generator=generator)
         # The paper's weights are for a summed loss; ours are per token, so that they mean the same for every prior.
-        return (score if self.config.preset == "paper" else score / self._tokens(latents)) + energies
+        return (score if self.config.preset == "paper" else score / tokens) + energies
 
-    def _energies(self, filmed: Filmed) -> Tensor:
+    def _look(self, window: Window, context: Context) -> tuple[Tensor, float, Tensor]:
+        """Latents of a window of the motion as it is now, how many tokens they are, and energies."""
+        filmed = self.windows.film(window)
         feet = self.schedule.feet_weight(self.state.step)
-        return weighted_energies(filmed, self.config, self.anatomy, feet=feet)
-
-    def _tokens(self, latents: Tensor) -> float:
-        return latents.numel() / self.prior.needs.token_size
+        energies = weighted_energies(filmed, self.config, self.anatomy, feet=feet)
+        latents = self.prior.encode(filmed.video, context)
+        return latents, latents.numel() / self.prior.needs.token_size, energies
 
     def descend(self, loss: Tensor) -> None:
         """One step of the optimiser; gradients that are not finite are skipped, too many in a row are an error."""
@@ -211,9 +202,8 @@ class Distiller:
             return
         if state.guidance < MOST_GUIDANCE * self.config.guidance:
             state.guidance *= 1.5
-            state.notes.append(
-                f"step {state.step}: hardly any motion ({amount:.3f} rad); guidance now {state.guidance:.1f}"
-            )
+            seen = f"step {state.step}: hardly any motion ({amount:.3f} rad)"
+            state.notes.append(f"{seen}; guidance now {state.guidance:.1f}")
 
     def _steer(self, wanted: Steering) -> bool:
         """Take what a person has changed, and note it: such a run is not repeated by its seed. True: stop."""
@@ -233,12 +223,9 @@ class Distiller:
             self._saved = time.monotonic()
 
 
-def make_parameters(
-    config: Animate, prior: VideoPrior, stage: Stage, anatomy: Anatomy, tempo: Tempo
-) -> MotionParameters:
-    """Parameters of the kind that a job asks for, at rest."""
-    clip = max(2, round((config.frames - 1) / config.fps * tempo.fps) + 1)
-    frames = max(clip, prior.frames)
+def make_parameters(config: Animate, frames: int, stage: Stage, anatomy: Anatomy, tempo: Tempo) -> MotionParameters:
+    """Parameters of the kind that a job asks for, at rest; at least `frames` of the prior's frames long."""
+    frames = max(2, frames, round((config.frames - 1) / config.fps * tempo.fps) + 1)
     if config.parameters == "field":
         return Field(stage, tempo, frames=frames, generator=torch.Generator().manual_seed(config.seed))
     basis = Basis.of(config.time, tempo, frames)

@@ -8,7 +8,7 @@ A motion is linear in its coefficients. Three ways to spend them:
 - `free`: one value per frame, as in the paper.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -69,8 +69,7 @@ class Basis:
             angle = 2 * torch.pi * at[:, None] / self.period * k
             return torch.cat((torch.ones(len(at), 1), angle.cos() / k, angle.sin() / k), -1)
         if self.kind == "dct":
-            k = torch.arange(self.terms)
-            return torch.cos(torch.pi * (at[:, None] + 0.5) * k / self.frames)
+            return torch.cos(torch.pi * (at[:, None] + 0.5) * torch.arange(self.terms) / self.frames)
         # Free: linear interpolation between the frames' own values.
         return (1 - (at[:, None] - torch.arange(self.terms)).abs()).clamp(min=0)
 
@@ -105,16 +104,14 @@ class Coefficients(nn.Module):
     def film(self, at: Float[Tensor, "frames"], cameras: Cameras) -> Filmed:
         motion = self.motion(at, fps=self.tempo.fps)
         T_world_joint = motion.pose(self.stage.rig)
-        video = self.stage.film(T_world_joint, cameras)
+        filmed = Filmed(self.stage.film(T_world_joint, cameras), motion=motion, T_world_joint=T_world_joint)
         if not self.limbs.legs:
-            return Filmed(video, motion=motion, T_world_joint=T_world_joint)
-        per_frame = 1 if self.basis.kind == "free" else SOLES_PER_FRAME
-        fine = T_world_joint
-        if per_frame > 1:
-            times = at[0] + torch.arange(per_frame * len(at)) / per_frame
-            fine = self.motion(times, fps=self.tempo.fps).pose(self.stage.rig)
-        soles = sole_points(fine, self.limbs)
-        return Filmed(video, motion=motion, T_world_joint=T_world_joint, soles=soles, soles_per_frame=per_frame)
+            return filmed
+        if self.basis.kind == "free":
+            return replace(filmed, soles=sole_points(T_world_joint, self.limbs))
+        times = at[0] + torch.arange(SOLES_PER_FRAME * len(at)) / SOLES_PER_FRAME
+        fine = self.motion(times, fps=self.tempo.fps).pose(self.stage.rig)
+        return replace(filmed, soles=sole_points(fine, self.limbs), soles_per_frame=SOLES_PER_FRAME)
 
     @torch.no_grad()
     def amount_of_motion(self, frames: int) -> float:
@@ -147,13 +144,11 @@ def scales(rig: Rig, limbs: Limbs) -> tuple[Float[Tensor, "joints 3"], Float[Ten
     """
     scale = torch.full((len(rig.parents), 3), 0.05)
     for part, value in ((limbs.spine, 0.15), (limbs.neck, 0.25), (limbs.tail, 0.25)):
-        for joint in part:
-            scale[joint] = torch.tensor([value, value, 0.3 * value])
+        scale[list(part)] = torch.tensor([value, value, 0.3 * value])
     if limbs.head is not None:
         scale[limbs.head] = torch.tensor([0.2, 0.2, 0.1])
     for arm in limbs.arms:
-        for joint in arm.joints:
-            scale[joint] = torch.tensor([0.5, 0.25, 0.15])
+        scale[list(arm.joints)] = torch.tensor([0.5, 0.25, 0.15])
     for leg in limbs.legs:
         spread = torch.tensor([1.0, 0.12, 0.08]) if len(limbs.legs) <= 4 else torch.tensor([0.6, 0.6, 0.6])
         for place, joint in enumerate(leg.joints):

@@ -40,11 +40,9 @@ def conditions(prior: VideoPrior, prompt: str, context: Context) -> tuple[Any, A
 def sample_targets(
     config: Animate, windows: Windows, sampled: dict[int, Sampled], *, done: Callable[[int, int, float], None]
 ) -> list[Target]:
-    """Sample half as many videos again as wanted and keep the best.
+    """Sample half as many videos again as wanted and keep the best; those of an interrupted run are in `sampled`.
 
-    Args:
-        sampled: Videos of an interrupted run by number; new ones are added.
-        done: Called after each with its number from 1 on, how many there will be, and its score.
+    `done` is called after each with its number from 1 on, how many there will be, and its score.
     """
     count = config.views + config.views // 2
     for index in range(count):
@@ -52,11 +50,8 @@ def sample_targets(
             sampled[index] = _sample(config, windows, index)
         done(index + 1, count, sampled[index][1])
     best = sorted(range(count), key=lambda index: sampled[index][1])[: config.views]
-    targets = []
-    for index in sorted(best):
-        window = windows.draw(_rng(config, index))
-        targets.append(Target(window, windows.context(window), sampled[index][0]))
-    return targets
+    chosen = [(windows.draw(_rng(config, index)), sampled[index][0]) for index in sorted(best)]
+    return [Target(window, windows.context(window), latents) for window, latents in chosen]
 
 
 def _rng(config: Animate, index: int) -> np.random.Generator:

@@ -62,10 +62,8 @@ def base_path(rig: Rig, tempo: Tempo, at: Float[Tensor, "times"]) -> Float[Tenso
 def read_tempo(config: Animate, prior: VideoPrior, anatomy: Anatomy) -> Tempo:
     """The pace of a job: its motion as the prior reads the prompt or, where it reads none, by the verb."""
     motion = prior.read(config.prompt).motion if prior.read is not None else motion_by_verb(config.prompt)
-    stride = GaitBody.of(anatomy.rig, anatomy.limbs).stride
-    return choose_tempo(
-        motion, config.prompt, anatomy.limbs, prior, stride=stride, speed=config.speed, period=config.period
-    )
+    pace = {"stride": GaitBody.of(anatomy.rig, anatomy.limbs).stride, "speed": config.speed, "period": config.period}
+    return choose_tempo(motion, config.prompt, anatomy.limbs, prior, **pace)
 
 
 def motion_by_verb(prompt: str) -> str:
@@ -91,8 +89,7 @@ def choose_tempo(
 ) -> Tempo:
     """Natural pace of a motion for these legs, changed by words of haste or by given values [m/s], [s].
 
-    Args:
-        stride: Share of an upright leg's stride that these legs can make (`gait.plan.GaitBody.stride`).
+    `stride` is the share of an upright leg's stride that these legs can make (`gait.plan.GaitBody.stride`).
     """
     for name, value in (("speed", speed), ("period", period)):
         if value is not None and not (math.isfinite(value) and value >= 0):

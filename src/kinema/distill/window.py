@@ -37,9 +37,8 @@ class Windows:
         """A random window: of a gait at any phase, of an action at any frame from which it fits."""
         cameras = self.prior.needs.cameras
         yaw = cameras.draw_yaw(rng)
-        latest = self.tempo.period or max(self.parameters.frames - self.prior.frames, 1e-9)
-        start = float(rng.uniform(0, latest))
-        return Window(yaw, cameras.draw_elevation(rng), start)
+        start = float(rng.uniform(0, self.tempo.period or max(self.parameters.frames - self.prior.frames, 1e-9)))
+        return Window(yaw, float(rng.uniform(*cameras.elevation_deg)), start)
 
     def times(self, window: Window) -> Float[Tensor, "frames"]:
         """Frame numbers of a window."""

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -10,9 +9,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from kinema.errors import KinemaError
+from kinema.prior.quantize import quantize_linears
 
 Quantize = Literal["int8", "nf4"]
 
@@ -58,22 +58,26 @@ def read_part(cls: Any, folder: Path, part: str, *, dtype: torch.dtype) -> Any:
 
 
 def read_tokenizer(folder: Path) -> Any:
-    """The tokenizer of a checkpoint folder."""
     from transformers import AutoTokenizer
 
     with _reading(folder / "tokenizer", "tokenizer"):
         return AutoTokenizer.from_pretrained(folder / "tokenizer", local_files_only=True)
 
 
-def read_scheduler(cls: Any, folder: Path) -> Any:
-    """The noise schedule of a checkpoint folder."""
+def read_alphas(cls: Any, folder: Path, *, prediction: str) -> list[float]:
+    """ᾱ of every training step, by a sampler's class.
+
+    A checkpoint may name another sampler; all carry the same noise schedule, which is all that is used of them.
+    """
     read_json(folder / "scheduler" / "scheduler_config.json")
     with _reading(folder / "scheduler", "schedule"):
-        return cls.from_pretrained(folder / "scheduler")
+        scheduler = cls.from_pretrained(folder / "scheduler")
+    if scheduler.config.prediction_type != prediction:
+        raise KinemaError(f"{folder}: prediction_type {scheduler.config.prediction_type}, known here is {prediction}")
+    return scheduler.alphas_cumprod.tolist()
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON file of a checkpoint folder."""
     if not path.is_file():
         raise KinemaError(f"{path}: no such file; a diffusers checkpoint folder is needed")
     with _reading(path, "JSON"):
@@ -81,10 +85,14 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def place(model: Any, placement: Placement, *, blocks: nn.ModuleList | None = None) -> Any:
-    """Move a model to its device; its blocks are quantised and stay on the host where the placement says so."""
-    from kinema.prior.quantize import quantize_linears
+    """Move a model to its device; its blocks are quantised and stay on the host where the placement says so.
 
-    blocks = nn.ModuleList() if blocks is None else blocks
+    A model without blocks is a VAE, which is tiled instead.
+    """
+    if blocks is None:
+        blocks = nn.ModuleList()
+        if placement.tiling:
+            model.enable_tiling()
     if placement.quantize is not None:
         if placement.quantize not in get_args(Quantize):
             raise KinemaError(f"quantize={placement.quantize!r}: known are {', '.join(get_args(Quantize))}")
@@ -113,7 +121,7 @@ def _visit(block: nn.Module, device: str) -> None:
     host = [(part, dict(part._parameters), dict(part._buffers)) for part in block.modules()]
 
     def enter(module: nn.Module, args: Any) -> None:
-        for part, _, _ in host:
+        for part in module.modules():
             _move(part, device)
 
     def leave(module: nn.Module, args: Any, output: Any) -> None:
@@ -123,27 +131,6 @@ def _visit(block: nn.Module, device: str) -> None:
 
     block.register_forward_pre_hook(enter)
     block.register_forward_hook(leave, always_call=True)
-
-
-def check_video(prior: Any, video: Tensor) -> None:
-    """Refuse a video of another size than the prior takes."""
-    if tuple(video.shape) != (prior.frames, 3, prior.height, prior.width):
-        raise KinemaError(
-            f"video of shape {tuple(video.shape)}; this prior takes {prior.frames} frames of "
-            f"{prior.width} x {prior.height}"
-        )
-
-
-def noise_level(alphas_cumprod: list[float], t: float) -> tuple[int, float, float]:
-    """The training step at a share t of a discrete schedule, and its √ᾱ and √(1-ᾱ)."""
-    last = len(alphas_cumprod) - 1
-    step = min(max(round(t * last), 0), last)
-    return step, math.sqrt(alphas_cumprod[step]), math.sqrt(1 - alphas_cumprod[step])
-
-
-def shifted(t: float, shift: float) -> float:
-    """The noise level of a flow at a share t of its schedule: shifted towards noise, s t / (1 + (s - 1) t)."""
-    return shift * t / (1 + (shift - 1) * t)
 
 
 def needs_diffusers(name: str) -> None:

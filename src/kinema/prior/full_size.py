@@ -5,12 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import diffusers
 import torch
+import transformers
 from torch import nn
 
 from kinema.errors import KinemaError
 from kinema.prior.checkpoint import Placement
-from kinema.prior.text_cache import Embedding
+from kinema.prior.cogvideox import CogVideoXPrior
+from kinema.prior.ltx import LTXPrior
+from kinema.prior.unet import UNetPrior
+from kinema.prior.wan import WanPrior
 
 _5B: dict[str, Any] = {"num_attention_heads": 48, "num_layers": 42, "use_rotary_positional_embeddings": True}
 COGVIDEOX: dict[str, dict[str, Any]] = {
@@ -28,98 +33,67 @@ WAN: dict[str, dict[str, Any]] = {
 T5_XXL: dict[str, Any] = {
     "d_model": 4096, "d_kv": 64, "d_ff": 10240, "num_layers": 24, "num_heads": 64, "feed_forward_proj": "gated-gelu",
 }  # fmt: skip
-CLIP: dict[str, Any] = {
-    "hidden_size": 1024,
-    "intermediate_size": 4096,
-    "num_hidden_layers": 23,
-    "num_attention_heads": 16,
-}
+CLIP: Any = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 23, "num_attention_heads": 16}
 KNOWN = (*COGVIDEOX, *WAN, "ltx-video", "modelscope")
 
 
-def build(name: str, placement: Placement, **size: int | None) -> tuple[Any, nn.Module]:
+def build(
+    name: str, placement: Placement, *, frames: int | None = None, height: int | None = None, width: int | None = None
+) -> tuple[Any, nn.Module]:
     """The prior with random weights, waiting on the host as if just read, and its denoiser."""
     if name not in KNOWN:
         raise KinemaError(f"--prior {name}: no full-size configuration to estimate from; known are {', '.join(KNOWN)}")
-    common = {"folder": Path(name), "placement": placement, **size}
+    common: dict[str, Any] = {"folder": Path(name), "placement": placement}
+    common |= {"frames": frames, "height": height, "width": width}
     if name in COGVIDEOX:
-        from diffusers import AutoencoderKLCogVideoX, CogVideoXTransformer3DModel
-
-        from kinema.prior.cogvideox import CogVideoXPrior
-
-        with _waiting(placement):
-            vae = AutoencoderKLCogVideoX()
-            denoiser = CogVideoXTransformer3DModel(**COGVIDEOX[name])
+        with _waiting(placement.host, placement.dtype):
+            vae, denoiser = diffusers.AutoencoderKLCogVideoX(), diffusers.CogVideoXTransformer3DModel(**COGVIDEOX[name])
         prior = CogVideoXPrior(denoiser, vae, [0.5], **common)
-        prior.texts.known.update(_texts(226, 4096, placement))
     elif name in WAN:
-        from diffusers import AutoencoderKLWan, WanTransformer3DModel
-
-        from kinema.prior.wan import TOKENS, WanPrior
-
-        with _waiting(placement):
-            denoiser = WanTransformer3DModel(attention_head_dim=128, **WAN[name])
-        with _waiting(placement, torch.float32):
-            vae = AutoencoderKLWan()
-        prior = WanPrior(denoiser, vae, shift=3.0, **common)
-        prior.texts.known.update(_texts(TOKENS, 4096, placement))
+        with _waiting(placement.host, placement.dtype):
+            denoiser = diffusers.WanTransformer3DModel(attention_head_dim=128, **WAN[name])
+        with _waiting(placement.host, torch.float32):
+            vae = diffusers.AutoencoderKLWan()
+        prior = WanPrior([denoiser], vae, {"flow_shift": 3.0}, **common)
     elif name == "ltx-video":
-        from diffusers import AutoencoderKLLTXVideo, LTXVideoTransformer3DModel
-
-        from kinema.prior.ltx import TOKENS, LTXPrior
-
-        with _waiting(placement):
-            vae, denoiser = AutoencoderKLLTXVideo(), LTXVideoTransformer3DModel()
+        with _waiting(placement.host, placement.dtype):
+            vae, denoiser = diffusers.AutoencoderKLLTXVideo(), diffusers.LTXVideoTransformer3DModel()
         prior = LTXPrior(denoiser, vae, {}, **common)
-        prior.texts.known.update(_texts(TOKENS, 4096, placement))
     else:
-        from diffusers import AutoencoderKL, UNet3DConditionModel
-
-        from kinema.prior.unet import UNetPrior
-
-        with _waiting(placement):
-            # Unpacked, because the constructor's annotations allow for one block only.
-            blocks = {
-                "block_out_channels": (128, 256, 512, 512),
-                "down_block_types": ("DownEncoderBlock2D",) * 4,
-                "up_block_types": ("UpDecoderBlock2D",) * 4,
-            }
-            vae = AutoencoderKL(**blocks, layers_per_block=2)
-            denoiser = UNet3DConditionModel(sample_size=32)
+        # Unpacked, because the constructor's annotations allow for one block only.
+        blocks: Any = {"down_block_types": ("DownEncoderBlock2D",) * 4, "up_block_types": ("UpDecoderBlock2D",) * 4}
+        blocks["block_out_channels"] = (128, 256, 512, 512)
+        with _waiting(placement.host, placement.dtype):
+            vae = diffusers.AutoencoderKL(**blocks, layers_per_block=2)
+            denoiser = diffusers.UNet3DConditionModel(sample_size=32)
         prior = UNetPrior(denoiser, vae, [0.5], **common)
-        prior.texts.known.update(_texts(77, 1024, placement))
+    tokens, width = prior.texts.tokens or 77, 1024 if name == "modelscope" else 4096
+    for prompt in ("prompt", ""):
+        text = torch.empty(tokens, width, dtype=placement.dtype, device=placement.device)
+        mask = torch.ones(tokens, dtype=torch.bool, device=placement.device)
+        prior.texts.known[prompt] = {"text": text, "mask": mask}
     return prior, denoiser
 
 
 def text_parameters(name: str) -> int:
     """Size of the text encoder that runs once per prompt."""
-    from transformers import CLIPTextConfig, CLIPTextModel, T5Config, T5EncoderModel, UMT5Config, UMT5EncoderModel
-
     with torch.device("meta"):
         if name in WAN:
-            encoder = UMT5EncoderModel(UMT5Config(vocab_size=256384, **T5_XXL))
+            encoder = transformers.UMT5EncoderModel(transformers.UMT5Config(vocab_size=256384, **T5_XXL))
         elif name == "modelscope":
-            encoder = CLIPTextModel(CLIPTextConfig(**CLIP))
+            encoder = transformers.CLIPTextModel(transformers.CLIPTextConfig(**CLIP))
         else:
-            encoder = T5EncoderModel(T5Config(vocab_size=32128, **T5_XXL))
+            encoder = transformers.T5EncoderModel(transformers.T5Config(vocab_size=32128, **T5_XXL))
     return sum(parameter.numel() for parameter in encoder.parameters())
 
 
 @contextlib.contextmanager
-def _waiting(placement: Placement, dtype: torch.dtype | None = None) -> Iterator[None]:
+def _waiting(host: str, dtype: torch.dtype) -> Iterator[None]:
     """Modules made here are on the host, in the precision that they will run in."""
     before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype or placement.dtype)
+    torch.set_default_dtype(dtype)
     try:
-        with torch.device(placement.host):
+        with torch.device(host):
             yield
     finally:
         torch.set_default_dtype(before)
-
-
-def _texts(tokens: int, width: int, placement: Placement) -> dict[str, Embedding]:
-    def embedding() -> Embedding:
-        text = torch.empty(tokens, width, dtype=placement.dtype, device=placement.device)
-        return {"text": text, "mask": torch.ones(tokens, dtype=torch.bool, device=placement.device)}
-
-    return {"prompt": embedding(), "": embedding()}

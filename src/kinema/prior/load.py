@@ -51,17 +51,17 @@ def load_prior(
     Args:
         spec: "nano", a key of `MODELS`, or either with weights of one's own: NAME=PATH, a file for nano and for the
             others a folder in diffusers' layout. Without a path a video model comes from the hub's cache or the hub.
-        device: where it runs.
-        dtype: precision; by default the published one on a GPU and float32 on a CPU.
-        quantize: keep the denoiser's linear layers in 8 or 4 bits.
-        offload: keep weights on the host and let them visit the device block by block.
-        tiling: run the VAE in overlapping tiles.
-        checkpointing: recompute the VAE's activations in the backward pass; without it, faster and much larger.
+        dtype: by default the published precision on a GPU and float32 on a CPU; `Placement` explains the others.
         tiny_encoder: TAEHV-style weights (.safetensors) that encode in place of the VAE.
         video_size: frames, height and width; by default what the model was trained with.
     """
     name, _, path = spec.partition("=")
-    _check_device(device)
+    try:
+        device_type = torch.device(device).type
+    except RuntimeError:
+        raise KinemaError(f"--device {device}: no such device; known are cpu, cuda, cuda:1 ...") from None
+    if device_type == "cuda" and not torch.cuda.is_available():
+        raise KinemaError(f"--device {device}: this machine has no CUDA device; use --device cpu")
     if name == "nano":
         for_large = {"offload": offload, "tiling": tiling, "quantize": quantize, "tiny-encoder": tiny_encoder}
         if given := [flag for flag, value in for_large.items() if value]:
@@ -73,11 +73,8 @@ def load_prior(
         raise KinemaError(f"--prior {name}: unknown; known are nano, {', '.join(MODELS)}")
     needs_diffusers(name)
     kind, repository, published = MODELS[name]
-    if dtype is None:
-        dtype = torch.float32 if torch.device(device).type == "cpu" else published
-    placement = Placement(
-        device=device, dtype=dtype, quantize=quantize, offload=offload, tiling=tiling, checkpointing=checkpointing
-    )
+    dtype = dtype or (torch.float32 if device_type == "cpu" else published)
+    placement = Placement(device, dtype, quantize, offload, tiling, checkpointing)
     folder = Path(path) if path else _from_hub(name, repository)
     if not folder.is_dir():
         raise KinemaError(f"{folder}: no such folder; --prior {name} needs a checkpoint in diffusers' layout")
@@ -97,23 +94,8 @@ def weights_files(spec: str) -> list[Path]:
 
         return [file for file in (Path(path) if path else WEIGHTS,) if file.is_file()]
     folder = Path(path) if path else _cached(name)
-    if folder is None:
-        return []
-    return sorted(
-        file
-        for pattern in FILES
-        for file in folder.glob(pattern)
-        if file.is_file() and not any(file.match(unread) for unread in UNREAD)
-    )
-
-
-def _check_device(device: str) -> None:
-    try:
-        kind = torch.device(device).type
-    except RuntimeError:
-        raise KinemaError(f"--device {device}: no such device; known are cpu, cuda, cuda:1 ...") from None
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise KinemaError(f"--device {device}: this machine has no CUDA device; use --device cpu")
+    files = [file for pattern in FILES for file in folder.glob(pattern)] if folder is not None else []
+    return sorted(file for file in files if file.is_file() and not any(map(file.match, UNREAD)))
 
 
 def _load(kind: Kind, folder: Path, placement: Placement, size: dict[str, int]) -> VideoPrior:
@@ -132,13 +114,10 @@ def _from_hub(name: str, repository: str) -> Path:
     """The checkpoint in the hub's cache, downloaded if it is not there."""
     from huggingface_hub import snapshot_download
 
+    wanted = {"allow_patterns": list(FILES), "ignore_patterns": list(UNREAD)}
     offline = os.environ.get("HF_HUB_OFFLINE", "") not in ("", "0")
     try:
-        return Path(
-            snapshot_download(
-                repository, allow_patterns=list(FILES), ignore_patterns=list(UNREAD), local_files_only=offline
-            )
-        )
+        return Path(snapshot_download(repository, **wanted, local_files_only=offline))
     except Exception as error:  # the hub's client raises many kinds: no network, no such name, no right, no space
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise KinemaError(

@@ -79,22 +79,20 @@ class MemoryReport:
         return next((estimate.setting for estimate in self.estimates if estimate.fits(gigabytes)), None)
 
 
-def memory_report(prior: str, *, settings: dict[str, Placement] = LADDER, **size: int | None) -> MemoryReport:
+def memory_report(prior: str, **size: int | None) -> MemoryReport:
     """Estimates of one job for every setting; some ten seconds each."""
-    return MemoryReport(
-        tuple(estimate_memory(prior, placement, setting=setting, **size) for setting, placement in settings.items())
-    )
+    return MemoryReport(tuple(estimate_memory(prior, place, setting=name, **size) for name, place in LADDER.items()))
 
 
 def estimate_memory(
     prior: str, placement: Placement | None = None, *, setting: str = "", **size: int | None
 ) -> MemoryEstimate:
     """One step of distillation at full size, without computing anything; `size` is frames, height and width."""
+    needs_diffusers(prior)
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     from kinema.prior.full_size import build, text_parameters
 
-    needs_diffusers(prior)
     placement = replace(placement or Placement(), device=DEVICE, host=HOST)
     text = text_parameters(prior) * placement.dtype.itemsize
     with FakeTensorMode(), Storages() as storages:
@@ -112,20 +110,12 @@ def estimate_memory(
         denoise = storages.reset_peak()
         (0.5 * (latents - clean).square().sum()).backward()
         backward = storages.reset_peak()
+    parameters = {"denoiser": _count(denoiser), "vae": _count(model.vae), "text encoder": text_parameters(prior)}
+    text, host = (weights, max(storages.highest[HOST], host + text)) if placement.offload else (weights + text, 0)
     return MemoryEstimate(
-        prior=prior,
-        setting=setting,
-        frames=model.frames,
-        height=model.height,
-        width=model.width,
-        parameters={"denoiser": _count(denoiser), "vae": _count(model.vae), "text encoder": text_parameters(prior)},
-        weights=weights,
-        text=weights if placement.offload else weights + text,
-        encode=encode,
-        denoise=denoise,
-        backward=backward,
-        host=max(storages.highest[HOST], host + text) if placement.offload else 0,
-    )
+        prior=prior, setting=setting, frames=model.frames, height=model.height, width=model.width,
+        parameters=parameters, weights=weights, text=text, encode=encode, denoise=denoise, backward=backward, host=host,
+    )  # fmt: skip
 
 
 class Storages(TorchDispatchMode):
@@ -139,22 +129,17 @@ class Storages(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        for leaf in tree_leaves(result):
-            if isinstance(leaf, Tensor):
-                self._see(leaf)
+        for tensor in tree_leaves(result):
+            if not isinstance(tensor, Tensor) or tensor.untyped_storage()._cdata in self.known:
+                continue
+            storage, device = tensor.untyped_storage(), tensor.device.type
+            key, size = storage._cdata, storage.nbytes()
+            self.known.add(key)
+            self.live[device] += size
+            for most in (self.peak, self.highest):
+                most[device] = max(most[device], self.live[device])
+            weakref.finalize(storage, self._free, key, device, size)
         return result
-
-    def _see(self, tensor: Tensor) -> None:
-        storage = tensor.untyped_storage()
-        key = storage._cdata
-        if key in self.known:
-            return
-        device, size = tensor.device.type, storage.nbytes()
-        self.known.add(key)
-        self.live[device] += size
-        self.peak[device] = max(self.peak[device], self.live[device])
-        self.highest[device] = max(self.highest[device], self.live[device])
-        weakref.finalize(storage, self._free, key, device, size)
 
     def _free(self, key: int, device: str, size: int) -> None:
         self.known.discard(key)
@@ -162,8 +147,7 @@ class Storages(TorchDispatchMode):
 
     def reset_peak(self) -> int:
         """The device's peak since the last call."""
-        peak = self.peak[DEVICE]
-        self.peak = dict(self.live)
+        peak, self.peak = self.peak[DEVICE], dict(self.live)
         return peak
 
 

@@ -10,12 +10,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+Video = Float[Tensor, "frames 3 height width"]
+
 
 @dataclass(frozen=True)
 class Context:
     """What the distiller knows about a video before it exists. A prior takes what it can use and ignores the rest."""
 
-    reference: Float[Tensor, "frames 3 height width"]
+    reference: Video
     """The character at rest, moved along the base path and seen by the same cameras, in [0, 1]."""
     yaw_deg: float = 45.0
     elevation_deg: float = 10.0
@@ -42,9 +44,6 @@ class CameraRange:
 
     def draw_yaw(self, rng: np.random.Generator) -> float:
         return float(rng.uniform(*self.yaw_deg) * rng.choice((-1, 1)))
-
-    def draw_elevation(self, rng: np.random.Generator) -> float:
-        return float(rng.uniform(*self.elevation_deg))
 
 
 @dataclass(frozen=True)
@@ -104,11 +103,11 @@ class VideoPrior(Protocol):
         """What `denoise` needs beside the noisy latents; the empty prompt is the unconditional model."""
         ...
 
-    def encode(self, video: Float[Tensor, "frames 3 height width"], context: Context) -> Tensor:
+    def encode(self, video: Video, context: Context) -> Tensor:
         """Latents of a video in [0, 1], differentiable."""
         ...
 
-    def decode(self, latents: Tensor, context: Context) -> Float[Tensor, "frames 3 height width"]:
+    def decode(self, latents: Tensor, context: Context) -> Video:
         """The video of clean latents."""
         ...
 

@@ -4,6 +4,8 @@ A video has tens of thousands of tokens, so unpacking a weight costs little besi
 on every device, and nothing to compile or install.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -66,8 +68,7 @@ class Nf4Linear(nn.Module):
     def weight_as(self, dtype: torch.dtype) -> Float[Tensor, "outputs inputs"]:
         codes = torch.stack([self.codes & 15, self.codes >> 4], -1).flatten(1)
         weight = self.levels.to(dtype)[codes.int()] * self.scale.to(dtype)
-        outputs, inputs = self.shape
-        return weight.flatten()[: outputs * inputs].reshape(outputs, inputs)
+        return weight.flatten()[: math.prod(self.shape)].reshape(self.shape)
 
     def forward(self, x: Tensor) -> Tensor:
         return F.linear(x, self.weight_as(x.dtype), self.bias)

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +12,23 @@ from kinema.errors import KinemaError
 from kinema.prior.checkpoint import Placement, read_part, read_tokenizer
 
 Embedding = dict[str, Tensor]
+"""States of a text encoder (`text`) and which of its tokens are words (`mask`)."""
 
 
 class PromptEmbeddings:
     """Embeddings of prompts on the prior's device: from memory, from the disk, or by running the text encoder."""
 
     def __init__(
-        self, folder: Path, placement: Placement, embed: Callable[[list[str]], list[Embedding]], *, options: str
+        self, folder: Path, placement: Placement, encoder: Any, *, tokens: int | None, mask: bool = False
     ) -> None:
-        """Embeddings of one checkpoint.
+        """Embeddings of one checkpoint; other weights of its text encoder have other entries on disk.
 
         Args:
-            folder: the checkpoint; other weights of its text encoder have other entries on disk.
-            placement: its device and precision.
-            embed: embeds a list of prompts, one dictionary of tensors each.
-            options: what else changes the embedding, such as the model and the number of tokens.
+            encoder: the text encoder's class.
+            tokens: length that prompts are padded or cut to; None: the tokenizer's own.
+            mask: True if the encoder is shown the mask too, and its states after the prompt's end are zero.
         """
-        self.encoder, self.placement, self.embed = folder / "text_encoder", placement, embed
-        self.options = f"{options} {placement.dtype}"
+        self.folder, self.placement, self.encoder, self.tokens, self.mask = folder, placement, encoder, tokens, mask
         self.known: dict[str, Embedding] = {}
 
     def __call__(self, prompt: str) -> Embedding:
@@ -44,10 +42,8 @@ class PromptEmbeddings:
         from safetensors.torch import load_file
 
         path = self._path(prompt)
-        if not path.is_file():
-            return None
         try:
-            return load_file(path)
+            return load_file(path) if path.is_file() else None
         except SafetensorError:
             path.unlink()  # cut off by a full disk or a crash of the machine: make it again
             return None
@@ -57,7 +53,7 @@ class PromptEmbeddings:
 
         # Guidance always needs the empty prompt too, and loading the encoder costs far more than running it.
         prompts = list(dict.fromkeys([prompt, ""]))
-        embeddings = self.embed(prompts)
+        embeddings = self._run_encoder(prompts)
         path = self._path(prompt)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,31 +66,26 @@ class PromptEmbeddings:
             raise KinemaError(f"{path}: cannot write the text cache ({error.strerror}); set KINEMA_CACHE") from None
         return embeddings[0]
 
+    @torch.no_grad()
+    def _run_encoder(self, prompts: list[str]) -> list[Embedding]:
+        """The text encoder's last states and the mask of its words; the encoder is freed on return."""
+        device = self.placement.text_device
+        model = read_part(self.encoder, self.folder, "text_encoder", dtype=self.placement.dtype).to(device)
+        tokenizer = read_tokenizer(self.folder)
+        length = {"padding": "max_length", "max_length": self.tokens or tokenizer.model_max_length, "truncation": True}
+        words = tokenizer(prompts, **length, return_attention_mask=True, return_tensors="pt").to(device)
+        states = model(words.input_ids, words.attention_mask if self.mask else None)[0]
+        if self.mask:
+            states = states * words.attention_mask[..., None].to(states)
+        return [{"text": text, "mask": mask} for text, mask in zip(states, words.attention_mask.bool())]
+
     def _path(self, prompt: str) -> Path:
-        key = hashlib.sha256(self.options.encode())
+        key = hashlib.sha256(f"{self.encoder.__name__} {self.tokens} {self.mask} {self.placement.dtype}".encode())
         # A hub file resolves to a blob named by its hash; a local one is told apart by place, size and time.
-        for file in sorted(self.encoder.glob("*.safetensors")):
+        for file in sorted((self.folder / "text_encoder").glob("*.safetensors")):
             stat = file.stat()
             key.update(f"\0{file.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}".encode())
         key.update(f"\0{prompt}".encode())
         cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         folder = Path(os.environ.get("KINEMA_CACHE") or Path(cache) / "kinema")
         return folder / "text" / f"{key.hexdigest()[:32]}.safetensors"
-
-
-@torch.no_grad()
-def text_states(
-    encoder: Any, folder: Path, prompts: list[str], *, tokens: int | None, placement: Placement, mask: bool = False
-) -> tuple[Tensor, Tensor]:
-    """A text encoder's last states and the mask of its words; the encoder is freed on return.
-
-    Args:
-        encoder: its class.
-        tokens: length that prompts are padded or cut to; None: the tokenizer's own.
-        mask: True if the encoder is shown the mask too.
-    """
-    model = read_part(encoder, folder, "text_encoder", dtype=placement.dtype).to(placement.text_device)
-    tokenizer = read_tokenizer(folder)
-    length = {"padding": "max_length", "max_length": tokens or tokenizer.model_max_length, "truncation": True}
-    words = tokenizer(prompts, **length, return_attention_mask=True, return_tensors="pt").to(placement.text_device)
-    return model(words.input_ids, words.attention_mask if mask else None)[0], words.attention_mask

@@ -12,12 +12,10 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from kinema.errors import KinemaError
-from kinema.prior.protocol import Context, VideoPrior
-
-Latents = Float[Tensor, "latent_frames channels latent_height latent_width"]
+from kinema.prior.latents import Latents, recompute
+from kinema.prior.protocol import Context, Video, VideoPrior
 
 
 class MemoryBlock(nn.Module):
@@ -25,8 +23,7 @@ class MemoryBlock(nn.Module):
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
-        convolutions = (nn.Conv2d(n, outputs, 3, padding=1) for n in (2 * inputs, outputs, outputs))
-        first, second, third = convolutions
+        first, second, third = (nn.Conv2d(n, outputs, 3, padding=1) for n in (2 * inputs, outputs, outputs))
         self.conv = nn.Sequential(first, nn.ReLU(), second, nn.ReLU(), third)
         self.skip = nn.Identity() if inputs == outputs else nn.Conv2d(inputs, outputs, 1, bias=False)
 
@@ -77,11 +74,11 @@ class TinyEncoder(nn.Module):
             raise KinemaError(f"{path}: not the weights of a tiny video encoder ({reason})") from None
         return TinyEncoder(blocks, patch=patch).to(device, dtype).eval().requires_grad_(False)
 
-    def forward(self, video: Float[Tensor, "frames 3 height width"]) -> Latents:
+    def forward(self, video: Video) -> Latents:
         x = F.pixel_unshuffle(video, self.patch)
         x = torch.cat([x, x[-1:].expand(-len(x) % self.time, -1, -1, -1)])
         for block in self.blocks:
-            x = checkpoint(block, x, use_reentrant=False, preserve_rng_state=False)
+            x = recompute(block, x)
         return x
 
 
@@ -95,11 +92,9 @@ def _blocks(weights: dict[str, Tensor]) -> list[nn.Module]:
         elif (pool := weights.get(f"{k}.conv.weight")) is not None:
             blocks.append(TimePool(pool.shape[0], pool.shape[1] // pool.shape[0]))
         elif (kernel := weights.get(f"{k}.weight")) is not None:
-            # The convolutions that halve the image are those without a bias.
-            plain = f"{k}.bias" in weights
-            blocks.append(
-                nn.Conv2d(kernel.shape[1], kernel.shape[0], 3, padding=1, stride=1 if plain else 2, bias=plain)
-            )
+            plain = f"{k}.bias" in weights  # the convolutions that halve the image are those without a bias
+            outputs, inputs = kernel.shape[:2]
+            blocks.append(nn.Conv2d(inputs, outputs, 3, padding=1, stride=1 if plain else 2, bias=plain))
         else:
             blocks.append(nn.ReLU())
     return blocks
@@ -130,7 +125,7 @@ class TinyEncode:
         self.calibration: Calibration | None = None
         self.padding = 0
 
-    def __call__(self, video: Float[Tensor, "frames 3 height width"], context: Context) -> Latents:
+    def __call__(self, video: Video, context: Context) -> Latents:
         """The tiny encoder's latents on the VAE's scale."""
         calibration = self.calibration or self._calibrate(context)
         latents = self._tiny(video) * calibration.gain.to(video) + calibration.offset.to(video)
@@ -146,9 +141,7 @@ class TinyEncode:
         tiny, real = self._tiny(context.reference), self.real(context.reference, context)
         self.padding = len(real) - len(tiny)
         if self.padding < 0 or tiny.shape[1:] != real.shape[1:]:
-            raise KinemaError(
-                f"the tiny encoder makes latents {tuple(tiny.shape)}, this prior's VAE {tuple(real.shape)}: "
-                "its weights belong to another model"
-            )
+            shapes = f"the tiny encoder makes latents {tuple(tiny.shape)}, this prior's VAE {tuple(real.shape)}"
+            raise KinemaError(f"{shapes}: its weights belong to another model")
         self.calibration = calibrate(tiny, real[self.padding :])
         return self.calibration

@@ -18,6 +18,8 @@ TOKENS = TIMES * ROWS * COLUMNS
 PATCH_VALUES = PATCH_FRAMES * PATCH * PATCH * 3
 STILL_VALUES = PATCH * PATCH * 3
 
+Videos = Float[Tensor, "*b frames 3 height width"]
+
 
 @dataclass(frozen=True)
 class Codec:
@@ -26,10 +28,10 @@ class Codec:
     components: Float[Tensor, "channels values"]
     scale: float
 
-    def encode(self, residual: Float[Tensor, "*b frames 3 height width"]) -> Float[Tensor, "*b tokens channels"]:
+    def encode(self, residual: Videos) -> Float[Tensor, "*b tokens channels"]:
         return patches(residual) @ self.components.T * self.scale
 
-    def decode(self, latents: Float[Tensor, "*b tokens channels"]) -> Float[Tensor, "*b frames 3 height width"]:
+    def decode(self, latents: Float[Tensor, "*b tokens channels"]) -> Videos:
         return unpatch(latents @ self.components / self.scale)
 
 
@@ -38,30 +40,24 @@ def fit_codec(patches: Float[Tensor, "n values"], *, channels: int) -> Codec:
     moving = patches[patches.abs().amax(-1) > 0.02].double()
     values, vectors = torch.linalg.eigh(moving.T @ moving / len(moving))
     components = vectors.flip(-1)[:, :channels].T.float().contiguous()
-    strongest = values.flip(0)[:8].mean().sqrt()
-    return Codec(components, float(1.0 / strongest))
+    return Codec(components, float(1.0 / values.flip(0)[:8].mean().sqrt()))
 
 
-def patches(residual: Float[Tensor, "*b frames 3 height width"]) -> Float[Tensor, "*b tokens values"]:
+def patches(residual: Videos) -> Float[Tensor, "*b tokens values"]:
     """Video to tokens in the order time, row, column."""
     x = residual.unflatten(-4, (TIMES, PATCH_FRAMES)).unflatten(-2, (ROWS, PATCH)).unflatten(-1, (COLUMNS, PATCH))
     # [..., T, f, c, R, y, C, x] -> [..., T, R, C, f, c, y, x]
-    n = x.ndim
-    order = (*range(n - 7), n - 7, n - 4, n - 2, n - 6, n - 5, n - 3, n - 1)
-    return x.permute(order).flatten(-4).flatten(-4, -2)
+    return x.movedim((-4, -2), (-6, -5)).flatten(-4).flatten(-4, -2)
 
 
-def unpatch(tokens: Float[Tensor, "*b tokens values"]) -> Float[Tensor, "*b frames 3 height width"]:
+def unpatch(tokens: Float[Tensor, "*b tokens values"]) -> Videos:
     """Inverse of `patches`."""
     x = tokens.unflatten(-1, (PATCH_FRAMES, 3, PATCH, PATCH)).unflatten(-5, (TIMES, ROWS, COLUMNS))
     # [..., T, R, C, f, c, y, x] -> [..., T, f, c, R, y, C, x]
-    n = x.ndim
-    order = (*range(n - 7), n - 7, n - 4, n - 3, n - 6, n - 2, n - 5, n - 1)
-    return x.permute(order).flatten(-2).flatten(-3, -2).flatten(-5, -4)
+    return x.movedim((-6, -5), (-4, -2)).flatten(-2).flatten(-3, -2).flatten(-5, -4)
 
 
 def still_tokens(still: Float[Tensor, "*b 3 height width"]) -> Float[Tensor, "*b places values"]:
     """Patches of one frame, row by row."""
     x = still.unflatten(-2, (ROWS, PATCH)).unflatten(-1, (COLUMNS, PATCH))
-    n = x.ndim
-    return x.permute(*range(n - 5), n - 4, n - 2, n - 5, n - 3, n - 1).flatten(-3).flatten(-3, -2)
+    return x.movedim((-4, -2), (-5, -4)).flatten(-3).flatten(-3, -2)

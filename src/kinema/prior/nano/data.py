@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from kinema.asset.character import Character
 from kinema.asset.clips_npz import load_clips_npz
@@ -25,6 +23,7 @@ from kinema.motion.motion import Motion
 from kinema.prior.nano.codec import FRAMES, HEIGHT, WIDTH
 from kinema.prior.nano.prior import CAMERAS, CYCLE_FRAMES, FPS
 from kinema.prior.nano.shards import SHARD, Clips, shard_path, write_shard
+from kinema.prior.protocol import Video
 from kinema.render.follow import Viewpoint
 from kinema.render.stage import Stage
 from kinema.rig.kinematics import Rig
@@ -79,15 +78,14 @@ class Actor:
         elif isinstance(kind, str):
             kind = find_motion(kind)
         rig, leg = self.stage.rig, self.limbs.leg_length
+        size = {"frames": FRAMES, "fps": FPS, "rng": rng, "body": self.body}
         if kind.gait is None:
             event = float(rng.uniform(0.3, 0.7)) * FRAMES / FPS
-            return make_motion(rig, self.limbs, kind, frames=FRAMES, fps=FPS, event=event, rng=rng, body=self.body,
-                               phase=float(rng.random()))  # fmt: skip
+            return make_motion(rig, self.limbs, kind, event=event, phase=float(rng.random()), **size)
         period = float(rng.uniform(*CYCLE_FRAMES)) / FPS
         stride = kind.gait.speed(leg) * kind.gait.period(leg) * self.body.stride
         phase, speed = float(rng.random()), stride * float(rng.uniform(0.7, 1.3)) / period
-        return make_motion(rig, self.limbs, kind, frames=FRAMES, fps=FPS, phase=phase, period=period, speed=speed,
-                           rng=rng, body=self.body)  # fmt: skip
+        return make_motion(rig, self.limbs, kind, phase=phase, period=period, speed=speed, **size)
 
     def act_out(self, recordings: tuple[Recording, ...], rng: np.random.Generator) -> tuple[Motion, Label] | None:
         """A recorded motion on this body, each kind equally often; None: nobody with as many legs was recorded."""
@@ -100,17 +98,14 @@ class Actor:
         cycle_frames = float(rng.uniform(*CYCLE_FRAMES))
         return recorded_motion(recording, self.body, frames=FRAMES, fps=FPS, rng=rng, cycle_frames=cycle_frames)
 
-    def film(
-        self, motion: Motion, label: Label, rng: np.random.Generator
-    ) -> tuple[Float[Tensor, "frames 3 height width"], Float[Tensor, "frames 3 height width"], tuple[float, float]]:
+    def film(self, motion: Motion, label: Label, rng: np.random.Generator) -> tuple[Video, Video, tuple[float, float]]:
         """Video and reference from a random side, on a straight base path."""
         velocity = torch.tensor([0.0, 0.0, label.speed * self.limbs.leg_length / FPS])
-        head = self.stage.rig.heads[0]
-        base = head + torch.arange(FRAMES)[:, None] * velocity
+        base = self.stage.rig.heads[0] + torch.arange(FRAMES)[:, None] * velocity
         # The path's constant part says nothing: bring the mean over the ground to the base path's.
         away = (motion.root_position - base).mean(0) * torch.tensor([1.0, 0.0, 1.0])
         placed = Motion(motion.root_position - away, motion.angles, motion.fps)
-        yaw, elevation = CAMERAS.draw_yaw(rng), CAMERAS.draw_elevation(rng)
+        yaw, elevation = CAMERAS.draw_yaw(rng), float(rng.uniform(*CAMERAS.elevation_deg))
         view = Viewpoint(yaw, elevation, float(rng.uniform(*CAMERAS.zoom)), CAMERAS.fovy_deg)
         cameras = self.stage.cameras(base, view, width=WIDTH, height=HEIGHT)
         reference = self.stage.reference(base, view, width=WIDTH, height=HEIGHT)
@@ -140,11 +135,8 @@ class Archive:
         return Archive(tuple(rig for rig in rigs if find_limbs(rig).body in BODIES), load_recordings(shared))
 
     def actor(self, rng: np.random.Generator) -> "Actor":
-        if rng.random() < RIG_SHARE:
-            actor = Actor.of(self.rigs[int(rng.integers(len(self.rigs)))], rng)
-            if actor is not None:
-                return actor
-        return Actor.random(rng)
+        of_rig = Actor.of(self.rigs[int(rng.integers(len(self.rigs)))], rng) if rng.random() < RIG_SHARE else None
+        return of_rig or Actor.random(rng)
 
 
 @torch.no_grad()
@@ -180,11 +172,9 @@ def make_shards(folder: Path, indices: Iterable[int], seed: int, shared: Path | 
 
 def caption_examples(rng: np.random.Generator, *, count: int) -> tuple[list[str], list[int], tuple[str, ...]]:
     """Captions with the index of their class, every class equally often."""
-    captions, labels, names = [], [], tuple(MOTIONS)
-    for index in range(count):
-        number = index % len(names)
-        body = str(rng.choice(["quadruped", "biped", "bird"]))
-        side = int(rng.choice((-1, 1)))
+    captions, names = [], tuple(MOTIONS)
+    labels = [index % len(names) for index in range(count)]
+    for number in labels:
+        body, side = str(rng.choice(["quadruped", "biped", "bird"])), int(rng.choice((-1, 1)))
         captions.append(caption(Label(names[number], 0.0, 0.0, 0.0, 0.0, body, side), rng))
-        labels.append(number)
     return captions, labels, names

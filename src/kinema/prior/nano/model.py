@@ -16,6 +16,9 @@ TEXT_SCALE = TEXT**0.5
 CONDITIONS = 9
 MOMENTS = 8
 
+Tokens = Float[Tensor, "batch tokens channels"]
+Levels = Float[Tensor, "batch"]
+
 
 @dataclass(frozen=True)
 class Conditions:
@@ -43,13 +46,7 @@ class Nano(nn.Module):
     """Predicts v = alpha * noise - sigma * clean."""
 
     def __init__(
-        self,
-        *,
-        channels: int,
-        width: int = 192,
-        layers: int = 6,
-        heads: int = 6,
-        generator: torch.Generator | None = None,
+        self, *, channels: int, width: int, layers: int, heads: int, generator: torch.Generator | None = None
     ) -> None:
         """Random first weights where there is a generator; without one they are zero, to be read from a file."""
         super().__init__()
@@ -68,24 +65,20 @@ class Nano(nn.Module):
         self.skip = nn.Linear(width, channels)
         # Blocks start as the identity and the output at zero (adaLN-zero).
         silent = {self.final, self.tokens_out, self.skip, *(block.modulation for block in self.blocks)}
-        for layer in self.modules():
-            if isinstance(layer, nn.Linear):
-                bound = 0.0 if layer in silent or generator is None else layer.in_features**-0.5
-                for parameter in (layer.weight, layer.bias):
-                    nn.init.uniform_(parameter, -bound, bound, generator=generator)
+        for layer in (part for part in self.modules() if isinstance(part, nn.Linear)):
+            bound = 0.0 if layer in silent or generator is None else layer.in_features**-0.5
+            for parameter in (layer.weight, layer.bias):
+                nn.init.uniform_(parameter, -bound, bound, generator=generator)
         if generator is not None:
             nn.init.normal_(self.position, std=0.02, generator=generator)
 
     def forward(
-        self,
-        noisy: Float[Tensor, "batch tokens channels"],
-        t: Float[Tensor, "batch"],
-        given: Conditions,
-        *,
-        places: Int[Tensor, "batch tokens"] | None = None,
-    ) -> Float[Tensor, "batch tokens channels"]:
+        self, noisy: Tokens, t: Levels, given: Conditions, *, places: Int[Tensor, "batch tokens"] | None = None
+    ) -> Tokens:
         """v of all tokens or, to train faster, of those at `places` only."""
-        level = self.level(_waves(t))
+        frequencies = torch.exp(torch.linspace(0, math.log(200.0), 32, device=t.device, dtype=t.dtype))
+        angles = t[:, None] * frequencies
+        level = self.level(torch.cat((angles.sin(), angles.cos()), -1))
         c = silu(level + self.text_in(TEXT_SCALE * given.text) + self.shot_in(_context_features(given)))
         still = self.still_in(given.still).unsqueeze(1).expand(-1, TIMES, -1, -1).flatten(1, 2)
         moments = self.moment_in(_moment_features(given.motion)).repeat_interleave(TOKENS // TIMES, dim=1)
@@ -99,9 +92,7 @@ class Nano(nn.Module):
         x = layer_norm(x, (self.width,)) * (1 + scale) + shift
         return self.tokens_out(x) + (_quiet_skip(t)[:, None] + self.skip(silu(level)))[:, None, :] * noisy
 
-    def clean(
-        self, noisy: Float[Tensor, "batch tokens channels"], t: Float[Tensor, "batch"], given: Conditions
-    ) -> Float[Tensor, "batch tokens channels"]:
+    def clean(self, noisy: Tokens, t: Levels, given: Conditions) -> Tokens:
         """ẑ = alpha z_t - sigma v."""
         alpha, sigma = (s[:, None, None] for s in signal_noise(t))
         return alpha * noisy - sigma * self(noisy, t, given)
@@ -129,16 +120,9 @@ class Block(nn.Module):
         return x + gate_m * self.down(nn.functional.gelu(self.up(h), approximate="tanh"))
 
 
-def _waves(t: Float[Tensor, "batch"]) -> Float[Tensor, "batch 64"]:
-    frequencies = torch.exp(torch.linspace(0, math.log(200.0), 32, device=t.device, dtype=t.dtype))
-    angles = t[:, None] * frequencies
-    return torch.cat((angles.sin(), angles.cos()), -1)
-
-
-def _quiet_skip(t: Float[Tensor, "batch"]) -> Float[Tensor, "batch"]:
+def _quiet_skip(t: Levels) -> Levels:
     """Best linear guess of v from z_t for data of small variance d: alpha sigma (1 - d) / (alpha² d + sigma²)."""
-    alpha, sigma = signal_noise(t)
-    quiet = 0.05
+    (alpha, sigma), quiet = signal_noise(t), 0.05
     return alpha * sigma * (1 - quiet) / (alpha**2 * quiet + sigma**2)
 
 

@@ -22,8 +22,7 @@ class Muon(torch.optim.Optimizer):
             for matrix in group["params"]:
                 if matrix.grad is None:
                     continue
-                state = self.state[matrix]
-                trail = state.setdefault("momentum_buffer", torch.zeros_like(matrix))
+                trail = self.state[matrix].setdefault("momentum_buffer", torch.zeros_like(matrix))
                 trail.lerp_(matrix.grad, 1 - group["momentum"])
                 update = orthogonal(matrix.grad.lerp(trail, group["momentum"]))
                 rows, columns = matrix.shape

@@ -12,10 +12,9 @@ from kinema.errors import KinemaError
 from kinema.prior.nano.codec import FRAMES, HEIGHT, WIDTH, Codec, still_tokens
 from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
 from kinema.prior.nano.text import embed_texts
-from kinema.prior.protocol import CameraRange, Context, Needs, PromptReading
+from kinema.prior.protocol import CameraRange, Context, Needs, PromptReading, Video
 from kinema.tensor_files import load_tensors, save_tensors
 
-Video = Float[Tensor, "frames 3 height width"]
 Latents = Float[Tensor, "tokens channels"]
 
 WEIGHTS = Path(__file__).parent / "weights.safetensors"
@@ -23,8 +22,6 @@ HEADER = "nano"
 """Key of the header in a file of weights."""
 UNFAMILIAR = 0.25
 """Cosine to the nearest trained caption below which a prompt is called unfamiliar."""
-
-
 FPS = 8.0
 """Frames per second of training clips. Arbitrary for gaits, which nano knows by frames per cycle and leg lengths per
 frame; actions are shown at this rate."""
@@ -65,9 +62,8 @@ class NanoPrior:
         text = embed_texts([prompt]) if prompt else torch.zeros(1, TEXT)
         still = still_tokens(context.reference[:1].detach()) * 2 - 1
         known = (0.0, 0.0, 0.0, 0.0) if context.phase is None else (context.phase, context.period, context.speed, 1.0)
-        motion = torch.tensor([known])
         camera = torch.deg2rad(torch.tensor([[context.yaw_deg, context.elevation_deg]]))
-        return Conditions(text, still, motion, camera)
+        return Conditions(text, still, torch.tensor([known]), camera)
 
     def encode(self, video: Video, context: Context) -> Latents:
         return self.codec.encode(video - context.reference)
@@ -81,21 +77,16 @@ class NanoPrior:
 
     @torch.no_grad()
     def denoise(self, noisy: Latents, t: float, conditions: list[Conditions]) -> list[Latents]:
-        batch = Conditions(
-            *(torch.cat([getattr(c, key) for c in conditions]) for key in ("text", "still", "motion", "camera"))
-        )
-        n = len(conditions)
+        n, keys = len(conditions), ("text", "still", "motion", "camera")
+        batch = Conditions(*(torch.cat([getattr(c, key) for c in conditions]) for key in keys))
         return list(self.model.clean(noisy.expand(n, -1, -1), torch.full((n,), t), batch).unbind(0))
 
     def read(self, prompt: str) -> PromptReading:
         """Which trained motion the words mean; warns when they resemble none."""
         reading = self.reader.read(embed_texts([prompt])[0])
         if reading.similarity < UNFAMILIAR:
-            warnings.warn(
-                f"{prompt!r} is far from every caption that nano was trained on (cosine {reading.similarity:.2f});"
-                f" it is read as {reading.motion!r}",
-                stacklevel=2,
-            )
+            far = f"far from every caption that nano was trained on (cosine {reading.similarity:.2f})"
+            warnings.warn(f"{prompt!r} is {far}; it is read as {reading.motion!r}", stacklevel=2)
         return reading
 
 
@@ -123,22 +114,18 @@ def save_weights(path: Path, model: Nano, codec: Codec, reader: Reader, *, note:
     save_tensors(path, {name: value.half() for name, value in tensors.items()}, header=header, key=HEADER)
 
 
-def fit_reader(
-    captions: list[str], labels: list[int], classes: tuple[str, ...], *, steps: int = 300, keep: int = 384
-) -> Reader:
-    """Logistic regression with weight decay on the captions' embeddings."""
+def fit_reader(captions: list[str], labels: list[int], classes: tuple[str, ...]) -> Reader:
+    """Logistic regression with weight decay on the captions' embeddings, some 384 of which are kept."""
     unique = sorted(set(captions), key=len)  # sentences of one length waste no padding
     table = torch.cat([embed_texts(unique[i : i + 128]) for i in range(0, len(unique), 128)])
     place = {text: index for index, text in enumerate(unique)}
     embedded = table[torch.tensor([place[text] for text in captions])]
     target = torch.tensor(labels)
-    weight = torch.zeros(len(classes), TEXT, requires_grad=True)
-    bias = torch.zeros(len(classes), requires_grad=True)
+    weight, bias = (torch.zeros(len(classes), *size, requires_grad=True) for size in ((TEXT,), ()))
     optimizer = torch.optim.AdamW([weight, bias], lr=0.3, weight_decay=1e-3)
-    for _ in range(steps):
+    for _ in range(300):
         loss = torch.nn.functional.cross_entropy(embedded @ weight.T + bias, target)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    stride = max(1, len(captions) // keep)
-    return Reader(classes, weight.detach(), bias.detach(), embedded[::stride])
+    return Reader(classes, weight.detach(), bias.detach(), embedded[:: max(1, len(captions) // 384)])

@@ -1,6 +1,7 @@
 """Training clips on disk: shards of fixed size, each written whole, so that makers and readers need no lock."""
 
 import json
+import shutil
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -30,9 +31,6 @@ class Clips:
     label: list[Label]
     """What is to be seen; captions are worded anew whenever a clip is shown."""
 
-    def __len__(self) -> int:
-        return len(self.residual)
-
     def residuals(self, index: list[int] | slice = slice(None)) -> Float[Tensor, "clips frames 3 height width"]:
         return torch.from_numpy(np.array(self.residual[index])).float() / 127
 
@@ -46,8 +44,6 @@ def shard_path(folder: Path, index: int) -> Path:
 
 def write_shard(folder: Path, index: int, clips: Clips) -> None:
     """The folder is renamed into place last, so a reader never sees half a shard."""
-    import shutil
-
     final = shard_path(folder, index)
     partial = final.with_name(final.name + ".part")
     shutil.rmtree(partial, ignore_errors=True)
@@ -63,6 +59,5 @@ def read_shard(folder: Path, index: int) -> Clips:
     """Videos stay on disk (memory-mapped)."""
     path = shard_path(folder, index)
     labels = [Label(**entry) for entry in json.loads((path / "labels.json").read_text())]
-    arrays = {key: np.load(path / f"{key}.npy") for key in ("motion", "camera")}
-    videos = {key: np.load(path / f"{key}.npy", mmap_mode="r") for key in ("residual", "still")}
-    return Clips(videos["residual"], videos["still"], arrays["motion"], arrays["camera"], labels)
+    residual, still = (np.load(path / f"{key}.npy", mmap_mode="r") for key in ("residual", "still"))
+    return Clips(residual, still, np.load(path / "motion.npy"), np.load(path / "camera.npy"), labels)

@@ -29,6 +29,7 @@ from kinema.gait.captions import caption
 from kinema.gait.make import Label
 from kinema.prior.nano.codec import COLUMNS, HEIGHT, PATCH, ROWS, TIMES, WIDTH, Codec, fit_codec, patches
 from kinema.prior.nano.config import TrainPrior
+from kinema.prior.nano.data import caption_examples, make_shards
 from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
 from kinema.prior.nano.muon import Muon
 from kinema.prior.nano.prior import NanoPrior, Reader, fit_reader, save_weights
@@ -42,6 +43,7 @@ KEEP_QUADRUPED = 0.35
 """Chance that a clip of a four-legged body is used when it is drawn: there are three times as many as of all others."""
 CHECKPOINT, HEADER = "checkpoint.safetensors", "run"
 """File to go on from, and the key of its header."""
+Report = Callable[[dict[str, float]], None]
 
 
 @dataclass
@@ -58,26 +60,33 @@ class Run:
 
     @staticmethod
     def begin(model: Nano, codec: Codec) -> "Run":
+        matrices, rest = [], []
+        for name, value in model.named_parameters():
+            inner = name.startswith("blocks.") and value.ndim == 2 and "modulation" not in name
+            (matrices if inner else rest).append(value)
+        others = torch.optim.AdamW(rest, lr=1e-3, betas=(0.9, 0.98), weight_decay=0.0)
         average = {name: value.detach().clone() for name, value in model.state_dict().items()}
-        return Run(model, average, _optimizers(model), codec)
+        return Run(model, average, [Muon(matrices), others], codec)
 
 
-def train(config: TrainPrior, *, report: Callable[[dict[str, float]], None] = lambda _: None) -> Path:
+def train(config: TrainPrior, *, report: Report = lambda _: None) -> Path:
     """Run until the minutes are used up; returns the weights' path."""
     if config.start_from is not None:
         existing_file(config.start_from)
     make_folder(config.out)
     report({"shards_to_wait_for": float(config.ahead)})
-    data = config.out / "data"
-    makers = _start_makers(config, data)
-    others: list[BaseProcess] = []
+    data, context = config.out / "data", multiprocessing.get_context("spawn")
+    makers, others = [], []
+    for index in range(config.makers):
+        args = (data, range(index, config.shards, config.makers), config.seed, config.shared)
+        makers.append(context.Process(target=make_shards, args=args, daemon=True))
+        makers[-1].start()
     try:
         _wait_for(data, config.ahead - 1, makers)
         if config.ranks == 1:
             return _train(config, data, makers, report)
         # Two single-threaded processes do twice the work of one; two threads in one process do half as much again.
         with tempfile.TemporaryDirectory() as meeting:
-            context = multiprocessing.get_context("spawn")
             for rank in range(1, config.ranks):
                 others.append(context.Process(target=_other_rank, args=(config, rank, meeting), daemon=True))
                 others[-1].start()
@@ -108,12 +117,11 @@ def _other_rank(config: TrainPrior, rank: int, meeting: str) -> None:
     _train(config, config.out / "data", [], lambda _: None)
 
 
-def _train(
-    config: TrainPrior, data: Path, makers: list[BaseProcess], report: Callable[[dict[str, float]], None]
-) -> Path:
+def _train(config: TrainPrior, data: Path, makers: list[BaseProcess], report: Report) -> Path:
     rank = dist.get_rank() if config.ranks > 1 else 0
     run = resume(config, data)
-    reader = _reader() if rank == 0 else None
+    # The prompt classifier needs no videos: it is fitted to captions alone.
+    reader = fit_reader(*caption_examples(np.random.default_rng(0), count=6000)) if rank == 0 else None
     texts = CaptionEmbeddings()
     log = (config.out / "log.jsonl").open("a")
     last_save = time.monotonic()
@@ -196,9 +204,8 @@ def _near_character(
     high, low = colors.amax(1), colors.amin(1)
     body = max_pool2d(((high - low > 0.44) | (high < -0.4)).float(), 2)  # ground and sky are grey and light
     near = sum(max_pool2d(body, 2 * r + 1, 1, r) for r in (0, 1, 2, 4, 6))
-    score = avg_pool2d(torch.as_tensor(near), PATCH // 2).flatten(1) + 0.3 * torch.randn(
-        n, ROWS * COLUMNS, generator=generator
-    )
+    chance = torch.randn(n, ROWS * COLUMNS, generator=generator)
+    score = avg_pool2d(torch.as_tensor(near), PATCH // 2).flatten(1) + 0.3 * chance
     place = score.topk(keep, dim=1).indices.sort(1).values
     return (place[:, None] + ROWS * COLUMNS * torch.arange(TIMES)[:, None]).flatten(1)
 
@@ -206,15 +213,20 @@ def _near_character(
 def _batch(
     config: TrainPrior, codec: Codec, data: Path, ready: int, texts: "CaptionEmbeddings", rng: np.random.Generator
 ) -> tuple[Tensor, Conditions]:
-    picked = np.sort(_picked(data, ready, config.batch, rng))
+    drawn: list[int] = []
+    while len(drawn) < config.batch:
+        index = int(rng.integers(0, ready * SHARD))
+        label = read_shard(data, index // SHARD).label[index % SHARD]
+        if label.body != "quadruped" or rng.random() < KEEP_QUADRUPED:
+            drawn.append(index)
+    picked = np.sort(drawn)
     parts: list[tuple[Tensor, ...]] = []
     for shard in np.unique(picked // SHARD):
         clips = read_shard(data, int(shard))
         index = (picked[picked // SHARD == shard] % SHARD).tolist()
         text = texts([_wording(clips.label[i], int(rng.integers(WORDINGS))) for i in index])
-        motion = torch.from_numpy(clips.motion[index]).float()
-        camera = torch.from_numpy(clips.camera[index]).float()
-        parts.append((codec.encode(clips.residuals(index)), text, clips.stills(index), motion, camera))
+        told = (torch.from_numpy(values[index]).float() for values in (clips.motion, clips.camera))
+        parts.append((codec.encode(clips.residuals(index)), text, clips.stills(index), *told))
     latents, text, still, motion, camera = (torch.cat(column) for column in zip(*parts))
     n = len(latents)
     told = torch.from_numpy((rng.random((n, 1)) > 0.2).astype(np.float32))
@@ -222,22 +234,10 @@ def _batch(
     return latents, Conditions(text, still, torch.cat((motion, torch.ones(n, 1)), -1) * told, camera)
 
 
-def _picked(data: Path, ready: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Numbers of random clips, four-legged bodies more rarely than others."""
-    picked: list[int] = []
-    while len(picked) < count:
-        index = int(rng.integers(0, ready * SHARD))
-        label = read_shard(data, index // SHARD).label[index % SHARD]
-        if label.body != "quadruped" or rng.random() < KEEP_QUADRUPED:
-            picked.append(index)
-    return np.array(picked)
-
-
 def _wording(label: Label, number: int) -> str:
     """One of the sentences for a motion; finitely many, so that each is embedded once only."""
-    return caption(
-        label, np.random.default_rng((zlib.crc32(f"{label.name} {label.body} {label.side}".encode()), number))
-    )
+    kind = zlib.crc32(f"{label.name} {label.body} {label.side}".encode())
+    return caption(label, np.random.default_rng((kind, number)))
 
 
 class CaptionEmbeddings:
@@ -282,11 +282,10 @@ def resume(config: TrainPrior, data: Path) -> Run:
 
 def save(config: TrainPrior, run: Run, reader: Reader) -> Path:
     """Write the checkpoint to go on from, and the averaged weights that are shipped; returns the weights' path."""
-    tensors = {f"model.{k}": v for k, v in run.model.state_dict().items()}
+    tensors = {f"model.{k}": v for k, v in run.model.state_dict().items()} | {"codec": run.codec.components}
     tensors |= {f"average.{k}": v for k, v in run.average.items()}
     for number, optimizer in enumerate(run.optimizers):
         tensors |= optimizer_tensors(optimizer, f"optimizer.{number}.")
-    tensors["codec"] = run.codec.components
     header = {"step": run.step, "seconds": run.seconds, "scale": run.codec.scale}
     save_tensors(config.out / CHECKPOINT, tensors, header=header, key=HEADER)
     averaged = _network(config)
@@ -300,35 +299,6 @@ def save(config: TrainPrior, run: Run, reader: Reader) -> Path:
 def _network(config: TrainPrior, generator: torch.Generator | None = None) -> Nano:
     size = {"channels": config.channels, "width": config.width, "layers": config.layers, "heads": config.heads}
     return Nano(**size, generator=generator)
-
-
-def _optimizers(model: Nano) -> list[torch.optim.Optimizer]:
-    matrices, rest = [], []
-    for name, value in model.named_parameters():
-        inner = name.startswith("blocks.") and value.ndim == 2 and "modulation" not in name
-        (matrices if inner else rest).append(value)
-    return [Muon(matrices), torch.optim.AdamW(rest, lr=1e-3, betas=(0.9, 0.98), weight_decay=0.0)]
-
-
-def _reader() -> Reader:
-    """The prompt classifier needs no videos: it is fitted to captions alone."""
-    from kinema.prior.nano.data import caption_examples
-
-    captions, labels, classes = caption_examples(np.random.default_rng(0), count=6000)
-    return fit_reader(captions, labels, classes)
-
-
-def _start_makers(config: TrainPrior, data: Path) -> list[BaseProcess]:
-    from kinema.prior.nano.data import make_shards
-
-    context = multiprocessing.get_context("spawn")
-    makers = []
-    for index in range(config.makers):
-        args = (data, range(index, config.shards, config.makers), config.seed, config.shared)
-        maker = context.Process(target=make_shards, args=args, daemon=True)
-        maker.start()
-        makers.append(maker)
-    return makers
 
 
 def _wait_for(data: Path, index: int, makers: list[BaseProcess]) -> None:
