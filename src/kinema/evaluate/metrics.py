@@ -84,6 +84,18 @@ class Metrics:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class SkinContacts:
+    """The skinned mesh near the ground."""
+
+    lowest: PerFrame
+    """Height of the lowest vertex [m]."""
+    height: Float[np.ndarray, "frames feet"] | None = None
+    """Height of each foot's lowest vertex [m]."""
+    velocity: Float[np.ndarray, "intervals feet 3"] | None = None
+    """Velocity of each foot's vertices, weighted towards the lowest [m/s]."""
+
+
 def measure(
     character: Character, motion: Motion, *, rig: Rig | None = None, limbs: Limbs | None = None, mesh: bool = True
 ) -> Metrics:
@@ -154,18 +166,6 @@ def _slide(feet: Feet, stance: Stance, speed: float) -> float:
     if travelled < 0.25 * speed:
         velocity = velocity + speed * np.stack((np.sin(feet.heading), np.cos(feet.heading)), -1)[:-1, None]
     return float(np.linalg.norm(velocity, axis=-1)[stands].mean()) / max(travelled, speed)
-
-
-@dataclass(frozen=True)
-class SkinContacts:
-    """The skinned mesh near the ground."""
-
-    lowest: PerFrame
-    """Height of the lowest vertex [m]."""
-    height: Float[np.ndarray, "frames feet"] | None = None
-    """Height of each foot's lowest vertex [m]."""
-    velocity: Float[np.ndarray, "intervals feet 3"] | None = None
-    """Velocity of each foot's vertices, weighted towards the lowest [m/s]."""
 
 
 def skin_contacts(character: Character, rig: Rig, limbs: Limbs, motion: Motion) -> SkinContacts:
