@@ -17,11 +17,11 @@ def skeleton_from_document(document: Document) -> Skeleton:
     """Joints in the file's coordinates: those of its skinned mesh, or all nodes of an armature exported alone."""
     parts, _ = read_parts(document)
     if any(part.skin >= 0 for part in parts):
-        character = character_from_document(document, AS_IN_FILE)
-        assert character.skeleton is not None
-        return character.skeleton
-    skins = document.json.get("skins", ())
-    nodes = sorted({node for skin in skins for node in skin["joints"]}) or _armature_nodes(document)
+        skeleton = character_from_document(document, AS_IN_FILE).skeleton
+        assert skeleton is not None
+        return skeleton
+    nodes = sorted({node for skin in document.json.get("skins", ()) for node in skin["joints"]})
+    nodes = nodes or _armature_nodes(document)
     if not nodes:
         raise KinemaError(f"{document.path}: has no joints")
     parents, places = node_parents(document), {node: i for i, node in enumerate(nodes)}
