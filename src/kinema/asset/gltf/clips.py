@@ -8,7 +8,7 @@ from jaxtyping import Float
 from kinema.asset.character import Clip, Frame, listed
 from kinema.asset.rigs import cleanup_fit
 from kinema.asset.rigs.cleanup import CleanRig, RawRig
-from kinema.asset.rigs.cleanup_fit import Path, PerFrame, Positions, Rotations, Targets, detached_joints
+from kinema.asset.rigs.cleanup_fit import PerFrame, Positions, RootPath, Rotations, Targets, detached_joints
 from kinema.asset.rigs.orientation import place_clip
 from kinema.geometry.rotations import bone_offsets, continuous, from_matrix, joint_positions
 
@@ -52,7 +52,7 @@ def make_clips(
 
 def _fit(
     motions: list[Motion], detached: list[tuple[int, ...]], raw: RawRig, clean: CleanRig
-) -> tuple[Path, Rotations, PerFrame]:
+) -> tuple[RootPath, Rotations, PerFrame]:
     """Root positions, global rotations and errors of all clips' frames, one clip behind the other.
 
     Clips that detach the same joints are fitted together.
@@ -74,7 +74,7 @@ def _fit(
 
 
 def _file_poses_if_better(
-    motion: Motion, root: Path, rotation: Rotations, raw: RawRig, clean: CleanRig
+    motion: Motion, root: RootPath, rotation: Rotations, raw: RawRig, clean: CleanRig
 ) -> tuple[Positions, Rotations] | None:
     """Heads and rotations of a clip as the file has them, if the fitted ones are too far off."""
     kept, parents = list(clean.joints), clean.parents

@@ -27,8 +27,8 @@ Positions = Float[np.ndarray, "frames joints 3"]
 Tree = Sequence[int]
 """Parents: joint 0 is the root, parents come before children."""
 Heads = Float[np.ndarray, "joints 3"]
-Path = Float[np.ndarray, "frames 3"]
-PerFrame = Float[np.ndarray, "frames"]
+RootPath = Float[np.ndarray, "frames 3"]
+PerFrame, PerJoint = Float[np.ndarray, "frames"], Float[np.ndarray, "joints"]
 Matrices = Float[np.ndarray, "frames 3 3"]
 
 EXACT = 2e-6
@@ -71,14 +71,13 @@ class Targets:
 
 def detached_joints(motion: Maps, heads: Heads, parents: Tree, *, size: float) -> list[int]:
     """Joints that some frame takes away from the body, which no rotation can follow."""
-    above = [max(p, 0) for p in parents]
-    gap = ((motion - motion[:, above]) @ np.insert(heads, 3, 1, axis=1)[..., None])[..., 0]
-    return np.flatnonzero(np.linalg.norm(gap, axis=-1).max(0, initial=0) > DETACHED * size).tolist()
+    gaps = ((j, (motion[:, j] - motion[:, p]) @ np.append(heads[j], 1)) for j, p in enumerate(parents) if p >= 0)
+    return [j for j, gap in gaps if np.linalg.norm(gap, axis=-1).max(initial=0) > DETACHED * size]
 
 
 def fit_rotations(
     motion: Maps, targets: Targets, heads: Heads, parents: Tree, *, size: float, sweeps: int = 40
-) -> tuple[Path, Rotations, PerFrame]:
+) -> tuple[RootPath, Rotations, PerFrame]:
     """Root positions, global rotations from rest, and root mean square errors as shares of the size.
 
     `motion` is F of the kept joints, the first guess for their rotations; each of the `sweeps` lowers the error.
@@ -111,14 +110,14 @@ def fit_rotations(
 
 
 def _sweep(
-    root: Path, rotation: Rotations, guess: Rotations, hold: np.ndarray, targets: Targets, heads: Heads, parents: Tree
-) -> tuple[Rotations, Path]:
+    root: RootPath, rotation: Rotations, guess: Rotations, hold: PerJoint, targets: Targets, heads: Heads, parents: Tree
+) -> tuple[Rotations, RootPath]:
     """Every joint's best rotation given all others, leaves first, then the root's best position."""
     rotation = rotation.copy()
     position = joint_positions(parents, bone_offsets(parents, heads), rotation, root)
     mass = targets.moments[:, 3, 3]
     below, branches = subtree_sums(parents, mass), children(parents)
-    residual: list[Path] = [np.zeros(0)] * len(parents)
+    residual: list[RootPath] = [np.zeros(0)] * len(parents)
     for j in reversed(range(len(parents))):
         p, h, cross = position[:, j], heads[j], targets.cross[:, j]
         lever = targets.moments[j, :3, 3] - mass[j] * h
@@ -166,7 +165,7 @@ def translations(position: Positions, rotation: Rotations, heads: Heads, parents
     Joints that stay in place but for rounding get exactly zero; their children make up for the difference.
     """
     result, placed, offsets = np.zeros_like(position), position.copy(), bone_offsets(parents, heads)
-    for j, p in list(enumerate(parents))[1:]:
+    for j, p in enumerate(parents[1:], 1):
         away = np.einsum("tba,tb->ta", rotation[:, p], position[:, j] - placed[:, p]) - offsets[j]
         if np.linalg.norm(away, axis=-1).max(initial=0) > NEGLIGIBLE * size:
             result[:, j] = away
