@@ -74,18 +74,8 @@ def save_blend(path):
 
 
 GLTF, USD = (".glb", ".gltf"), (".usd", ".usda", ".usdc", ".usdz")
-IMPORT = {
-    ".fbx": import_fbx,
-    ".blend": open_blend,
-    **dict.fromkeys(GLTF, import_gltf),
-    **dict.fromkeys(USD, import_usd),
-}
-EXPORT = {
-    ".fbx": export_fbx,
-    ".blend": save_blend,
-    **dict.fromkeys(GLTF, export_gltf),
-    **dict.fromkeys(USD, export_usd),
-}
+IMPORT = {".fbx": import_fbx, ".blend": open_blend} | dict.fromkeys(GLTF, import_gltf) | dict.fromkeys(USD, import_usd)
+EXPORT = {".fbx": export_fbx, ".blend": save_blend} | dict.fromkeys(GLTF, export_gltf) | dict.fromkeys(USD, export_usd)
 
 
 def main():

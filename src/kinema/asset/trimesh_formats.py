@@ -85,7 +85,7 @@ def _colors(part: Any, *, textured: bool) -> Float[np.ndarray, "_ 3"]:
         rgba = np.asarray(part.visual.vertex_colors, dtype=np.float64)
         if rgba.shape[0] == count:
             return rgba[:, :3] / 255
-    main = getattr(getattr(part.visual, "material", None), "main_color", None)
-    if textured or main is None:
+    main = None if textured else getattr(getattr(part.visual, "material", None), "main_color", None)
+    if main is None:
         return np.full((count, 3), 1.0 if textured else 0.7)
     return np.tile(np.asarray(main, dtype=np.float64)[:3] / 255, (count, 1))

@@ -74,31 +74,26 @@ class DistanceField:
             cells, which = np.unique(cell, axis=0, return_inverse=True)
             which = which.ravel()
             lattice = self._lattice(cells, level)
-            split, cropped = self._split(lattice, level)
+            guess = lattice[:, ::2, ::2, ::2]
+            for axis in (1, 2, 3):
+                low, high = np.take(guess, [0], axis), np.take(guess, [1], axis)
+                guess = np.concatenate((low, (low + high) / 2, high), axis)
+            # Cells that err by more than the tolerance are split (the root always), those wholly outside cropped.
+            errs = np.abs(guess - lattice).max(axis=(1, 2, 3)) > self.tolerance
+            split = (errs | (level == 0)) & (level < DEEPEST)
+            middle, reach = lattice[:, 1, 1, 1], (3**0.5) / 2 / (1 << level)
+            cropped = (middle > reach) & (level > 0)
             # Cropping is inherited: a cell that lies deep inside turns it off below it.
             stop = ~split[which] | (crop[undecided] & cropped[which])
             done = undecided[stop]
             local = at[done] * (1 << level) - cell[stop]
             x, y, z = np.stack((1 - local, local), axis=1).T.swapaxes(1, 2)
             result[done] = np.einsum("pxyz,px,py,pz->p", lattice[which[stop]][:, ::2, ::2, ::2], x, y, z)
-            deep = lattice[:, 1, 1, 1] < -(3**0.5) / 2 / (1 << level)
-            crop[undecided] &= ~(deep[which] & (level > 0))
+            crop[undecided] &= ~((middle < -reach)[which] & (level > 0))
             undecided = undecided[~stop]
             if len(undecided) == 0:
                 break
         return result
-
-    def _split(
-        self, lattice: Float[np.ndarray, "cells 3 3 3"], level: int
-    ) -> tuple[Bool[np.ndarray, "cells"], Bool[np.ndarray, "cells"]]:
-        """Cells that err by more than the tolerance (the root always does), and cells that lie wholly outside."""
-        outside = (lattice[:, 1, 1, 1] > (3**0.5) / 2 / (1 << level)) & (level > 0)
-        guess = lattice[:, ::2, ::2, ::2]
-        for axis in (1, 2, 3):
-            low, high = np.take(guess, [0], axis), np.take(guess, [1], axis)
-            guess = np.concatenate((low, (low + high) / 2, high), axis)
-        errs = np.abs(guess - lattice).max(axis=(1, 2, 3)) > self.tolerance
-        return (errs | (level == 0)) & (level < DEEPEST), outside
 
     def _lattice(self, cells: Int[np.ndarray, "cells 3"], level: int) -> Float[np.ndarray, "cells 3 3 3"]:
         """Exact distances at the corners and middles of cells."""

@@ -10,25 +10,29 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.spatial.transform import Rotation
 
+Quaternions, Matrices = Float[np.ndarray, "*b 4"], Float[np.ndarray, "*b 3 3"]
+Offsets, Turns = Float[np.ndarray, "*#b joints 3"], Float[np.ndarray, "*b joints 3 3"]
+Positions, RootPath = Float[np.ndarray, "*b joints 3"], Float[np.ndarray, "*#b 3"]
 
-def to_matrix(wxyz: Float[np.ndarray, "*b 4"]) -> Float[np.ndarray, "*b 3 3"]:
+
+def to_matrix(wxyz: Quaternions) -> Matrices:
     """Rotation matrices of quaternions of any non-zero length."""
     return _rotation(wxyz).as_matrix().reshape(*wxyz.shape[:-1], 3, 3)
 
 
-def from_matrix(matrix: Float[np.ndarray, "*b 3 3"]) -> Float[np.ndarray, "*b 4"]:
+def from_matrix(matrix: Matrices) -> Quaternions:
     """Unit quaternions with w >= 0."""
     xyzw = Rotation.from_matrix(matrix.reshape(-1, 3, 3)).as_quat(canonical=True)
     return xyzw[:, [3, 0, 1, 2]].reshape(*matrix.shape[:-2], 4)
 
 
-def normalize(wxyz: Float[np.ndarray, "*b 4"]) -> Float[np.ndarray, "*b 4"]:
+def normalize(wxyz: Quaternions) -> Quaternions:
     """Unit quaternions; one of length zero, which only damaged files hold, becomes the identity."""
     length = np.linalg.norm(wxyz, axis=-1, keepdims=True)
     return np.where(length > 1e-12, wxyz / np.maximum(length, 1e-12), [1.0, 0.0, 0.0, 0.0])
 
 
-def multiply(p: Float[np.ndarray, "*#b 4"], q: Float[np.ndarray, "*#b 4"]) -> Float[np.ndarray, "*b 4"]:
+def multiply(p: Float[np.ndarray, "*#b 4"], q: Float[np.ndarray, "*#b 4"]) -> Quaternions:
     """Hamilton product: `multiply(p, q)` rotates by q first, then by p."""
     pw, pv, qw, qv = p[..., :1], p[..., 1:], q[..., :1], q[..., 1:]
     w = pw * qw - (pv * qv).sum(-1, keepdims=True)
@@ -46,7 +50,7 @@ def slerp(
     return (start * Rotation.from_rotvec(way)).as_quat()[:, [3, 0, 1, 2]].reshape(*shape, 4)
 
 
-def change_axes(wxyz: Float[np.ndarray, "*b 4"], R_new_old: Float[np.ndarray, "3 3"]) -> Float[np.ndarray, "*b 4"]:
+def change_axes(wxyz: Quaternions, R_new_old: Float[np.ndarray, "3 3"]) -> Quaternions:
     """The same rotations with respect to other axes, R q Rᵀ: the vector part of a quaternion is rotated."""
     return np.concatenate((wxyz[..., :1], wxyz[..., 1:] @ R_new_old.T), -1)
 
@@ -57,26 +61,18 @@ def continuous(wxyz: Float[np.ndarray, "frames *b 4"]) -> Float[np.ndarray, "fra
     return np.concatenate((wxyz[:1], wxyz[1:] * flips[..., None]))
 
 
-def nearest_rotation(matrix: Float[np.ndarray, "*b 3 3"]) -> Float[np.ndarray, "*b 3 3"]:
+def nearest_rotation(matrix: Matrices) -> Matrices:
     """The rotation R with the largest tr(Rᵀ M)."""
     u, _, vt = np.linalg.svd(matrix)
     u[..., :, 2] *= np.sign(np.linalg.det(u) * np.linalg.det(vt))[..., None]
     return u @ vt
 
 
-def place_joints(
-    parents: Sequence[int],
-    offsets: Float[np.ndarray, "*#b joints 3"],
-    local: Float[np.ndarray, "*b joints 3 3"],
-    root: Float[np.ndarray, "*#b 3"],
-) -> tuple[Float[np.ndarray, "*b joints 3"], Float[np.ndarray, "*b joints 3 3"]]:
+def place_joints(parents: Sequence[int], offsets: Offsets, local: Turns, root: RootPath) -> tuple[Positions, Turns]:
     """Forward kinematics: positions and rotations of all joints in the world.
 
-    Args:
-        parents: joint 0 is the root, parents come before children.
-        offsets: each joint's position in its parent's frame; the root's is not used.
-        local: each joint's rotation relative to its parent; the root's to the world.
-        root: position of joint 0.
+    Joint 0, at `root`, is the root and parents come before children. `offsets` and `local` are each joint's position
+    and rotation in its parent's frame; the root's rotation is relative to the world, its offset is not used.
     """
     rotation = local.copy()
     for j, p in enumerate(parents):
@@ -85,12 +81,7 @@ def place_joints(
     return joint_positions(parents, offsets, rotation, root), rotation
 
 
-def joint_positions(
-    parents: Sequence[int],
-    offsets: Float[np.ndarray, "*#b joints 3"],
-    rotation: Float[np.ndarray, "*b joints 3 3"],
-    root: Float[np.ndarray, "*#b 3"],
-) -> Float[np.ndarray, "*b joints 3"]:
+def joint_positions(parents: Sequence[int], offsets: Offsets, rotation: Turns, root: RootPath) -> Positions:
     """Positions of all joints in the world, whose rotations there are known; arguments as in `place_joints`."""
     position = np.empty(rotation.shape[:-1])
     position[..., 0, :] = root
@@ -154,5 +145,5 @@ def runs(mask: Bool[np.ndarray, "n"]) -> list[tuple[int, int]]:
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
-def _rotation(wxyz: Float[np.ndarray, "*b 4"]) -> Rotation:
+def _rotation(wxyz: Quaternions) -> Rotation:
     return Rotation.from_quat(wxyz.reshape(-1, 4)[:, [1, 2, 3, 0]])

@@ -10,6 +10,7 @@ from kinema.errors import KinemaError
 Vertices = Float[np.ndarray, "vertices 3"]
 Faces = Int[np.ndarray, "faces 3"]
 Points = Float[np.ndarray, "points 3"]
+PerFace = Float[np.ndarray, "faces"]
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,7 @@ class SurfacePoints:
         return len(self.face)
 
 
-def face_areas_normals(
-    vertices: Vertices, faces: Faces
-) -> tuple[Float[np.ndarray, "faces"], Float[np.ndarray, "faces 3"]]:
+def face_areas_normals(vertices: Vertices, faces: Faces) -> tuple[PerFace, Float[np.ndarray, "faces 3"]]:
     """Areas [m²] and unit normals; a degenerate face has area 0 and normal 0."""
     a, b, c = (vertices[faces[:, k]].astype(np.float64) for k in range(3))
     cross = np.cross(b - a, c - a)
@@ -52,12 +51,7 @@ def sum_by_group(
 
 
 def sample_surface(
-    vertices: Vertices,
-    faces: Faces,
-    count: int,
-    *,
-    rng: np.random.Generator,
-    weight: Float[np.ndarray, "faces"] | None = None,
+    vertices: Vertices, faces: Faces, count: int, *, rng: np.random.Generator, weight: PerFace | None = None
 ) -> SurfacePoints:
     """`count` area-weighted points: each face gets its share within one, and inside it a low-discrepancy pattern.
 
