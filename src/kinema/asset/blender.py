@@ -60,16 +60,13 @@ def run_blender(script: Path, arguments: list[str], *, about: Path, timeout: flo
     return done.stdout
 
 
-def convert_with_blender(
-    source: Path, target: Path, *, fps: float = 30.0, timeout: float = 300.0, about: Path | None = None
-) -> None:
+def convert_with_blender(source: Path, target: Path, *, fps: float = 30.0, about: Path | None = None) -> None:
     """Write `source` (FBX, BLEND, USD, GLB) as `target` (GLB, FBX, BLEND, USD).
 
     `fps` is the rate at which the clips of a GLB, which names none, are sampled into Blender's whole frames. Errors
     name the source, or the file `about` if the user knows only that one.
     """
-    source, target = Path(source), Path(target)
-    about = about or source
+    source, target, about = Path(source), Path(target), about or Path(source)
     if source.suffix.lower() not in READ:
         raise KinemaError(f"{source}: Blender is used for {' '.join(READ)}, not for {source.suffix!r}")
     if target.suffix.lower() not in WRITTEN:
@@ -79,7 +76,7 @@ def convert_with_blender(
     # Blender takes the format from the suffix and may write textures beside the file, so a folder is the ".part".
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=target.stem, suffix=".part") as folder:
         partial = Path(folder) / target.name
-        run_blender(SCRIPT, [str(source.resolve()), str(partial.resolve()), str(fps)], about=about, timeout=timeout)
+        run_blender(SCRIPT, [str(source.resolve()), str(partial.resolve()), str(fps)], about=about)
         if not partial.is_file():
             raise KinemaError(f"{about}: Blender wrote no {target.suffix[1:].upper()}")
         for extra in Path(folder).iterdir():

@@ -25,6 +25,7 @@ LARGEST = 1e9
 MOST_ROTATIONS = 8_000_000
 """Largest number of frames times joints: 35 minutes of 31 joints at 120 fps."""
 Values = Float[np.ndarray, "frames channels"]
+Positions = Float[np.ndarray, "frames joints 3"]
 
 
 @dataclass
@@ -50,8 +51,9 @@ def read_bvh(path: Path, *, scale: float = 1.0) -> tuple[Skeleton, Clip]:
         raise KinemaError(f"{path}: cannot be read ({error.strerror})") from None
     joints, motion_line = _read_hierarchy(path, lines)
     fps, values = _read_motion(path, lines, motion_line + 1, joints)
-    skeleton, root_position, translation = _positions(joints, values, scale)
-    return skeleton, Clip(path.stem, fps, root_position, _rotations(joints, values), translation)
+    place, wxyz = _poses(joints, values)
+    skeleton, translation = _rest(joints, place, scale)
+    return skeleton, Clip(path.stem, fps, place[:, 0] * scale, wxyz, translation)
 
 
 def _read_hierarchy(path: Path, lines: list[str]) -> tuple[list[_Joint], int]:
@@ -65,10 +67,8 @@ def _read_hierarchy(path: Path, lines: list[str]) -> tuple[list[_Joint], int]:
         raise KinemaError(f"{path}: line {start + 1}: not a BVH file, which begins with HIERARCHY")
     for number, line in enumerate(lines[start + 1 :], start + 2):
         # Some writers put the brace behind the joint's name.
-        for part in re.findall(r"[{}]|[^{}]+", line):
+        for part in re.findall(r"[{}]|[^{}\s][^{}]*", line):
             words = part.split()
-            if not words:
-                continue
             keyword = words[0].upper()
             if pending is not None and keyword != "{":
                 raise KinemaError(f"{path}: line {number}: expected '{{' and found {words[0][:40]!r}")
@@ -166,25 +166,32 @@ def _read_motion(path: Path, lines: list[str], first: int, joints: list[_Joint])
     return float(rate), values.reshape(int(frames), channel_count)
 
 
-def _positions(
-    joints: list[_Joint], values: Values, scale: float
-) -> tuple[Skeleton, Float[np.ndarray, "frames 3"], Float[np.ndarray, "frames joints 3"] | None]:
-    """The skeleton at rest, the path of the root, and the translations of other joints, if any has one."""
-    offsets = np.array([joint.offset for joint in joints])
-    place = np.tile(offsets, (len(values), 1, 1))
-    columns = iter(values.T)
+def _poses(joints: list[_Joint], values: Values) -> tuple[Positions, Float[np.ndarray, "frames joints 4"]]:
+    """Positions in the parents, and quaternions of the rotation channels multiplied in file order."""
+    place = np.tile(np.array([joint.offset for joint in joints]), (len(values), 1, 1))
+    wxyz = np.empty((len(values), len(joints), 4))
+    columns = iter(values.T)  # zip stops at a joint's last channel before it takes another column
     for index, joint in enumerate(joints):
+        turn = Rotation.identity(len(values))
         for channel, column in zip(joint.channels, columns):
             if channel[1] == "p":
                 place[:, index, "XYZ".index(channel[0])] = column
-    root_position, place[:, 0] = place[:, 0].copy(), offsets[0]
+            else:
+                turn = turn * Rotation.from_euler(channel[0], column[:, None], degrees=True)
+        wxyz[:, index] = turn.as_quat()[:, [3, 0, 1, 2]]
+    return place, continuous(wxyz)
+
+
+def _rest(joints: list[_Joint], place: Positions, scale: float) -> tuple[Skeleton, Positions | None]:
+    """The skeleton at rest, and the translations of joints other than the root, if any has one."""
+    offsets, parents = np.array([joint.offset for joint in joints]), tuple(joint.parent for joint in joints)
     moved = place - offsets
+    moved[:, 0] = 0
     mean = offsets + moved.mean(0)
     still = np.ptp(moved, axis=0).max(-1) <= 1e-4 * np.maximum(1e-9, np.abs(mean).max(-1))
     # Some programs write such channels for every joint, and OFFSETs of zero beside them.
     bones = np.where((still | ~offsets.any(-1))[:, None], mean, offsets)
     translation = np.where(still[:, None], 0.0, moved + offsets - bones)
-    parents = tuple(joint.parent for joint in joints)
     heads, tips = bones.copy(), bones.copy()
     for index, (joint, parent) in enumerate(zip(joints, parents)):
         heads[index] += heads[parent] if parent >= 0 else 0
@@ -193,20 +200,7 @@ def _positions(
         tips[index] = heads[index] + (beyond if joint.end_site is None else joint.end_site)
     tails = bone_tails(heads, parents, tips)
     skeleton = Skeleton(unique_names(joint.name for joint in joints), parents, heads * scale, tails * scale)
-    return skeleton, root_position * scale, translation * scale if translation.any() else None
-
-
-def _rotations(joints: list[_Joint], values: Values) -> Float[np.ndarray, "frames joints 4"]:
-    """Quaternions of the rotation channels multiplied in file order, neighbours in one hemisphere."""
-    wxyz = np.empty((len(values), len(joints), 4))
-    columns = iter(values.T)  # zip stops at a joint's last channel before it takes another column
-    for index, joint in enumerate(joints):
-        turn = Rotation.identity(len(values))
-        for channel, column in zip(joint.channels, columns):
-            if channel[1] == "r":
-                turn = turn * Rotation.from_euler(channel[0], column[:, None], degrees=True)
-        wxyz[:, index] = turn.as_quat()[:, [3, 0, 1, 2]]
-    return continuous(wxyz)
+    return skeleton, translation * scale if translation.any() else None
 
 
 def write_bvh(path: Path, skeleton: Skeleton, clip: Clip, *, scale: float = 1.0) -> None:
@@ -230,12 +224,9 @@ def write_bvh(path: Path, skeleton: Skeleton, clip: Clip, *, scale: float = 1.0)
         # Other programs end a name at the first blank.
         name = re.sub(r"[\s{}]+", "_", skeleton.names[index])
         channels = "CHANNELS 6 Xposition Yposition Zposition" if moves[index] else "CHANNELS 3"
-        text += [
-            f"{outer}{'JOINT' if depth else 'ROOT'} {name}",
-            f"{outer}{{",
-            inner + "OFFSET {:.9g} {:.9g} {:.9g}".format(*offsets[index]),
-            f"{inner}{channels} Zrotation Xrotation Yrotation",
-        ]
+        offset = "OFFSET {:.9g} {:.9g} {:.9g}".format(*offsets[index])
+        text += [f"{outer}{'JOINT' if depth else 'ROOT'} {name}", f"{outer}{{", f"{inner}{offset}"]
+        text.append(f"{inner}{channels} Zrotation Xrotation Yrotation")
         order.append(index)
         if not below[index]:
             end = "OFFSET {:.9g} {:.9g} {:.9g}".format(*(tails[index] - heads[index]))

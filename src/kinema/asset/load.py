@@ -24,6 +24,8 @@ TRIMESH_SUFFIXES = (".obj", ".ply", ".stl", ".off")
 BLENDER_SUFFIXES = (".fbx", ".blend", ".usd", ".usda", ".usdc", ".usdz")
 USUAL_UP = {".stl": "+z"}
 """Formats whose files are not mostly Y up."""
+OCTAHEDRON = np.array([(0, 2, 1), (5, 1, 2), (0, 3, 2), (5, 2, 3), (0, 4, 3), (5, 3, 4), (0, 1, 4), (5, 4, 1)])
+"""Faces of a tip 0, a ring 1 to 4 and a tip 5."""
 HUMAN_UNITS = {"metres": 1.0, "centimetres": 0.01, "inches": 0.0254, "CMU's units": 0.0254 / 0.45}
 """Units of motion capture files [m]."""
 
@@ -190,15 +192,12 @@ def _bone_mesh(path: Path, skeleton: Skeleton) -> tuple[Mesh, Float[np.ndarray, 
             side = np.cross(along, np.eye(3)[int(np.abs(along).argmin())])
             side *= min(0.12 * length, 0.02 * size) / np.linalg.norm(side)
             other, ring = np.cross(along / length, side), skeleton.heads[j] + 0.2 * along
-            start = len(vertices)
+            faces.append(len(vertices) + OCTAHEDRON)
             vertices += [skeleton.heads[j], ring + side, ring + other, ring - side, ring - other, end]
             owner += [j] * 6
-            for k in range(4):
-                a, b = start + 1 + k, start + 1 + (k + 1) % 4
-                faces += [(start, b, a), (start + 5, a, b)]
     if not faces:
         raise KinemaError(f"{path}: all joints lie in one point, so there is no bone to draw")
-    mesh = Mesh(np.array(vertices), np.array(faces), np.full((len(vertices), 3), 0.75))
+    mesh = Mesh(np.array(vertices), np.concatenate(faces), np.full((len(vertices), 3), 0.75))
     return mesh, np.eye(len(skeleton.names))[owner]
 
 

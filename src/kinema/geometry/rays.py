@@ -44,8 +44,7 @@ class RayCaster:
 def exposure(vertices: Vertices, faces: Faces, *, rays: int = 24) -> Float[np.ndarray, "faces"]:
     """Share of the directions, on both sides of a face's centre, from which the face can be seen."""
     caster, (_, normal) = RayCaster(vertices, faces), face_areas_normals(vertices, faces)
-    middle = vertices[faces].mean(1)
-    lift = 1e-4 * float(np.ptp(vertices, axis=0).max())
+    middle, lift = vertices[faces].mean(1), 1e-4 * float(np.ptp(vertices, axis=0).max())
     # Directions on a spiral, evenly over the sphere.
     k = np.arange(rays) + 0.5
     y, turn = 1 - 2 * k / rays, k * np.pi * (3 - np.sqrt(5))

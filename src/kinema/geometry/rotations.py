@@ -10,29 +10,30 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.spatial.transform import Rotation
 
-Quaternions, Matrices = Float[np.ndarray, "*b 4"], Float[np.ndarray, "*b 3 3"]
-Offsets, Turns = Float[np.ndarray, "*#b joints 3"], Float[np.ndarray, "*b joints 3 3"]
-Positions, RootPath = Float[np.ndarray, "*b joints 3"], Float[np.ndarray, "*#b 3"]
+Offsets = Float[np.ndarray, "*#b joints 3"]
+Positions = Float[np.ndarray, "*b joints 3"]
+Turns = Float[np.ndarray, "*b joints 3 3"]
+RootPath = Float[np.ndarray, "*#b 3"]
 
 
-def to_matrix(wxyz: Quaternions) -> Matrices:
+def to_matrix(wxyz: Float[np.ndarray, "*b 4"]) -> Float[np.ndarray, "*b 3 3"]:
     """Rotation matrices of quaternions of any non-zero length."""
     return _rotation(wxyz).as_matrix().reshape(*wxyz.shape[:-1], 3, 3)
 
 
-def from_matrix(matrix: Matrices) -> Quaternions:
+def from_matrix(matrix: Float[np.ndarray, "*b 3 3"]) -> Float[np.ndarray, "*b 4"]:
     """Unit quaternions with w >= 0."""
     xyzw = Rotation.from_matrix(matrix.reshape(-1, 3, 3)).as_quat(canonical=True)
     return xyzw[:, [3, 0, 1, 2]].reshape(*matrix.shape[:-2], 4)
 
 
-def normalize(wxyz: Quaternions) -> Quaternions:
+def normalize(wxyz: Float[np.ndarray, "*b 4"]) -> Float[np.ndarray, "*b 4"]:
     """Unit quaternions; one of length zero, which only damaged files hold, becomes the identity."""
     length = np.linalg.norm(wxyz, axis=-1, keepdims=True)
     return np.where(length > 1e-12, wxyz / np.maximum(length, 1e-12), [1.0, 0.0, 0.0, 0.0])
 
 
-def multiply(p: Float[np.ndarray, "*#b 4"], q: Float[np.ndarray, "*#b 4"]) -> Quaternions:
+def multiply(p: Float[np.ndarray, "*#b 4"], q: Float[np.ndarray, "*#b 4"]) -> Float[np.ndarray, "*b 4"]:
     """Hamilton product: `multiply(p, q)` rotates by q first, then by p."""
     pw, pv, qw, qv = p[..., :1], p[..., 1:], q[..., :1], q[..., 1:]
     w = pw * qw - (pv * qv).sum(-1, keepdims=True)
@@ -50,7 +51,7 @@ def slerp(
     return (start * Rotation.from_rotvec(way)).as_quat()[:, [3, 0, 1, 2]].reshape(*shape, 4)
 
 
-def change_axes(wxyz: Quaternions, R_new_old: Float[np.ndarray, "3 3"]) -> Quaternions:
+def change_axes(wxyz: Float[np.ndarray, "*b 4"], R_new_old: Float[np.ndarray, "3 3"]) -> Float[np.ndarray, "*b 4"]:
     """The same rotations with respect to other axes, R q Rᵀ: the vector part of a quaternion is rotated."""
     return np.concatenate((wxyz[..., :1], wxyz[..., 1:] @ R_new_old.T), -1)
 
@@ -61,7 +62,7 @@ def continuous(wxyz: Float[np.ndarray, "frames *b 4"]) -> Float[np.ndarray, "fra
     return np.concatenate((wxyz[:1], wxyz[1:] * flips[..., None]))
 
 
-def nearest_rotation(matrix: Matrices) -> Matrices:
+def nearest_rotation(matrix: Float[np.ndarray, "*b 3 3"]) -> Float[np.ndarray, "*b 3 3"]:
     """The rotation R with the largest tr(Rᵀ M)."""
     u, _, vt = np.linalg.svd(matrix)
     u[..., :, 2] *= np.sign(np.linalg.det(u) * np.linalg.det(vt))[..., None]
@@ -145,5 +146,5 @@ def runs(mask: Bool[np.ndarray, "n"]) -> list[tuple[int, int]]:
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
-def _rotation(wxyz: Quaternions) -> Rotation:
+def _rotation(wxyz: Float[np.ndarray, "*b 4"]) -> Rotation:
     return Rotation.from_quat(wxyz.reshape(-1, 4)[:, [1, 2, 3, 0]])

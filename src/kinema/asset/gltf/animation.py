@@ -19,7 +19,8 @@ NODE_DEFAULTS = {"translation": (0.0, 0.0, 0.0), "rotation": (0.0, 0.0, 0.0, 1.0
 LONGEST_CLIP_S = 3600.0
 
 Times = Float[np.ndarray, "t"]
-Vectors, Quaternions = Float[np.ndarray, "*b 3"], Float[np.ndarray, "*b 4"]
+Vectors = Float[np.ndarray, "*b 3"]
+Quaternions = Float[np.ndarray, "*b 4"]
 Nodes = Float[np.ndarray, "*t nodes 4 4"]
 
 
@@ -127,14 +128,12 @@ def local_matrices(document: Document) -> Float[np.ndarray, "nodes 4 4"]:
 def animated_locals(document: Document, tracks: list[Track], times: Times) -> Float[np.ndarray, "t nodes 4 4"]:
     """Each node relative to its parent at the given times."""
     result = np.repeat(local_matrices(document)[None], len(times), 0)
-    moved: dict[int, dict[str, Track]] = {}
-    for track in tracks:
-        moved.setdefault(track.node, {})[track.path] = track
-    for node, channels in moved.items():
+    moved = {(track.node, track.path): track for track in tracks}
+    for node in {track.node for track in tracks}:
         values = []
         for path, default in NODE_DEFAULTS.items():
-            still = np.array(document.nodes[node].get(path, default), np.float64)
-            values.append(sample_track(channels[path], times) if path in channels else np.tile(still, (len(times), 1)))
+            still, track = np.array(document.nodes[node].get(path, default), np.float64), moved.get((node, path))
+            values.append(sample_track(track, times) if track else np.tile(still, (len(times), 1)))
         result[:, node] = matrices(*values)
     return result
 

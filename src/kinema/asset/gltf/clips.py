@@ -28,8 +28,6 @@ def make_clips(
     names: tuple[str, ...], rates: list[float], motions: list[Motion], raw: RawRig, clean: CleanRig, frame: Frame
 ) -> tuple[tuple[Clip, ...], list[str]]:
     """All clips in our world and parameters, and lines for `inspect` about those that do more than rotate."""
-    if not motions:
-        return (), []
     kept, parents = list(clean.joints), clean.parents
     heads = raw.heads[kept]
     detached = [tuple(detached_joints(motion[:, kept], heads, parents, size=raw.size)) for motion in motions]
@@ -53,10 +51,7 @@ def make_clips(
 def _fit(
     motions: list[Motion], detached: list[tuple[int, ...]], raw: RawRig, clean: CleanRig
 ) -> tuple[RootPath, Rotations, PerFrame]:
-    """Root positions, global rotations and errors of all clips' frames, one clip behind the other.
-
-    Clips that detach the same joints are fitted together.
-    """
+    """Root positions, global rotations and errors of all frames; clips that detach the same joints go together."""
     kept, starts = list(clean.joints), np.cumsum([0, *map(len, motions)])
     root, rotation, error = np.empty((starts[-1], 3)), np.empty((starts[-1], len(kept), 3, 3)), np.empty(starts[-1])
     for missing in dict.fromkeys(detached):
@@ -105,8 +100,7 @@ def _lines(
         lines.append(f"{len(moved)} of {len(clips)} clips move joints in their parents (kept as translations): {which}")
     off = [(errors[i], clips[i].name) for i in rotating if errors[i] > LARGEST_ERROR]
     if off:
-        lines.append(
-            f"{len(off)} of {len(clips)} clips stretch bones: replaced by the nearest rotations "
-            f"(root mean square error up to {100 * max(off)[0]:.2g} % of the size, in {max(off)[1]})"
-        )
+        error, name = max(off)
+        worst = f"root mean square error up to {100 * error:.2g} % of the size, in {name}"
+        lines.append(f"{len(off)} of {len(clips)} clips stretch bones: replaced by the nearest rotations ({worst})")
     return lines

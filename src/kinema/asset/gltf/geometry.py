@@ -1,5 +1,6 @@
 """glTF meshes as parts: one for each primitive of each mesh node, in the mesh's own coordinates."""
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,12 +49,9 @@ def read_parts(document: Document) -> tuple[list[Part], list[str]]:
         index = document.nodes[node]["mesh"]
         for i, primitive in enumerate(document.json["meshes"][index]["primitives"]):
             where = f"meshes[{index}].primitives[{i}]"
-            if primitive.get("mode", TRIANGLES) < TRIANGLES:
-                changes.append(f"{where} draws points or lines: left out")
-                continue
-            position = primitive["attributes"].get("POSITION")
-            if position is None:
-                changes.append(f"{where} has no positions: left out")
+            drawn, position = primitive.get("mode", TRIANGLES) >= TRIANGLES, primitive["attributes"].get("POSITION")
+            if not drawn or position is None:
+                changes.append(f"{where} {'has no positions' if drawn else 'draws points or lines'}: left out")
                 continue
             compressed = "KHR_draco_mesh_compression" in primitive.get("extensions", {})
             if compressed and "bufferView" not in document.json["accessors"][position]:
@@ -139,13 +137,11 @@ def _read_weights(
 ) -> tuple[Int[np.ndarray, "n k"], Float[np.ndarray, "n k"], list[str]]:
     """Influences of all sets (JOINTS_0, JOINTS_1 ...), normalised, and lines for what that changed."""
     nodes = np.asarray(document.json["skins"][skin]["joints"], dtype=np.int64)
-    places, weights = [], []
-    for i in range(8):
-        if f"JOINTS_{i}" not in attributes or f"WEIGHTS_{i}" not in attributes:
-            break
-        places.append(_attribute(document, attributes, f"JOINTS_{i}", "VEC4", count, where))
-        weights.append(_attribute(document, attributes, f"WEIGHTS_{i}", "VEC4", count, where).astype(np.float64))
-    place, weight = np.concatenate(places, 1), np.concatenate(weights, 1)
+    sets = list(itertools.takewhile(lambda i: {f"JOINTS_{i}", f"WEIGHTS_{i}"} <= attributes.keys(), range(8)))
+    place, weight = (
+        np.concatenate([_attribute(document, attributes, f"{name}_{i}", "VEC4", count, where) for i in sets], 1)
+        for name in ("JOINTS", "WEIGHTS")
+    )
     if place.dtype.kind == "f":
         raise KinemaError(f"{document.path}: {where} has joints that are not integers")
     place = np.where(weight == 0, 0, place.astype(np.int64))  # an unused influence may name any joint
@@ -157,7 +153,7 @@ def _read_weights(
     negative = (weight < 0).any(1)
     if negative.any():
         lines.append(f"{where}: {negative.sum()} vertices with negative skin weights set to zero")
-    weight = np.maximum(weight, 0)
+    weight = np.maximum(weight.astype(np.float64), 0)
     bare = weight.sum(1) <= 0
     if bare.any():
         lines.append(f"{where}: {bare.sum()} vertices without skin weights follow the skin's first joint")

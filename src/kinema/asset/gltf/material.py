@@ -15,9 +15,7 @@ LARGEST_IMAGE_PX = 8192 * 8192
 
 def base_color_linear(document: Document, material: int) -> Float[np.ndarray, "3"]:
     """Factor of the base colour; white for glTF's default material."""
-    if material < 0:
-        return np.ones(3)
-    values = document.json["materials"][material]
+    values = document.json["materials"][material] if material >= 0 else {}
     old = values.get("extensions", {}).get("KHR_materials_pbrSpecularGlossiness", {})
     factor = values.get("pbrMetallicRoughness", {}).get("baseColorFactor")
     if factor is None and isinstance(old, dict) and isinstance(old.get("diffuseFactor"), list):

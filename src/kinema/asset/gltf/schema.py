@@ -70,9 +70,8 @@ _number = _wanted("a finite number", lambda value: type(value) in (int, float) a
 _count = _wanted("a count", lambda value: type(value) is int and 0 <= value < 2**40)
 _accessor, _node, _view = _index("accessors"), _index("nodes"), _index("bufferViews")
 _TRANSFORM = {"offset": (_number, 2), "rotation": _number, "scale": (_number, 2), "texCoord": _count}
-_TEXTURE_INFO = {
-    "index!": _index("textures"), "texCoord": _count, "extensions": {"KHR_texture_transform": _TRANSFORM},
-}  # fmt: skip
+_EXTENSIONS = {"KHR_texture_transform": _TRANSFORM}
+_TEXTURE_INFO = {"index!": _index("textures"), "texCoord": _count, "extensions": _EXTENSIONS}
 _PRIMITIVE = {
     "attributes!": {"*": _accessor}, "indices": _accessor, "material": _index("materials"),
     "mode": _one_of(*range(7)), "targets": [{"*": _accessor}],
@@ -91,9 +90,8 @@ _NODE = {
     "matrix": (_number, 16), "translation": (_number, 3), "rotation": (_number, 4), "scale": (_number, 3),
 }  # fmt: skip
 _SKIN = {"name": _text, "joints!": [_node], "skeleton": _node, "inverseBindMatrices": _accessor}
-_SAMPLER = {
-    "input!": _accessor, "output!": _accessor, "interpolation": _one_of("LINEAR", "STEP", "CUBICSPLINE"),
-}  # fmt: skip
+_INTERPOLATION = _one_of("LINEAR", "STEP", "CUBICSPLINE")
+_SAMPLER = {"input!": _accessor, "output!": _accessor, "interpolation": _INTERPOLATION}
 _CHANNEL = {"sampler!": _count, "target!": {"node": _node, "path!": _text}}
 _SURFACE = {"baseColorFactor": (_number, 4), "baseColorTexture": _TEXTURE_INFO}
 _DOCUMENT: Schema = {

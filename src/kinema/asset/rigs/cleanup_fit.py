@@ -28,7 +28,8 @@ Tree = Sequence[int]
 """Parents: joint 0 is the root, parents come before children."""
 Heads = Float[np.ndarray, "joints 3"]
 RootPath = Float[np.ndarray, "frames 3"]
-PerFrame, PerJoint = Float[np.ndarray, "frames"], Float[np.ndarray, "joints"]
+PerFrame = Float[np.ndarray, "frames"]
+PerJoint = Float[np.ndarray, "joints"]
 Matrices = Float[np.ndarray, "frames 3 3"]
 
 EXACT = 2e-6

@@ -18,11 +18,8 @@ from kinema.geometry.rotations import change_axes, from_matrix, multiply
 Points = Float[np.ndarray, "vertices 3"]
 Vector = Float[np.ndarray, "3"]
 
-AXES: dict[str, Vector] = {
-    sign + name: factor * np.eye(3)[i] + 0.0  # no -0
-    for i, name in enumerate("xyz")
-    for sign, factor in (("+", 1.0), ("", 1.0), ("-", -1.0))
-}
+# Plus zero: no -0.
+AXES = {sign + name: float(sign + "1") * axis + 0.0 for sign in ("+", "", "-") for name, axis in zip("xyz", np.eye(3))}
 SMALLEST_M, LARGEST_M = 0.05, 60.0
 """Files whose bodies have a size (bounding box diagonal) in this range are taken to be in metres."""
 
@@ -76,8 +73,7 @@ def find_frame(
     ground = lowest if given.ground is None else given.ground
     if not np.isfinite(ground):
         raise KinemaError(f"ground {ground} is not a number")
-    size = _size(vertices)
-    lines = []
+    lines, size = [], _size(vertices)
     if axis_name(up) != "+y" or axis_name(facing) != "+z":
         lines.append(f"rotated: up was {axis_name(up)} and it faced {axis_name(facing)}")
     if scale != 1:
