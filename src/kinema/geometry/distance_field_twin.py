@@ -37,8 +37,7 @@ def _in_cube_distances(solid: Solid, tree: SurfaceTree, points: Points) -> Float
     near = tree.nearest(points)
     share, face = near.barycentric, near.face
     away = points - np.einsum("pk,pkx->px", share, solid.corners[face])
-    normal = solid.face_normals[face]
-    zero = share < 1e-9
+    normal, zero = solid.face_normals[face], share < 1e-9
     edge = zero.sum(axis=1) == 1
     # The edge opposite to corner k starts at corner k + 1.
     normal[edge] = solid.edge_normals[face[edge], (zero[edge].argmax(axis=1) + 1) % 3]
@@ -65,8 +64,7 @@ class DistanceField:
 
     def __call__(self, points: Points) -> Float[np.ndarray, "points"]:
         """Interpolated signed distances."""
-        at = np.clip(points, 0, 1)
-        result = np.full(len(points), np.nan)
+        at, result = np.clip(points, 0, 1), np.full(len(points), np.nan)
         undecided, crop = np.arange(len(points)), np.ones(len(points), dtype=bool)
         for level in range(DEEPEST + 1):
             # A point on the border of two cells belongs to the lower one.

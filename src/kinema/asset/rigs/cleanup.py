@@ -65,9 +65,7 @@ class CleanRig:
 
 def clean_rig(raw: RawRig, motion: Float[np.ndarray, "frames joints 3 4"]) -> CleanRig:
     """One tree of the joints that carry vertices. `motion` are frames of all clips (`sample_frames`), possibly none."""
-    parents = list(raw.parents)
-    mass = raw.moments[:, 3, 3]
-    drift = _drift(raw, motion)
+    parents, mass, drift = list(raw.parents), raw.moments[:, 3, 3], _drift(raw, motion)
     changes: list[str] = []
     carries = subtree_sums(parents, mass) > 0
     idle = [raw.names[j] for j in np.flatnonzero(~carries)]
