@@ -10,9 +10,11 @@ import signal
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from kinema.errors import KinemaError
 
+STREAMS: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
 SCRIPT = Path(__file__).with_name("blender_script.py")
 READ = (".fbx", ".blend", ".usd", ".usda", ".usdc", ".usdz", ".glb", ".gltf")
 WRITTEN = (".fbx", ".blend", ".usd", ".usda", ".usdc", ".usdz", ".glb")
@@ -20,14 +22,11 @@ WRITTEN = (".fbx", ".blend", ".usd", ".usda", ".usdc", ".usdz", ".glb")
 
 def blender_command() -> list[str] | None:
     """Command that runs a Python script in Blender (the script and `--` follow), or None if there is no Blender."""
-    named = os.environ.get("KINEMA_BLENDER_PYTHON")
-    if named:
-        if not Path(named).is_file():
-            raise KinemaError(f"KINEMA_BLENDER_PYTHON={named}: there is no such program")
-        return [named, "-I"]
-    beside = Path(__file__).parents[3] / ".venv-blender" / "bin" / "python"
-    if beside.is_file():
-        return [str(beside), "-I"]
+    named, beside = os.environ.get("KINEMA_BLENDER_PYTHON"), Path(__file__).parents[3] / ".venv-blender/bin/python"
+    if named and not Path(named).is_file():
+        raise KinemaError(f"KINEMA_BLENDER_PYTHON={named}: there is no such program")
+    if named or beside.is_file():
+        return [named or str(beside), "-I"]
     program = shutil.which("blender")
     return [program, "--background", "--factory-startup", "--python"] if program else None
 
@@ -44,15 +43,8 @@ def run_blender(script: Path, arguments: list[str], *, about: Path, timeout: flo
             " and name its Python in KINEMA_BLENDER_PYTHON (docs/formats.md)"
         )
     try:
-        done = subprocess.run(
-            [*command, str(script), "--", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            errors="replace",
-            timeout=timeout,
-        )
+        words = [*command, str(script), "--", *arguments]
+        done = subprocess.run(words, **STREAMS, text=True, errors="replace", timeout=timeout)
     except subprocess.TimeoutExpired:
         raise KinemaError(f"{about}: Blender did not finish within {timeout:g} s") from None
     except OSError as error:
@@ -68,16 +60,13 @@ def run_blender(script: Path, arguments: list[str], *, about: Path, timeout: flo
     return done.stdout
 
 
-def convert_with_blender(
-    source: Path, target: Path, *, fps: float = 30.0, timeout: float = 300.0, about: Path | None = None
-) -> None:
+def convert_with_blender(source: Path, target: Path, *, fps: float = 30.0, about: Path | None = None) -> None:
     """Write `source` (FBX, BLEND, USD, GLB) as `target` (GLB, FBX, BLEND, USD).
 
     `fps` is the rate at which the clips of a GLB, which names none, are sampled into Blender's whole frames. Errors
     name the source, or the file `about` if the user knows only that one.
     """
-    source, target = Path(source), Path(target)
-    about = about or source
+    source, target, about = Path(source), Path(target), about or Path(source)
     if source.suffix.lower() not in READ:
         raise KinemaError(f"{source}: Blender is used for {' '.join(READ)}, not for {source.suffix!r}")
     if target.suffix.lower() not in WRITTEN:
@@ -87,7 +76,7 @@ def convert_with_blender(
     # Blender takes the format from the suffix and may write textures beside the file, so a folder is the ".part".
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=target.stem, suffix=".part") as folder:
         partial = Path(folder) / target.name
-        run_blender(SCRIPT, [str(source.resolve()), str(partial.resolve()), str(fps)], about=about, timeout=timeout)
+        run_blender(SCRIPT, [str(source.resolve()), str(partial.resolve()), str(fps)], about=about)
         if not partial.is_file():
             raise KinemaError(f"{about}: Blender wrote no {target.suffix[1:].upper()}")
         for extra in Path(folder).iterdir():

@@ -74,26 +74,8 @@ def save_blend(path):
 
 
 GLTF, USD = (".glb", ".gltf"), (".usd", ".usda", ".usdc", ".usdz")
-IMPORT = {
-    **dict.fromkeys(GLTF, import_gltf),
-    ".fbx": import_fbx,
-    **dict.fromkeys(USD, import_usd),
-    ".blend": open_blend,
-}
-EXPORT = {
-    **dict.fromkeys(GLTF, export_gltf),
-    ".fbx": export_fbx,
-    **dict.fromkeys(USD, export_usd),
-    ".blend": save_blend,
-}
-
-
-def frame_range():
-    """Let the scene's range cover every action, since exporters sample that range."""
-    ranges = [action.frame_range for action in bpy.data.actions]
-    if ranges:
-        bpy.context.scene.frame_start = int(min(first for first, _ in ranges))
-        bpy.context.scene.frame_end = round(max(last for _, last in ranges))
+IMPORT = {".fbx": import_fbx, ".blend": open_blend} | dict.fromkeys(GLTF, import_gltf) | dict.fromkeys(USD, import_usd)
+EXPORT = {".fbx": export_fbx, ".blend": save_blend} | dict.fromkeys(GLTF, export_gltf) | dict.fromkeys(USD, export_usd)
 
 
 def main():
@@ -105,8 +87,11 @@ def main():
         read(source, float(fps))
         if not bpy.data.objects:
             raise RuntimeError("nothing was found in it")
-        if read is not open_blend:
-            frame_range()
+        ranges = [action.frame_range for action in bpy.data.actions]
+        if read is not open_blend and ranges:
+            # Exporters sample the scene's range: let it cover every action.
+            bpy.context.scene.frame_start = int(min(first for first, _ in ranges))
+            bpy.context.scene.frame_end = round(max(last for _, last in ranges))
         write(target)
     except Exception as error:
         # RuntimeErrors of operators are several lines with the reason in the first; tracebacks are in their tail.

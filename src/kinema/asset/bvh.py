@@ -24,6 +24,8 @@ LARGEST = 1e9
 """Larger numbers are refused as damage, which also keeps sums along a chain finite."""
 MOST_ROTATIONS = 8_000_000
 """Largest number of frames times joints: 35 minutes of 31 joints at 120 fps."""
+Values = Float[np.ndarray, "frames channels"]
+Positions = Float[np.ndarray, "frames joints 3"]
 
 
 @dataclass
@@ -48,15 +50,16 @@ def read_bvh(path: Path, *, scale: float = 1.0) -> tuple[Skeleton, Clip]:
     except OSError as error:
         raise KinemaError(f"{path}: cannot be read ({error.strerror})") from None
     joints, motion_line = _read_hierarchy(path, lines)
-    fps, values = _read_motion(path, lines, motion_line, sum(len(joint.channels) for joint in joints), len(joints))
-    skeleton, root_position, translation = _positions(joints, values, scale)
-    return skeleton, Clip(path.stem, fps, root_position, _rotations(joints, values), translation)
+    fps, values = _read_motion(path, lines, motion_line + 1, joints)
+    place, wxyz = _poses(joints, values)
+    skeleton, translation = _rest(joints, place, scale)
+    return skeleton, Clip(path.stem, fps, place[:, 0] * scale, wxyz, translation)
 
 
 def _read_hierarchy(path: Path, lines: list[str]) -> tuple[list[_Joint], int]:
     """Joints in file order (parents first) and the index of the line MOTION."""
     joints: list[_Joint] = []
-    # What each open brace belongs to: a joint's index, or -1 for an end site.
+    # What each open brace belongs to: a joint's index, or -1 - index for its End Site, whose OFFSET has to find it.
     open_blocks: list[int] = []
     pending: int | None = None
     start = next((i for i, line in enumerate(lines) if line.strip()), 0)
@@ -64,10 +67,8 @@ def _read_hierarchy(path: Path, lines: list[str]) -> tuple[list[_Joint], int]:
         raise KinemaError(f"{path}: line {start + 1}: not a BVH file, which begins with HIERARCHY")
     for number, line in enumerate(lines[start + 1 :], start + 2):
         # Some writers put the brace behind the joint's name.
-        for part in re.findall(r"[{}]|[^{}]+", line):
+        for part in re.findall(r"[{}]|[^{}\s][^{}]*", line):
             words = part.split()
-            if not words:
-                continue
             keyword = words[0].upper()
             if pending is not None and keyword != "{":
                 raise KinemaError(f"{path}: line {number}: expected '{{' and found {words[0][:40]!r}")
@@ -86,14 +87,11 @@ def _read_hierarchy(path: Path, lines: list[str]) -> tuple[list[_Joint], int]:
                 pending = len(joints) - 1
             elif keyword == "END" and open_blocks and open_blocks[-1] >= 0:
                 joints[open_blocks[-1]].end_site = (0.0, 0.0, 0.0)
-                # -1 - joint: the End Site's OFFSET still has to find its joint.
                 pending = -1 - open_blocks[-1]
+            elif keyword == "OFFSET" and open_blocks and open_blocks[-1] >= 0:
+                joints[open_blocks[-1]].offset = _three_numbers(path, number, words[1:])
             elif keyword == "OFFSET" and open_blocks:
-                offset = _three_numbers(path, number, words[1:])
-                if open_blocks[-1] >= 0:
-                    joints[open_blocks[-1]].offset = offset
-                else:
-                    joints[-1 - open_blocks[-1]].end_site = offset
+                joints[-1 - open_blocks[-1]].end_site = _three_numbers(path, number, words[1:])
             elif keyword == "CHANNELS" and open_blocks and open_blocks[-1] >= 0:
                 joints[open_blocks[-1]].channels = _channels(path, number, words[1:])
             elif keyword == "MOTION" and not open_blocks and joints:
@@ -124,12 +122,9 @@ def _channels(path: Path, number: int, words: list[str]) -> list[str]:
     return channels
 
 
-def _read_motion(
-    path: Path, lines: list[str], motion_line: int, channel_count: int, joint_count: int
-) -> tuple[float, Float[np.ndarray, "frames channels"]]:
+def _read_motion(path: Path, lines: list[str], first: int, joints: list[_Joint]) -> tuple[float, Values]:
     """Frames per second and the channel values; a frame may be broken over several lines."""
     header: dict[str, float] = {}
-    first = motion_line + 1
     while first < len(lines) and len(header) < 2:
         key, colon, value = lines[first].partition(":")
         key = " ".join(key.upper().split())
@@ -145,17 +140,16 @@ def _read_motion(
         raise KinemaError(f"{path}: line {first}: 'Frames: {frames:g}' is not a count of frames")
     if not (1e-6 <= frame_time <= 1e6):
         raise KinemaError(f"{path}: line {first}: 'Frame Time: {frame_time:g}' is not a time in seconds")
+    channel_count = sum(len(joint.channels) for joint in joints)
     if channel_count == 0:
         raise KinemaError(f"{path}: no joint has a channel, so there is no motion")
-    if frames * joint_count > MOST_ROTATIONS:
-        raise KinemaError(f"{path}: {frames:g} frames of {joint_count} joints are more than we can hold")
+    if frames * len(joints) > MOST_ROTATIONS:
+        raise KinemaError(f"{path}: {frames:g} frames of {len(joints)} joints are more than we can hold")
     words = " ".join(lines[first:]).split()
     if len(words) != frames * channel_count:
         number = next((i for i in range(first, len(lines)) if len(lines[i].split()) != channel_count), len(lines) - 1)
-        raise KinemaError(
-            f"{path}: line {number + 1}: {len(words)} values where {int(frames)} frames of {channel_count} channels"
-            f" need {int(frames) * channel_count}"
-        )
+        needed = f"{int(frames)} frames of {channel_count} channels need {int(frames) * channel_count}"
+        raise KinemaError(f"{path}: line {number + 1}: {len(words)} values where {needed}")
     try:
         values = np.array(words, dtype=np.float64)
     except ValueError:
@@ -172,25 +166,32 @@ def _read_motion(
     return float(rate), values.reshape(int(frames), channel_count)
 
 
-def _positions(
-    joints: list[_Joint], values: Float[np.ndarray, "frames channels"], scale: float
-) -> tuple[Skeleton, Float[np.ndarray, "frames 3"], Float[np.ndarray, "frames joints 3"] | None]:
-    """The skeleton at rest, the path of the root, and the translations of other joints, if any has one."""
-    offsets = np.array([joint.offset for joint in joints])
-    place = np.tile(offsets, (len(values), 1, 1))
-    columns = iter(values.T)
+def _poses(joints: list[_Joint], values: Values) -> tuple[Positions, Float[np.ndarray, "frames joints 4"]]:
+    """Positions in the parents, and quaternions of the rotation channels multiplied in file order."""
+    place = np.tile(np.array([joint.offset for joint in joints]), (len(values), 1, 1))
+    wxyz = np.empty((len(values), len(joints), 4))
+    columns = iter(values.T)  # zip stops at a joint's last channel before it takes another column
     for index, joint in enumerate(joints):
+        turn = Rotation.identity(len(values))
         for channel, column in zip(joint.channels, columns):
             if channel[1] == "p":
                 place[:, index, "XYZ".index(channel[0])] = column
-    root_position, place[:, 0] = place[:, 0].copy(), offsets[0]
+            else:
+                turn = turn * Rotation.from_euler(channel[0], column[:, None], degrees=True)
+        wxyz[:, index] = turn.as_quat()[:, [3, 0, 1, 2]]
+    return place, continuous(wxyz)
+
+
+def _rest(joints: list[_Joint], place: Positions, scale: float) -> tuple[Skeleton, Positions | None]:
+    """The skeleton at rest, and the translations of joints other than the root, if any has one."""
+    offsets, parents = np.array([joint.offset for joint in joints]), tuple(joint.parent for joint in joints)
     moved = place - offsets
+    moved[:, 0] = 0
     mean = offsets + moved.mean(0)
     still = np.ptp(moved, axis=0).max(-1) <= 1e-4 * np.maximum(1e-9, np.abs(mean).max(-1))
     # Some programs write such channels for every joint, and OFFSETs of zero beside them.
     bones = np.where((still | ~offsets.any(-1))[:, None], mean, offsets)
     translation = np.where(still[:, None], 0.0, moved + offsets - bones)
-    parents = tuple(joint.parent for joint in joints)
     heads, tips = bones.copy(), bones.copy()
     for index, (joint, parent) in enumerate(zip(joints, parents)):
         heads[index] += heads[parent] if parent >= 0 else 0
@@ -199,34 +200,18 @@ def _positions(
         tips[index] = heads[index] + (beyond if joint.end_site is None else joint.end_site)
     tails = bone_tails(heads, parents, tips)
     skeleton = Skeleton(unique_names(joint.name for joint in joints), parents, heads * scale, tails * scale)
-    return skeleton, root_position * scale, translation * scale if translation.any() else None
-
-
-def _rotations(
-    joints: list[_Joint], values: Float[np.ndarray, "frames channels"]
-) -> Float[np.ndarray, "frames joints 4"]:
-    """Quaternions of the rotation channels multiplied in file order, neighbours in one hemisphere."""
-    wxyz = np.empty((len(values), len(joints), 4))
-    columns = iter(values.T)  # zip stops at a joint's last channel before it takes another column
-    for index, joint in enumerate(joints):
-        turn = Rotation.identity(len(values))
-        for channel, column in zip(joint.channels, columns):
-            if channel[1] == "r":
-                turn = turn * Rotation.from_euler(channel[0], column[:, None], degrees=True)
-        wxyz[:, index] = turn.as_quat()[:, [3, 0, 1, 2]]
-    return continuous(wxyz)
+    return skeleton, translation * scale if translation.any() else None
 
 
 def write_bvh(path: Path, skeleton: Skeleton, clip: Clip, *, scale: float = 1.0) -> None:
     """Write skeleton and motion, lengths times `scale`; angles are Z, X, Y in degrees, continuous in time."""
-    heads, tails = skeleton.heads * scale, skeleton.tails * scale
+    heads, tails, below = skeleton.heads * scale, skeleton.tails * scale, children(skeleton.parents)
     offsets = bone_offsets(skeleton.parents, heads)
     places = np.tile(offsets, (len(clip.root_position), 1, 1))
     if clip.translation is not None:
         places += clip.translation * scale
     moves = (places != offsets).any((0, 2))
     places[:, 0], moves[0] = clip.root_position * scale, True
-    below = children(skeleton.parents)
     text, order = ["HIERARCHY"], []
     # Depth first, as the channels have to follow the nesting of the file; a negative entry closes a brace.
     stack = [(0, 0)]
@@ -239,12 +224,9 @@ def write_bvh(path: Path, skeleton: Skeleton, clip: Clip, *, scale: float = 1.0)
         # Other programs end a name at the first blank.
         name = re.sub(r"[\s{}]+", "_", skeleton.names[index])
         channels = "CHANNELS 6 Xposition Yposition Zposition" if moves[index] else "CHANNELS 3"
-        text += [
-            f"{outer}{'JOINT' if depth else 'ROOT'} {name}",
-            f"{outer}{{",
-            inner + "OFFSET {:.9g} {:.9g} {:.9g}".format(*offsets[index]),
-            f"{inner}{channels} Zrotation Xrotation Yrotation",
-        ]
+        offset = "OFFSET {:.9g} {:.9g} {:.9g}".format(*offsets[index])
+        text += [f"{outer}{'JOINT' if depth else 'ROOT'} {name}", f"{outer}{{", f"{inner}{offset}"]
+        text.append(f"{inner}{channels} Zrotation Xrotation Yrotation")
         order.append(index)
         if not below[index]:
             end = "OFFSET {:.9g} {:.9g} {:.9g}".format(*(tails[index] - heads[index]))
@@ -252,10 +234,9 @@ def write_bvh(path: Path, skeleton: Skeleton, clip: Clip, *, scale: float = 1.0)
         stack.append((-1, depth))
         stack += [(child, depth + 1) for child in reversed(below[index])]
     angles = np.rad2deg(_continuous_zxy(clip.wxyz_parent_joint[:, order]))
-    columns = []
-    for place, index in enumerate(order):
-        columns += [places[:, index], angles[:, place]] if moves[index] else [angles[:, place]]
-    rows = np.concatenate(columns, axis=1)
+    channels = np.concatenate((places[:, order], angles), axis=2)
+    written = np.repeat(np.stack((moves[order], np.ones(len(order), dtype=bool)), axis=1), 3, axis=1)
+    rows = channels[:, written]
     text += ["MOTION", f"Frames: {len(rows)}", f"Frame Time: {1 / clip.fps:.9g}"]
     # Ten significant digits: 1e-7 degrees, far below what the programs that read it resolve.
     text += [" ".join(f"{value:.10g}" for value in row) for row in rows]
@@ -274,6 +255,5 @@ def _continuous_zxy(wxyz: Float[np.ndarray, "frames joints 4"]) -> Float[np.ndar
     for frame, both in enumerate(np.stack((near, far), 1)):
         both += 2 * np.pi * np.round((before - both) / (2 * np.pi))
         nearer = np.abs(both - before).sum(-1).argmin(0)
-        before = np.take_along_axis(both, nearer[None, :, None], 0)[0]
-        result[frame] = before
+        before = result[frame] = np.take_along_axis(both, nearer[None, :, None], 0)[0]
     return result

@@ -13,6 +13,8 @@ from jaxtyping import Float, Int, UInt8
 
 from kinema.geometry.rotations import children
 
+Joints = Float[np.ndarray, "joints 3"]
+
 
 @dataclass(frozen=True)
 class Mesh:
@@ -37,9 +39,9 @@ class Skeleton:
     names: tuple[str, ...]
     parents: tuple[int, ...]
     """-1 for joint 0."""
-    heads: Float[np.ndarray, "joints 3"]
+    heads: Joints
     """Each joint's centre of rotation, in the world [m]."""
-    tails: Float[np.ndarray, "joints 3"]
+    tails: Joints
     """Where its bone ends: the child's head, the mean of several, or beyond a leaf [m]."""
     wxyz_world_file: Float[np.ndarray, "joints 4"] | None = None
     """Orientation of the file's own joint axes at rest, needed only to write the file back; None: world axes."""
@@ -103,13 +105,7 @@ def listed(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def bone_tails(
-    heads: Float[np.ndarray, "joints 3"],
-    parents: Sequence[int],
-    tips: Float[np.ndarray, "joints 3"],
-    *,
-    shortest: float = 0.0,
-) -> Float[np.ndarray, "joints 3"]:
+def bone_tails(heads: Joints, parents: Sequence[int], tips: Joints, *, shortest: float = 0.0) -> Joints:
     """The mean head of each joint's children that are at least `shortest` away; its own tip if there are none."""
     tails = tips.copy()
     for j, below in enumerate(children(parents)):

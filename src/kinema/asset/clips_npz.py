@@ -19,32 +19,38 @@ Z_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 """Bind poses that were modelled with Z up, facing -Y."""
 
 
-def load_clips_npz(path: Path, *, height: float = 1.0, clips: bool = True) -> Character:
-    """Read a rig; it is scaled to the given height at rest [m]."""
+def load_clips_npz(path: Path, *, clips: bool = True) -> Character:
+    """Read a rig; it is scaled to a height of one metre at rest."""
     try:
         with np.load(path, allow_pickle=False) as file:
             data = {key: file[key] for key in file.files}
-        return _character(path.stem, data, height=height, clips=clips)
+        return _character(path.stem, data, clips=clips)
     # An .npz is a zip; what a damaged one raises depends on where the damage is.
     except (OSError, EOFError, ValueError, TypeError, LookupError, BadZipFile, zlib.error) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).splitlines()[0][:100]
         raise KinemaError(f"{path}: not a rig in .npz form ({reason})") from None
 
 
-def _character(stem: str, data: dict[str, np.ndarray], *, height: float, clips: bool) -> Character:
+def _character(stem: str, data: dict[str, np.ndarray], *, clips: bool) -> Character:
     names = tuple(str(name) for name in data["names"])
     parents = tuple(int(p) for p in data["parents"])
     bind = np.linalg.inv(data["inverse_bind"].astype(np.float64))
     offsets = data["offsets"].astype(np.float64)
-    posed = _skinned_rest(data)
-    turn = np.eye(3) if _is_y_up(data["vertices"], posed) else Z_UP
+    # The mesh as the file's scene shows it, in the file's world.
+    skinning = data["rest_world"].astype(np.float64) @ data["inverse_bind"].astype(np.float64)
+    points = np.concatenate((data["vertices"], np.ones((len(data["vertices"]), 1))), 1)
+    posed = np.einsum("vj,jab,vb->va", data["weights"], skinning, points, optimize=True)[:, :3]
+    # The bind pose is Y up if the best affine map to the posed mesh leaves its y axis upwards.
+    centred = data["vertices"] - data["vertices"].mean(0)
+    linear = np.linalg.lstsq(centred, posed - posed.mean(0), rcond=None)[0].T
+    turn = np.eye(3) if abs(linear[1, 1]) > abs(linear[1, 2]) else Z_UP
     # World units per bind unit: the clips' offsets are in the file's world, the bind pose may be 100 times smaller.
     bones = np.linalg.norm(bone_offsets(parents, bind[:, :3, 3])[1:], axis=-1)
     unit = float(np.median(np.linalg.norm(offsets[1:], axis=-1)[bones > 0] / bones[bones > 0]))
     R_world_file = turn @ (bind[:, :3, :3] / np.linalg.norm(bind[:, :3, :3], axis=1, keepdims=True))
     heads = unit * bind[:, :3, 3] @ turn.T
     vertices = unit * data["vertices"].astype(np.float64) @ turn.T
-    scale = height / float(np.ptp(vertices[:, 1]))
+    scale = 1 / float(np.ptp(vertices[:, 1]))
     shift = -np.array([0.0, vertices[:, 1].min(), 0.0])
     heads, vertices = (heads + shift) * scale, (vertices + shift) * scale
     weights = data["weights"].astype(np.float64)
@@ -66,16 +72,3 @@ def _character(stem: str, data: dict[str, np.ndarray], *, height: float, clips: 
         root = data[f"clip/{name}/root_pos"].astype(np.float64) * scale + lift
         motions.append(Clip(name, float(data["fps"]), root, wxyz))
     return Character(stem, mesh, skeleton, weights, tuple(motions), Frame(turn, scale * unit, shift * scale))
-
-
-def _skinned_rest(data: dict[str, np.ndarray]) -> np.ndarray:
-    """The mesh as the file's scene shows it, in the file's world."""
-    skinning = data["rest_world"].astype(np.float64) @ data["inverse_bind"].astype(np.float64)
-    points = np.concatenate((data["vertices"], np.ones((len(data["vertices"]), 1))), 1)
-    return np.einsum("vj,jab,vb->va", data["weights"], skinning, points, optimize=True)[:, :3]
-
-
-def _is_y_up(bind: np.ndarray, posed: np.ndarray) -> bool:
-    """The bind pose is Y up: the best affine map to the posed mesh leaves its y axis upwards."""
-    linear = np.linalg.lstsq(bind - bind.mean(0), posed - posed.mean(0), rcond=None)[0].T
-    return bool(abs(linear[1, 1]) > abs(linear[1, 2]))

@@ -15,13 +15,10 @@ def describe(character: Character) -> dict[str, Any]:
     mesh, skeleton, frame = character.mesh, character.skeleton, character.frame
     size = np.ptp(mesh.vertices, axis=0) if len(mesh.vertices) else np.zeros(3)
     influences = (character.weights > 0).sum(1) if character.weights is not None else None
-    joints, clips = [], []
-    if skeleton is not None:
-        for name, parent in zip(skeleton.names, skeleton.parents):
-            joints.append({"name": name, "parent": skeleton.names[parent] if parent >= 0 else None})
+    names, parents = ((*skeleton.names, None), skeleton.parents) if skeleton is not None else ((), ())
+    clips = []
     for clip in character.clips:
-        frames = len(clip.root_position)
-        travel = float(np.linalg.norm(clip.root_position[-1] - clip.root_position[0]))
+        frames, travel = len(clip.root_position), float(np.linalg.norm(clip.root_position[-1] - clip.root_position[0]))
         times = {"frames": frames, "fps": clip.fps, "seconds": round((frames - 1) / clip.fps, 3)}
         clips.append({"name": clip.name, **times, "travel_m": round(travel, 3)})
     return {
@@ -39,7 +36,8 @@ def describe(character: Character) -> dict[str, Any]:
             # Plus zero: there is no ground at -0.
             "ground": round(float(-frame.translation[1] / frame.scale), 6) + 0.0,
         },
-        "joints": joints,
+        # A root's parent is -1: the None at the end.
+        "joints": [{"name": name, "parent": names[parent]} for name, parent in zip(names, parents)],
         "joints_per_vertex": [int(influences.max()), float(influences.mean())] if influences is not None else None,
         "clips": clips,
         "changes": list(character.changes),
@@ -50,18 +48,15 @@ def inspect_lines(character: Character) -> list[str]:
     """The report as text."""
     facts = describe(character)
     width, height, depth = facts["size_m"]
+    textures = f", textures {', '.join(facts['textures'])}" if facts["textures"] else ""
+    frame = "up {up}, facing {facing}, {scale:g} m per unit, ground at {ground:g} units".format(**facts["frame"])
     lines = [
         character.name,
-        f"  mesh      {facts['vertices']} vertices, {facts['triangles']} triangles"
-        + (f", textures {', '.join(facts['textures'])}" if facts["textures"] else ""),
+        f"  mesh      {facts['vertices']} vertices, {facts['triangles']} triangles{textures}",
         f"  size      {width:.3g} m wide, {height:.3g} m tall, {depth:.3g} m long",
-        "  frame     up {up}, facing {facing}, {scale:g} m per unit, ground at {ground:g} units".format(
-            **facts["frame"]
-        ),
+        f"  frame     {frame}",
     ]
-    for what in ("meshes", "materials"):
-        if facts[what]:
-            lines.append(f"  {what:<9} {listed(facts[what], 8)}")
+    lines += [f"  {what:<9} {listed(facts[what], 8)}" for what in ("meshes", "materials") if facts[what]]
     if character.skeleton is None:
         lines.append("  joints    none")
     else:

@@ -24,6 +24,8 @@ TRIMESH_SUFFIXES = (".obj", ".ply", ".stl", ".off")
 BLENDER_SUFFIXES = (".fbx", ".blend", ".usd", ".usda", ".usdc", ".usdz")
 USUAL_UP = {".stl": "+z"}
 """Formats whose files are not mostly Y up."""
+OCTAHEDRON = np.array([(0, 2, 1), (5, 1, 2), (0, 3, 2), (5, 2, 3), (0, 4, 3), (5, 3, 4), (0, 1, 4), (5, 4, 1)])
+"""Faces of a tip 0, a ring 1 to 4 and a tip 5."""
 HUMAN_UNITS = {"metres": 1.0, "centimetres": 0.01, "inches": 0.0254, "CMU's units": 0.0254 / 0.45}
 """Units of motion capture files [m]."""
 
@@ -52,7 +54,13 @@ def load(
     given = FrameOptions(up, facing, scale, ground)
     if skeleton is None:
         return LOADERS[suffix](path, given)
-    return _attach(_mesh_only(path), existing_file(skeleton), given, USUAL_UP.get(suffix, "+y"))
+    if suffix == ".bvh":
+        raise KinemaError(f"{path}: {suffix!r} holds no mesh that a skeleton could be given to")
+    if suffix in TRIMESH_SUFFIXES:
+        mesh = read_trimesh(path)
+    else:
+        mesh = character_from_document(_document(path), AS_IN_FILE, rigged=False)
+    return _attach(mesh, existing_file(skeleton), given, USUAL_UP.get(suffix, "+y"))
 
 
 def existing_file(path: Path | str) -> Path:
@@ -93,35 +101,20 @@ def _document(path: Path) -> Document:
 
 
 def _load_gltf(path: Path, given: FrameOptions) -> Character:
-    return character_from_document(_document(path), given)
-
-
-def _load_blender(path: Path, given: FrameOptions) -> Character:
-    character = _load_gltf(path, given)
-    return replace(character, changes=("read through Blender", *character.changes))
+    character = character_from_document(_document(path), given)
+    through = ("read through Blender",) if path.suffix.lower() in BLENDER_SUFFIXES else ()
+    return replace(character, changes=(*through, *character.changes))
 
 
 def _load_trimesh(path: Path, given: FrameOptions) -> Character:
-    character = read_trimesh(path)
-    usual_up = USUAL_UP.get(path.suffix.lower(), "+y")
+    character, usual_up = read_trimesh(path), USUAL_UP.get(path.suffix.lower(), "+y")
     frame, lines = find_frame(character.mesh.vertices, None, given, usual_up=usual_up)
     return replace(place(character, frame), changes=(*character.changes, *lines))
 
 
-def _mesh_only(path: Path) -> Character:
-    """The mesh in its file's coordinates, without any rig."""
-    suffix = path.suffix.lower()
-    if suffix in TRIMESH_SUFFIXES:
-        return read_trimesh(path)
-    if suffix in GLTF_SUFFIXES + BLENDER_SUFFIXES:
-        return character_from_document(_document(path), AS_IN_FILE, rigged=False)
-    raise KinemaError(f"{path}: {suffix!r} holds no mesh that a skeleton could be given to")
-
-
 def _attach(character: Character, path: Path, given: FrameOptions, usual_up: str) -> Character:
     """Give a mesh the joints of another file, which has the mesh's coordinates or, if that fits better, its own."""
-    skeleton = load_skeleton(path)
-    vertices = character.mesh.vertices
+    skeleton, vertices = load_skeleton(path), character.mesh.vertices
     frame, lines = find_frame(vertices, skeleton, given, usual_up=usual_up)
     mesh, bones = place(character, frame), place_skeleton(skeleton, frame)
     if _fit(skeleton.heads, vertices) < 0.6:
@@ -180,16 +173,13 @@ def _load_bvh(path: Path, given: FrameOptions) -> Character:
         ground = float(np.quantile((joints @ up).min(1), 0.02))
     lift = (ground - float((ends @ up).min())) * up
     skeleton = replace(skeleton, heads=skeleton.heads + lift, tails=skeleton.tails + lift)
-    try:
-        mesh, weights = bone_mesh(skeleton)
-    except KinemaError as error:
-        raise KinemaError(f"{path}: {error}") from None
+    mesh, weights = _bone_mesh(path, skeleton)
     frame, lines = find_frame(mesh.vertices, skeleton, replace(given, scale=scale, ground=ground))
     drawn = "a BVH has no mesh: every bone is drawn as an octahedron"
     return replace(place(Character(path.stem, mesh, skeleton, weights, (clip,)), frame), changes=(drawn, *lines))
 
 
-def bone_mesh(skeleton: Skeleton) -> tuple[Mesh, Float[np.ndarray, "vertices joints"]]:
+def _bone_mesh(path: Path, skeleton: Skeleton) -> tuple[Mesh, Float[np.ndarray, "vertices joints"]]:
     """A closed octahedron from each joint's head to each of its children's, or to its tail where it has none."""
     vertices, faces, owner = [], [], []
     size = max(float(np.linalg.norm(np.ptp(skeleton.heads, axis=0))), 1e-6)
@@ -201,23 +191,19 @@ def bone_mesh(skeleton: Skeleton) -> tuple[Mesh, Float[np.ndarray, "vertices joi
                 continue
             side = np.cross(along, np.eye(3)[int(np.abs(along).argmin())])
             side *= min(0.12 * length, 0.02 * size) / np.linalg.norm(side)
-            other = np.cross(along / length, side)
-            ring = skeleton.heads[j] + 0.2 * along
-            start = len(vertices)
+            other, ring = np.cross(along / length, side), skeleton.heads[j] + 0.2 * along
+            faces.append(len(vertices) + OCTAHEDRON)
             vertices += [skeleton.heads[j], ring + side, ring + other, ring - side, ring - other, end]
             owner += [j] * 6
-            for k in range(4):
-                a, b = start + 1 + k, start + 1 + (k + 1) % 4
-                faces += [(start, b, a), (start + 5, a, b)]
     if not faces:
-        raise KinemaError("all joints lie in one point, so there is no bone to draw")
-    weights = np.eye(len(skeleton.names))[owner]
-    return Mesh(np.array(vertices), np.array(faces), np.full((len(vertices), 3), 0.75)), weights
+        raise KinemaError(f"{path}: all joints lie in one point, so there is no bone to draw")
+    mesh = Mesh(np.array(vertices), np.concatenate(faces), np.full((len(vertices), 3), 0.75))
+    return mesh, np.eye(len(skeleton.names))[owner]
 
 
 LOADERS = {
     **dict.fromkeys(GLTF_SUFFIXES, _load_gltf),
     **dict.fromkeys(TRIMESH_SUFFIXES, _load_trimesh),
     ".bvh": _load_bvh,
-    **dict.fromkeys(BLENDER_SUFFIXES, _load_blender),
+    **dict.fromkeys(BLENDER_SUFFIXES, _load_gltf),
 }

@@ -63,11 +63,7 @@ def read_skeleton_json(path: Path) -> Skeleton:
 
 def _point(path: Path, joint: dict[str, Any], key: str) -> list[float]:
     value = joint.get(key)
-    if (
-        not isinstance(value, list)
-        or len(value) != 3
-        or not all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 1e15 for x in value)
-    ):
+    if not isinstance(value, list) or [type(x) in (int, float) and abs(x) < 1e15 for x in value] != [True] * 3:
         raise KinemaError(f"{path}: joint {joint['name']} has {key} {value!r:.60}, not three numbers")
     return [float(x) for x in value]
 

@@ -1,6 +1,5 @@
 """OBJ, PLY, STL and OFF through trimesh, in the file's coordinates."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,8 @@ def read_trimesh(path: Path) -> Character:
         loaded = trimesh.load(path, process=False)
     except Exception as error:  # a third-party parser on a broken file raises anything
         raise KinemaError(f"{path}: not a readable {path.suffix[1:].upper()} file ({_reason(error)})") from None
-    parts = [loaded] if isinstance(loaded, trimesh.Trimesh) else []
-    if isinstance(loaded, trimesh.Scene):
-        parts = [geometry for geometry in loaded.dump() if isinstance(geometry, trimesh.Trimesh)]
-    parts = [part for part in parts if len(part.faces)]
+    parts = loaded.dump() if isinstance(loaded, trimesh.Scene) else [loaded]
+    parts = [part for part in parts if isinstance(part, trimesh.Trimesh) and len(part.faces)]
     if not parts:
         raise KinemaError(f"{path}: has no triangles")
     changes = ()
@@ -49,29 +46,24 @@ def _merge(path: Path, parts: list[Any]) -> Mesh:
         raise KinemaError(f"{path}: vertex {int(far.argmax())} lies {far.max():g} units from the origin")
     faces, colors, uvs, face_texture = [], [], [], []
     textures: list[UInt8[np.ndarray, "_ _ 4"]] = []
-    start = 0
-    for part in parts:
+    for part, start in zip(parts, np.cumsum([0, *(len(part.vertices) for part in parts)])):
         index = np.asarray(part.faces, dtype=np.int64)
         if index.min() < 0 or index.max() >= len(part.vertices):
             bad = int(index.min() if index.min() < 0 else index.max())
             raise KinemaError(f"{path}: a triangle uses vertex {bad} of {len(part.vertices)}")
         faces.append(index + start)
-        start += len(part.vertices)
         image, uv = _texture(path, part)
         colors.append(_colors(part, textured=image is not None))
         uvs.append(uv if uv is not None else np.zeros((len(part.vertices), 2)))
         face_texture.append(np.full(len(index), len(textures) if image is not None else -1))
         if image is not None:
             textures.append(image)
-    mesh = Mesh(vertices, np.concatenate(faces), np.concatenate(colors))
-    if not textures:
-        return mesh
-    return replace(mesh, uv=np.concatenate(uvs), textures=tuple(textures), face_texture=np.concatenate(face_texture))
+    mesh = vertices, np.concatenate(faces), np.concatenate(colors)
+    return Mesh(*mesh, np.concatenate(uvs), tuple(textures), np.concatenate(face_texture)) if textures else Mesh(*mesh)
 
 
 def _texture(path: Path, part: Any) -> tuple[UInt8[np.ndarray, "_ _ 4"] | None, Float[np.ndarray, "_ 2"] | None]:
-    uv = getattr(part.visual, "uv", None)
-    material = getattr(part.visual, "material", None)
+    uv, material = getattr(part.visual, "uv", None), getattr(part.visual, "material", None)
     image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
     if uv is None or image is None or len(uv) != len(part.vertices) or not np.isfinite(uv).all():
         return None, None
@@ -89,14 +81,11 @@ def _reason(error: Exception) -> str:
 def _colors(part: Any, *, textured: bool) -> Float[np.ndarray, "_ 3"]:
     """sRGB per vertex: its own colour, the mean of its faces', or the material's."""
     count = len(part.vertices)
-    kind = getattr(part.visual, "kind", None)
-    if kind in ("vertex", "face"):
+    if getattr(part.visual, "kind", None) in ("vertex", "face"):
         rgba = np.asarray(part.visual.vertex_colors, dtype=np.float64)
         if rgba.shape[0] == count:
             return rgba[:, :3] / 255
-    if textured:
-        return np.ones((count, 3))
-    main = getattr(getattr(part.visual, "material", None), "main_color", None)
-    if main is not None:
-        return np.tile(np.asarray(main, dtype=np.float64)[:3] / 255, (count, 1))
-    return np.full((count, 3), 0.7)
+    main = None if textured else getattr(getattr(part.visual, "material", None), "main_color", None)
+    if main is None:
+        return np.full((count, 3), 1.0 if textured else 0.7)
+    return np.tile(np.asarray(main, dtype=np.float64)[:3] / 255, (count, 1))

@@ -37,8 +37,7 @@ def _in_cube_distances(solid: Solid, tree: SurfaceTree, points: Points) -> Float
     near = tree.nearest(points)
     share, face = near.barycentric, near.face
     away = points - np.einsum("pk,pkx->px", share, solid.corners[face])
-    normal = solid.face_normals[face]
-    zero = share < 1e-9
+    normal, zero = solid.face_normals[face], share < 1e-9
     edge = zero.sum(axis=1) == 1
     # The edge opposite to corner k starts at corner k + 1.
     normal[edge] = solid.edge_normals[face[edge], (zero[edge].argmax(axis=1) + 1) % 3]
@@ -65,8 +64,7 @@ class DistanceField:
 
     def __call__(self, points: Points) -> Float[np.ndarray, "points"]:
         """Interpolated signed distances."""
-        at = np.clip(points, 0, 1)
-        result = np.full(len(points), np.nan)
+        at, result = np.clip(points, 0, 1), np.full(len(points), np.nan)
         undecided, crop = np.arange(len(points)), np.ones(len(points), dtype=bool)
         for level in range(DEEPEST + 1):
             # A point on the border of two cells belongs to the lower one.
@@ -74,31 +72,26 @@ class DistanceField:
             cells, which = np.unique(cell, axis=0, return_inverse=True)
             which = which.ravel()
             lattice = self._lattice(cells, level)
-            split, cropped = self._split(lattice, level)
+            guess = lattice[:, ::2, ::2, ::2]
+            for axis in (1, 2, 3):
+                low, high = np.take(guess, [0], axis), np.take(guess, [1], axis)
+                guess = np.concatenate((low, (low + high) / 2, high), axis)
+            # Cells that err by more than the tolerance are split (the root always), those wholly outside cropped.
+            errs = np.abs(guess - lattice).max(axis=(1, 2, 3)) > self.tolerance
+            split = (errs | (level == 0)) & (level < DEEPEST)
+            middle, reach = lattice[:, 1, 1, 1], (3**0.5) / 2 / (1 << level)
+            cropped = (middle > reach) & (level > 0)
             # Cropping is inherited: a cell that lies deep inside turns it off below it.
             stop = ~split[which] | (crop[undecided] & cropped[which])
             done = undecided[stop]
             local = at[done] * (1 << level) - cell[stop]
             x, y, z = np.stack((1 - local, local), axis=1).T.swapaxes(1, 2)
             result[done] = np.einsum("pxyz,px,py,pz->p", lattice[which[stop]][:, ::2, ::2, ::2], x, y, z)
-            deep = lattice[:, 1, 1, 1] < -(3**0.5) / 2 / (1 << level)
-            crop[undecided] &= ~(deep[which] & (level > 0))
+            crop[undecided] &= ~((middle < -reach)[which] & (level > 0))
             undecided = undecided[~stop]
             if len(undecided) == 0:
                 break
         return result
-
-    def _split(
-        self, lattice: Float[np.ndarray, "cells 3 3 3"], level: int
-    ) -> tuple[Bool[np.ndarray, "cells"], Bool[np.ndarray, "cells"]]:
-        """Cells that err by more than the tolerance (the root always does), and cells that lie wholly outside."""
-        outside = (lattice[:, 1, 1, 1] > (3**0.5) / 2 / (1 << level)) & (level > 0)
-        guess = lattice[:, ::2, ::2, ::2]
-        for axis in (1, 2, 3):
-            low, high = np.take(guess, [0], axis), np.take(guess, [1], axis)
-            guess = np.concatenate((low, (low + high) / 2, high), axis)
-        errs = np.abs(guess - lattice).max(axis=(1, 2, 3)) > self.tolerance
-        return (errs | (level == 0)) & (level < DEEPEST), outside
 
     def _lattice(self, cells: Int[np.ndarray, "cells 3"], level: int) -> Float[np.ndarray, "cells 3 3 3"]:
         """Exact distances at the corners and middles of cells."""

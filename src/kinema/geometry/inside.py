@@ -5,10 +5,12 @@ from jaxtyping import Bool, Float, Int
 
 from kinema.geometry.surface import Faces, Points, Vertices
 
+Vector = Float[np.ndarray, "3"]
+Cells = Bool[np.ndarray, "x y z"]
+Hits = Float[np.ndarray, "hits"]
 
-def voxelize(
-    vertices: Vertices, faces: Faces, *, cells: int
-) -> tuple[Bool[np.ndarray, "x y z"], Float[np.ndarray, "3"], float]:
+
+def voxelize(vertices: Vertices, faces: Faces, *, cells: int) -> tuple[Cells, Vector, float]:
     """Cells of a grid, `cells` along its longest side, whose centre is inside; the grid's lower corner and step [m].
 
     Rays along the three axes vote, so that a hole in the surface or a face turned around does little harm. Parts that
@@ -55,7 +57,7 @@ def fill(vertices: Vertices, faces: Faces, axis: int, *, columns: int) -> tuple[
 
 def _crossings(
     vertices: Vertices, faces: Faces, axis: int, across: tuple[np.ndarray, np.ndarray], start: float
-) -> tuple[Float[np.ndarray, "rays 3"], Int[np.ndarray, "hits"], Float[np.ndarray, "hits"], Float[np.ndarray, "hits"]]:
+) -> tuple[Float[np.ndarray, "rays 3"], Int[np.ndarray, "hits"], Hits, Hits]:
     """Origins of a grid of rays along an axis; ray, coordinate and change of the winding number of each crossing.
 
     Crossings come in order of ray and coordinate. The changes along a ray sum to zero: a ray that does not leave the
@@ -78,9 +80,7 @@ def _crossings(
     return origins, rays[order], places[order, axis], turns[order]
 
 
-def _enclosed(
-    vertices: Vertices, faces: Faces, low: Float[np.ndarray, "3"], step: float, count: Int[np.ndarray, "3"]
-) -> Bool[np.ndarray, "x y z"]:
+def _enclosed(vertices: Vertices, faces: Faces, low: Vector, step: float, count: Int[np.ndarray, "3"]) -> Cells:
     """Cells off the surface that a flood from outside does not reach; gaps of up to two cells hold it back."""
     import trimesh
     from scipy.ndimage import binary_dilation, label

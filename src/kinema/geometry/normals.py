@@ -1,12 +1,11 @@
 """Normals of triangle meshes."""
 
 import numpy as np
-from jaxtyping import Float, Int
+
+from kinema.geometry.surface import Faces, Vertices
 
 
-def vertex_normals(
-    vertices: Float[np.ndarray, "vertices 3"], faces: Int[np.ndarray, "faces 3"]
-) -> Float[np.ndarray, "vertices 3"]:
+def vertex_normals(vertices: Vertices, faces: Faces) -> Vertices:
     """Unit normals, faces weighted by area; +Y for vertices of no face."""
     a, b, c = vertices[faces].transpose(1, 0, 2)
     cross = np.cross(b - a, c - a)

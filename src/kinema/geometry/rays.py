@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float, Int
 
 from kinema.geometry.surface import Faces, Vertices, face_areas_normals
 
+PerRay = Float[np.ndarray, "rays"]
 Rays = Float[np.ndarray, "rays 3"]
 """Origins, or directions of any length."""
 
@@ -21,19 +22,17 @@ class RayCaster:
         self._scene: Any = EmbreeScene()
         TriangleMesh(self._scene, np.ascontiguousarray(vertices, np.float32), np.ascontiguousarray(faces, np.int32))
 
-    def hits(self, origins: Rays, directions: Rays) -> tuple[Int[np.ndarray, "rays"], Rays, Float[np.ndarray, "rays"]]:
+    def hits(self, origins: Rays, directions: Rays) -> tuple[Int[np.ndarray, "rays"], Rays, PerRay]:
         """Face (-1: none), barycentric coordinates and distance, in lengths of the direction, of each first hit."""
         found = self._run(origins, directions, query="INTERSECT", output=True)
         u, v = found["u"].astype(np.float64), found["v"].astype(np.float64)
         return found["primID"], np.stack((1 - u - v, u, v), -1), found["tfar"].astype(np.float64)
 
-    def distances(self, origins: Rays, directions: Rays) -> Float[np.ndarray, "rays"]:
+    def distances(self, origins: Rays, directions: Rays) -> PerRay:
         """Distances to the first hits, in lengths of the directions; very large where nothing is hit."""
         return np.asarray(self._run(origins, directions, query="DISTANCE"), dtype=np.float64)
 
-    def free(
-        self, origins: Rays, directions: Rays, length: Float[np.ndarray, "rays"] | None = None
-    ) -> Bool[np.ndarray, "rays"]:
+    def free(self, origins: Rays, directions: Rays, length: PerRay | None = None) -> Bool[np.ndarray, "rays"]:
         """Rays, of the given length or endless, that hit nothing."""
         limits = {} if length is None else {"dists": length.astype(np.float32)}
         return self._run(origins, directions, query="OCCLUDED", **limits) < 0
@@ -44,10 +43,8 @@ class RayCaster:
 
 def exposure(vertices: Vertices, faces: Faces, *, rays: int = 24) -> Float[np.ndarray, "faces"]:
     """Share of the directions, on both sides of a face's centre, from which the face can be seen."""
-    caster = RayCaster(vertices, faces)
-    _, normal = face_areas_normals(vertices, faces)
-    middle = vertices[faces].mean(1)
-    lift = 1e-4 * float(np.ptp(vertices, axis=0).max())
+    caster, (_, normal) = RayCaster(vertices, faces), face_areas_normals(vertices, faces)
+    middle, lift = vertices[faces].mean(1), 1e-4 * float(np.ptp(vertices, axis=0).max())
     # Directions on a spiral, evenly over the sphere.
     k = np.arange(rays) + 0.5
     y, turn = 1 - 2 * k / rays, k * np.pi * (3 - np.sqrt(5))

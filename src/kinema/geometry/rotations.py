@@ -10,6 +10,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.spatial.transform import Rotation
 
+Offsets = Float[np.ndarray, "*#b joints 3"]
+Positions = Float[np.ndarray, "*b joints 3"]
+Turns = Float[np.ndarray, "*b joints 3 3"]
+RootPath = Float[np.ndarray, "*#b 3"]
+
 
 def to_matrix(wxyz: Float[np.ndarray, "*b 4"]) -> Float[np.ndarray, "*b 3 3"]:
     """Rotation matrices of quaternions of any non-zero length."""
@@ -64,19 +69,11 @@ def nearest_rotation(matrix: Float[np.ndarray, "*b 3 3"]) -> Float[np.ndarray, "
     return u @ vt
 
 
-def place_joints(
-    parents: Sequence[int],
-    offsets: Float[np.ndarray, "*#b joints 3"],
-    local: Float[np.ndarray, "*b joints 3 3"],
-    root: Float[np.ndarray, "*#b 3"],
-) -> tuple[Float[np.ndarray, "*b joints 3"], Float[np.ndarray, "*b joints 3 3"]]:
+def place_joints(parents: Sequence[int], offsets: Offsets, local: Turns, root: RootPath) -> tuple[Positions, Turns]:
     """Forward kinematics: positions and rotations of all joints in the world.
 
-    Args:
-        parents: joint 0 is the root, parents come before children.
-        offsets: each joint's position in its parent's frame; the root's is not used.
-        local: each joint's rotation relative to its parent; the root's to the world.
-        root: position of joint 0.
+    Joint 0, at `root`, is the root and parents come before children. `offsets` and `local` are each joint's position
+    and rotation in its parent's frame; the root's rotation is relative to the world, its offset is not used.
     """
     rotation = local.copy()
     for j, p in enumerate(parents):
@@ -85,12 +82,7 @@ def place_joints(
     return joint_positions(parents, offsets, rotation, root), rotation
 
 
-def joint_positions(
-    parents: Sequence[int],
-    offsets: Float[np.ndarray, "*#b joints 3"],
-    rotation: Float[np.ndarray, "*b joints 3 3"],
-    root: Float[np.ndarray, "*#b 3"],
-) -> Float[np.ndarray, "*b joints 3"]:
+def joint_positions(parents: Sequence[int], offsets: Offsets, rotation: Turns, root: RootPath) -> Positions:
     """Positions of all joints in the world, whose rotations there are known; arguments as in `place_joints`."""
     position = np.empty(rotation.shape[:-1])
     position[..., 0, :] = root

@@ -10,6 +10,8 @@ from kinema.errors import KinemaError
 Vertices = Float[np.ndarray, "vertices 3"]
 Faces = Int[np.ndarray, "faces 3"]
 Points = Float[np.ndarray, "points 3"]
+Values = Float[np.ndarray, "vertices channels"]
+PerFace = Float[np.ndarray, "faces"]
 
 
 @dataclass(frozen=True)
@@ -20,9 +22,7 @@ class SurfacePoints:
     barycentric: Float[np.ndarray, "points 3"]
     """Rows sum to one."""
 
-    def interpolate(
-        self, faces: Faces, values: Float[np.ndarray, "vertices channels"]
-    ) -> Float[np.ndarray, "points channels"]:
+    def interpolate(self, faces: Faces, values: Values) -> Float[np.ndarray, "points channels"]:
         """Per-vertex values (positions, weights, colours) at the points."""
         corners, b = faces[self.face], self.barycentric
         return b[:, :1] * values[corners[:, 0]] + b[:, 1:2] * values[corners[:, 1]] + b[:, 2:] * values[corners[:, 2]]
@@ -34,9 +34,7 @@ class SurfacePoints:
         return len(self.face)
 
 
-def face_areas_normals(
-    vertices: Vertices, faces: Faces
-) -> tuple[Float[np.ndarray, "faces"], Float[np.ndarray, "faces 3"]]:
+def face_areas_normals(vertices: Vertices, faces: Faces) -> tuple[PerFace, Float[np.ndarray, "faces 3"]]:
     """Areas [m²] and unit normals; a degenerate face has area 0 and normal 0."""
     a, b, c = (vertices[faces[:, k]].astype(np.float64) for k in range(3))
     cross = np.cross(b - a, c - a)
@@ -52,17 +50,9 @@ def sum_by_group(
 
 
 def sample_surface(
-    vertices: Vertices,
-    faces: Faces,
-    count: int,
-    *,
-    rng: np.random.Generator,
-    weight: Float[np.ndarray, "faces"] | None = None,
+    vertices: Vertices, faces: Faces, count: int, *, rng: np.random.Generator, weight: PerFace | None = None
 ) -> SurfacePoints:
-    """`count` area-weighted points: each face gets its share within one, and inside it a low-discrepancy pattern.
-
-    `weight` multiplies the density of points per face.
-    """
+    """`count` points by area times `weight`: each face gets its share within one, in a low-discrepancy pattern."""
     if count < 1:
         raise KinemaError(f"cannot sample {count} points of a surface")
     area, _ = face_areas_normals(vertices, faces)

@@ -27,9 +27,8 @@ def read_accessor(document: Document, index: int, *, kind: str | None = None) ->
         raise KinemaError(f"{where} asks for {count} x {width} values, the limit is {LARGEST_ACCESSOR}")
     if "bufferView" in accessor:
         view = document.json["bufferViews"][accessor["bufferView"]]
-        data = view_bytes(document, accessor["bufferView"])
         offset, stride = accessor.get("byteOffset", 0), view.get("byteStride", 0)
-        values = _unpack(where, data, dtype, count, width, offset=offset, stride=stride)
+        values = _unpack(where, view_bytes(document, accessor["bufferView"]), dtype, count, width, offset, stride)
     else:
         values = np.zeros((count, width), dtype)
     if "sparse" in accessor:
@@ -46,7 +45,7 @@ def read_accessor(document: Document, index: int, *, kind: str | None = None) ->
 
 
 def _unpack(
-    where: str, data: memoryview, dtype: np.dtype, count: int, width: int, *, offset: int, stride: int = 0
+    where: str, data: memoryview, dtype: np.dtype, count: int, width: int, offset: int, stride: int = 0
 ) -> np.ndarray:
     """Elements [count, width] that begin every `stride` bytes (0: one behind the other).
 
@@ -73,7 +72,7 @@ def _with_sparse(document: Document, where: str, values: np.ndarray, sparse: dic
 
     def part(name: str, dtype: np.dtype, width: int) -> np.ndarray:
         data = view_bytes(document, sparse[name]["bufferView"])
-        return _unpack(f"{where}.sparse.{name}", data, dtype, count, width, offset=sparse[name].get("byteOffset", 0))
+        return _unpack(f"{where}.sparse.{name}", data, dtype, count, width, sparse[name].get("byteOffset", 0))
 
     places = part("indices", np.dtype(COMPONENT_TYPES[sparse["indices"]["componentType"]]), 1)[:, 0]
     if count and int(places.max()) >= len(values):

@@ -18,6 +18,11 @@ NODE_DEFAULTS = {"translation": (0.0, 0.0, 0.0), "rotation": (0.0, 0.0, 0.0, 1.0
 """What a node has without these fields; rotations are xyzw."""
 LONGEST_CLIP_S = 3600.0
 
+Times = Float[np.ndarray, "t"]
+Vectors = Float[np.ndarray, "*b 3"]
+Quaternions = Float[np.ndarray, "*b 4"]
+Nodes = Float[np.ndarray, "*t nodes 4 4"]
+
 
 @dataclass(frozen=True)
 class Track:
@@ -52,18 +57,16 @@ def read_tracks(document: Document, animation: int) -> list[Track]:
             raise KinemaError(f"{where} has {len(values)} values for {len(times)} keys ({interpolation})")
         if (np.diff(times) < 0).any() or times[0] < 0 or times[-1] > LONGEST_CLIP_S:
             raise KinemaError(f"{where} has key times that do not rise from 0 to at most {LONGEST_CLIP_S:.0f} s")
-        tangents = None
-        values = values[:needed]
+        values, tangents = values[:needed], None
         if interpolation == "CUBICSPLINE":
             tangents, values = np.stack((values[0::3], values[2::3])), values[1::3]
         tracks.append(Track(node, path, interpolation, times, values, tangents))
     return tracks
 
 
-def frame_times(tracks: list[Track]) -> tuple[Float[np.ndarray, "frames"], float]:
+def frame_times(tracks: list[Track]) -> tuple[Times, float]:
     """Times from the first to the last key [s], and frames per second: those of the keys if 24 to 60, else 30."""
-    start = min(track.times[0] for track in tracks)
-    end = max(track.times[-1] for track in tracks)
+    start, end = min(track.times[0] for track in tracks), max(track.times[-1] for track in tracks)
     steps = np.concatenate([np.diff(track.times) for track in tracks])
     steps = steps[steps > 1e-4]
     rate = 1 / np.median(steps) if len(steps) else 30.0
@@ -74,7 +77,7 @@ def frame_times(tracks: list[Track]) -> tuple[Float[np.ndarray, "frames"], float
     return start + np.arange(count + 1) / fps, fps
 
 
-def sample_track(track: Track, times: Float[np.ndarray, "t"]) -> Float[np.ndarray, "t width"]:
+def sample_track(track: Track, times: Times) -> Float[np.ndarray, "t width"]:
     """Values at `times`, held before the first and after the last key."""
     low = np.clip(np.searchsorted(track.times, times, side="right") - 1, 0, max(len(track.times) - 2, 0))
     high = np.minimum(low + 1, len(track.times) - 1)
@@ -90,23 +93,17 @@ def sample_track(track: Track, times: Float[np.ndarray, "t"]) -> Float[np.ndarra
             + (3 * u**2 - 2 * u**3) * b + (u**3 - u**2) * arriving
         )  # fmt: skip
     elif track.path == "rotation":
-        return _xyzw(slerp(_wxyz(a), _wxyz(b), u[:, 0]))
+        return np.roll(slerp(_wxyz(a), _wxyz(b), u[:, 0]), -1, -1)
     else:
         values = a + u * (b - a)
-    return _xyzw(_wxyz(values)) if track.path == "rotation" else values
+    return np.roll(_wxyz(values), -1, -1) if track.path == "rotation" else values
 
 
-def _wxyz(xyzw: Float[np.ndarray, "*b 4"]) -> Float[np.ndarray, "*b 4"]:
+def _wxyz(xyzw: Quaternions) -> Quaternions:
     return normalize(np.roll(xyzw, 1, -1))
 
 
-def _xyzw(wxyz: Float[np.ndarray, "*b 4"]) -> Float[np.ndarray, "*b 4"]:
-    return np.roll(wxyz, -1, -1)
-
-
-def matrices(
-    translation: Float[np.ndarray, "*b 3"], xyzw: Float[np.ndarray, "*b 4"], scale: Float[np.ndarray, "*b 3"]
-) -> Float[np.ndarray, "*b 4 4"]:
+def matrices(translation: Vectors, xyzw: Quaternions, scale: Vectors) -> Float[np.ndarray, "*b 4 4"]:
     """Affine transforms T R S."""
     result = np.zeros((*xyzw.shape[:-1], 4, 4))
     result[..., :3, :3] = to_matrix(_wxyz(xyzw)) * scale[..., None, :]
@@ -128,24 +125,20 @@ def local_matrices(document: Document) -> Float[np.ndarray, "nodes 4 4"]:
     return result
 
 
-def animated_locals(
-    document: Document, tracks: list[Track], times: Float[np.ndarray, "t"]
-) -> Float[np.ndarray, "t nodes 4 4"]:
+def animated_locals(document: Document, tracks: list[Track], times: Times) -> Float[np.ndarray, "t nodes 4 4"]:
     """Each node relative to its parent at the given times."""
     result = np.repeat(local_matrices(document)[None], len(times), 0)
-    moved: dict[int, dict[str, Track]] = {}
-    for track in tracks:
-        moved.setdefault(track.node, {})[track.path] = track
-    for node, channels in moved.items():
+    moved = {(track.node, track.path): track for track in tracks}
+    for node in {track.node for track in tracks}:
         values = []
         for path, default in NODE_DEFAULTS.items():
-            still = np.array(document.nodes[node].get(path, default), np.float64)
-            values.append(sample_track(channels[path], times) if path in channels else np.tile(still, (len(times), 1)))
+            still, track = np.array(document.nodes[node].get(path, default), np.float64), moved.get((node, path))
+            values.append(sample_track(track, times) if track else np.tile(still, (len(times), 1)))
         result[:, node] = matrices(*values)
     return result
 
 
-def global_matrices(document: Document, local: Float[np.ndarray, "*t nodes 4 4"]) -> Float[np.ndarray, "*t nodes 4 4"]:
+def global_matrices(document: Document, local: Nodes) -> Nodes:
     """Each node in the file's world."""
     parents = node_parents(document)
     result = local.copy()
@@ -160,18 +153,15 @@ def inverse_bind_matrices(document: Document, skin: int) -> Float[np.ndarray, "j
     content = document.json["skins"][skin]
     if "inverseBindMatrices" not in content:
         return None
-    values = read_accessor(document, content["inverseBindMatrices"], kind="MAT4").astype(np.float64)
-    if len(values) < len(content["joints"]):
-        joints = len(content["joints"])
+    values, joints = read_accessor(document, content["inverseBindMatrices"], kind="MAT4"), len(content["joints"])
+    if len(values) < joints:
         raise KinemaError(f"{document.path}: skins[{skin}] has {len(values)} inverse bind matrices for {joints} joints")
-    result = values[: len(content["joints"])].reshape(-1, 4, 4).transpose(0, 2, 1).copy()
+    result = values[:joints].astype(np.float64).reshape(-1, 4, 4).transpose(0, 2, 1).copy()
     result[:, 3] = (0, 0, 0, 1)
     return result
 
 
-def skin_parts(
-    document: Document, parts: list[Part], globals_: Float[np.ndarray, "*t nodes 4 4"]
-) -> Float[np.ndarray, "*t vertices 3"]:
+def skin_parts(document: Document, parts: list[Part], globals_: Nodes) -> Float[np.ndarray, "*t vertices 3"]:
     """All parts' vertices, one after another, in the file's world: Σ w G_joint IBM_joint v, or G_node v if rigid."""
     result = []
     for part in parts:
@@ -179,10 +169,9 @@ def skin_parts(
         if part.joints is None or part.weights is None:
             result.append(points @ np.swapaxes(globals_[..., part.node, :3, :], -1, -2))
             continue
-        nodes = document.json["skins"][part.skin]["joints"]
         inverse = inverse_bind_matrices(document, part.skin)
         moved = np.zeros((*globals_.shape[:-3], len(points), 3))
-        for place, node in enumerate(nodes):
+        for place, node in enumerate(document.json["skins"][part.skin]["joints"]):
             weight = (part.weights * (part.joints == node)).sum(-1)
             used = np.flatnonzero(weight)
             if len(used):
@@ -194,7 +183,7 @@ def skin_parts(
 
 
 def original_vertices(
-    document: Document, parts: list[Part], animation: int | None, times: Float[np.ndarray, "t"]
+    document: Document, parts: list[Part], animation: int | None, times: Times
 ) -> Float[np.ndarray, "t vertices 3"]:
     """Vertices as the file itself shows them at `times` of an animation (None: no animation), in its coordinates.
 

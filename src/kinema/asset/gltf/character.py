@@ -6,13 +6,13 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Character, Mesh, unique_names
-from kinema.asset.gltf.animation import frame_times, read_tracks, skin_parts
+from kinema.asset.gltf.animation import animated_locals, frame_times, global_matrices, read_tracks, skin_parts
 from kinema.asset.gltf.clips import make_clips
 from kinema.asset.gltf.document import Document, GltfBinding
 from kinema.asset.gltf.geometry import Part, read_parts
 from kinema.asset.gltf.material import base_color_linear, base_image, decode_image, srgb_from_linear
 from kinema.asset.gltf.rest import rest_pose
-from kinema.asset.gltf.rig import clean_skeleton, joint_motion, joint_nodes, raw_rig, raw_weights, scale_lines
+from kinema.asset.gltf.rig import clean_skeleton, joint_nodes, raw_rig, raw_weights, scale_lines
 from kinema.asset.rigs.cleanup import clean_rig, sample_frames
 from kinema.asset.rigs.orientation import FOUND, FrameOptions, apply_frame, find_frame, place_skeleton
 from kinema.errors import KinemaError
@@ -34,7 +34,7 @@ def character_from_document(document: Document, given: FrameOptions = FOUND, *, 
 
 def _character(document: Document, given: FrameOptions, rigged: bool) -> Character:
     parts, changes = read_parts(document)
-    if not sum(len(part.faces) for part in parts):
+    if not any(len(part.faces) for part in parts):
         raise KinemaError(f"{document.path}: has no triangles")
     changes += [
         f"images[{image}] {document.json['images'][image].get('uri', '')} is missing: its surfaces stay untextured"
@@ -49,73 +49,58 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
     if not np.isfinite(vertices).all():
         raise KinemaError(f"{document.path}: vertex {np.argmax(~np.isfinite(vertices).all(1))} is not finite at rest")
     counts = [len(part.vertices) for part in parts]
-    of_vertex = (
-        np.repeat([part.node for part in parts], counts),
-        np.repeat([part.primitive for part in parts], counts),
-    )
-    binding = GltfBinding(document, (), rest, *of_vertex, np.concatenate([np.arange(count) for count in counts]))
+    node, primitive = (np.repeat(index, counts) for index in zip(*((part.node, part.primitive) for part in parts)))
+    binding = GltfBinding(document, (), rest, node, primitive, np.concatenate([np.arange(count) for count in counts]))
     if not joints:
         frame, lines = find_frame(vertices, None, given)
         mesh = _mesh(document, parts, apply_frame(frame, vertices))
         return Character(document.path.stem, mesh, frame=frame, source=binding, changes=(*changes, *lines))
-
     if len(vertices) * len(joints) > LARGEST_WEIGHTS:
-        raise KinemaError(
-            f"{document.path}: {len(vertices)} vertices on {len(joints)} joints are more than can be read"
-        )
+        many = f"{len(vertices)} vertices on {len(joints)} joints"
+        raise KinemaError(f"{document.path}: {many} are more than can be read")
     file_weights, lines = raw_weights(document, parts, joints, vertices, rest)
     changes += lines + scale_lines(document, joints)
     raw = raw_rig(document, joints, file_weights, vertices, rest)
-    frames = sum(len(frame_times(tracks)[0]) for tracks in animations if tracks)
+    used = [i for i, tracks in enumerate(animations) if tracks]
+    times = [frame_times(animations[i]) for i in used]
+    frames = sum(len(time) for time, _ in times)
     if frames * len(document.nodes) > LARGEST_CLIPS:
         raise KinemaError(f"{document.path}: clips of {frames} frames on {len(document.nodes)} nodes are too long")
-    used = [i for i, tracks in enumerate(animations) if tracks]
-    moved = [joint_motion(document, animations[i], joints, rest) for i in used]
-    motions, rates = [motion for motion, _, _ in moved], [fps for _, _, fps in moved]
+    motions = []  # every joint's map from rest at every frame of each clip
+    for i, (time, _) in zip(used, times):
+        placed = global_matrices(document, animated_locals(document, animations[i], time))[:, joints]
+        motions.append((placed @ np.linalg.inv(rest[joints]))[..., :3, :])
     together = np.concatenate([np.zeros((0, len(joints), 3, 4)), *motions])
     clean = clean_rig(raw, together[sample_frames(len(together))])
-    changes += clean.changes
-
     weights = np.zeros((len(vertices), len(clean.joints)))
     for k, j in enumerate(clean.carrier):
         weights[:, j] += file_weights[:, k]
     skeleton = clean_skeleton(raw, clean, rest[joints])
     frame, lines = find_frame(vertices, skeleton, given)
-    changes += lines
     names = unique_names(document.json["animations"][i].get("name", f"animation{i}") for i in used)
-    clips, lines = make_clips(names, rates, motions, raw, clean, frame)
-    changes += lines
+    clips, clip_lines = make_clips(names, [fps for _, fps in times], motions, raw, clean, frame)
     binding = replace(
         binding,
         joint_nodes=tuple(joints[j] for j in clean.joints),
-        clip_start_s=tuple(start for _, start, _ in moved),
+        clip_start_s=tuple(float(time[0]) for time, _ in times),
         clip_animation=tuple(used),
         carried_nodes=tuple((joints[k], j) for k, j in enumerate(clean.carrier) if k not in clean.joints),
     )
-    return Character(
-        document.path.stem,
-        _mesh(document, parts, apply_frame(frame, vertices)),
-        place_skeleton(skeleton, frame),
-        weights / weights.sum(1, keepdims=True),
-        clips,
-        frame,
-        binding,
-        tuple(changes),
-    )
+    mesh, skeleton = _mesh(document, parts, apply_frame(frame, vertices)), place_skeleton(skeleton, frame)
+    weights, changes = weights / weights.sum(1, keepdims=True), (*changes, *clean.changes, *lines, *clip_lines)
+    return Character(document.path.stem, mesh, skeleton, weights, clips, frame, binding, changes)
 
 
 def _mesh(document: Document, parts: list[Part], vertices: Float[np.ndarray, "vertices 3"]) -> Mesh:
     starts = np.cumsum([0, *(len(part.vertices) for part in parts)])
+    faces = np.concatenate([part.faces + start for part, start in zip(parts, starts)])
     colors = [srgb_from_linear(part.colors_linear * base_color_linear(document, part.material)) for part in parts]
     images = [base_image(document, part.material) if part.uv is not None else -1 for part in parts]
     used = sorted({image for image in images if image >= 0 and document.images[image]})
     texture = [used.index(image) if image in used else -1 for image in images]
     uv = np.concatenate([part.uv if part.uv is not None else np.zeros((len(part.vertices), 2)) for part in parts])
-    return Mesh(
-        vertices,
-        np.concatenate([part.faces + start for part, start in zip(parts, starts)]),
-        np.concatenate(colors),
-        uv if used else None,
-        tuple(decode_image(document, image) for image in used),
-        np.repeat(texture, [len(part.faces) for part in parts]) if used else None,
-    )
+    if not used:
+        return Mesh(vertices, faces, np.concatenate(colors))
+    images = tuple(decode_image(document, image) for image in used)
+    face_texture = np.repeat(texture, [len(part.faces) for part in parts])
+    return Mesh(vertices, faces, np.concatenate(colors), uv, images, face_texture)

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from kinema.asset.character import Clip, Frame, listed
 from kinema.asset.rigs import cleanup_fit
 from kinema.asset.rigs.cleanup import CleanRig, RawRig
-from kinema.asset.rigs.cleanup_fit import PerFrame, Positions, Rotations, Targets
+from kinema.asset.rigs.cleanup_fit import PerFrame, Positions, RootPath, Rotations, Targets, detached_joints
 from kinema.asset.rigs.orientation import place_clip
 from kinema.geometry.rotations import bone_offsets, continuous, from_matrix, joint_positions
 
@@ -28,41 +28,31 @@ def make_clips(
     names: tuple[str, ...], rates: list[float], motions: list[Motion], raw: RawRig, clean: CleanRig, frame: Frame
 ) -> tuple[tuple[Clip, ...], list[str]]:
     """All clips in our world and parameters, and lines for `inspect` about those that do more than rotate."""
-    if not motions:
-        return (), []
     kept, parents = list(clean.joints), clean.parents
     heads = raw.heads[kept]
-    detached = [
-        tuple(cleanup_fit.detached_joints(motion[:, kept], heads, parents, size=raw.size)) for motion in motions
-    ]
+    detached = [tuple(detached_joints(motion[:, kept], heads, parents, size=raw.size)) for motion in motions]
     root, rotation, error = _fit(motions, detached, raw, clean)
     clips, errors = [], []
     for i, (start, end) in enumerate(itertools.pairwise(np.cumsum([0, *map(len, motions)]))):
-        rows = slice(start, end)
-        errors.append(_rms(error[rows]))
-        place, turn, translation = root[rows], rotation[rows], None
-        own = None
-        if detached[i] or errors[i] > LARGEST_ERROR:
-            own = _file_poses_if_better(motions[i], place, turn, raw, clean)
+        errors.append(_rms(error[start:end]))
+        place, turn, translation = root[start:end], rotation[start:end], None
+        far = detached[i] or errors[i] > LARGEST_ERROR
+        own = _file_poses_if_better(motions[i], place, turn, raw, clean) if far else None
         if own is not None:
             place, turn = own[0][:, 0], own[1]
             translation = cleanup_fit.translations(*own, heads, parents, size=raw.size)
         local = np.swapaxes(turn[:, [max(p, 0) for p in parents]], -1, -2) @ turn
         local[:, 0] = turn[:, 0]
-        clip = Clip(names[i], rates[i], place, continuous(from_matrix(local)), translation)
-        clips.append(place_clip(clip, frame))
+        wxyz = continuous(from_matrix(local))
+        clips.append(place_clip(Clip(names[i], rates[i], place, wxyz, translation), frame))
     return tuple(clips), _lines(clips, errors, detached, [raw.names[j] for j in kept], parents)
 
 
 def _fit(
     motions: list[Motion], detached: list[tuple[int, ...]], raw: RawRig, clean: CleanRig
-) -> tuple[Float[np.ndarray, "frames 3"], Rotations, PerFrame]:
-    """Root positions, global rotations and errors of all clips' frames, one clip behind the other.
-
-    Clips that detach the same joints are fitted together.
-    """
-    kept = list(clean.joints)
-    starts = np.cumsum([0, *map(len, motions)])
+) -> tuple[RootPath, Rotations, PerFrame]:
+    """Root positions, global rotations and errors of all frames; clips that detach the same joints go together."""
+    kept, starts = list(clean.joints), np.cumsum([0, *map(len, motions)])
     root, rotation, error = np.empty((starts[-1], 3)), np.empty((starts[-1], len(kept), 3, 3)), np.empty(starts[-1])
     for missing in dict.fromkeys(detached):
         same = [i for i in range(len(motions)) if detached[i] == missing]
@@ -79,7 +69,7 @@ def _fit(
 
 
 def _file_poses_if_better(
-    motion: Motion, root: Float[np.ndarray, "frames 3"], rotation: Rotations, raw: RawRig, clean: CleanRig
+    motion: Motion, root: RootPath, rotation: Rotations, raw: RawRig, clean: CleanRig
 ) -> tuple[Positions, Rotations] | None:
     """Heads and rotations of a clip as the file has them, if the fitted ones are too far off."""
     kept, parents = list(clean.joints), clean.parents
@@ -110,8 +100,7 @@ def _lines(
         lines.append(f"{len(moved)} of {len(clips)} clips move joints in their parents (kept as translations): {which}")
     off = [(errors[i], clips[i].name) for i in rotating if errors[i] > LARGEST_ERROR]
     if off:
-        lines.append(
-            f"{len(off)} of {len(clips)} clips stretch bones: replaced by the nearest rotations "
-            f"(root mean square error up to {100 * max(off)[0]:.2g} % of the size, in {max(off)[1]})"
-        )
+        error, name = max(off)
+        worst = f"root mean square error up to {100 * error:.2g} % of the size, in {name}"
+        lines.append(f"{len(off)} of {len(clips)} clips stretch bones: replaced by the nearest rotations ({worst})")
     return lines

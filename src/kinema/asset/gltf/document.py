@@ -101,7 +101,12 @@ def read_document(path: Path) -> Document:
     unreadable = sorted(set(content.get("extensionsRequired", ())) - READABLE_EXTENSIONS)
     if unreadable:
         raise KinemaError(f"{path}: needs the glTF extension {', '.join(unreadable)}, which Kinema does not read")
-    document = Document(path, content, _read_buffers(path, content, binary))
+    buffers = []
+    for i, buffer in enumerate(content.get("buffers", ())):
+        buffers.append(_read_uri(path, buffer["uri"]) if "uri" in buffer else (binary if i == 0 else b""))
+        if len(buffers[i]) < buffer["byteLength"]:
+            raise KinemaError(f"{path}: buffers[{i}] is truncated, {len(buffers[i])} of {buffer['byteLength']} bytes")
+    document = Document(path, content, tuple(buffers))
     parents = node_parents(document)
     rootless = set(range(len(parents))) - set(depth_first(parents))
     if rootless:
@@ -109,7 +114,7 @@ def read_document(path: Path) -> Document:
         for _ in parents:  # up into the cycle
             node = parents[node]
         raise KinemaError(f"{path}: nodes[{node}] is its own ancestor")
-    return replace(document, images=_read_images(document))
+    return replace(document, images=tuple(_read_image(document, image) for image in content.get("images", ())))
 
 
 def _read_bytes(path: Path, shown: Path) -> bytes:
@@ -140,10 +145,11 @@ def _split_glb(path: Path, data: bytes) -> tuple[bytes, bytes]:
     at = 12
     while at + 8 <= length:
         size, kind = struct.unpack_from("<I4s", data, at)
-        if at + 8 + size > length:
-            raise KinemaError(f"{path}: GLB chunk at byte {at} runs {at + 8 + size - length} bytes past the end")
-        chunks.setdefault(kind, data[at + 8 : at + 8 + size])
-        at += 8 + size
+        end = at + 8 + size
+        if end > length:
+            raise KinemaError(f"{path}: GLB chunk at byte {at} runs {end - length} bytes past the end")
+        chunks.setdefault(kind, data[at + 8 : end])
+        at = end
     if b"JSON" not in chunks:
         raise KinemaError(f"{path}: GLB without a JSON chunk")
     return chunks[b"JSON"], chunks.get(b"BIN\0", b"")
@@ -166,29 +172,13 @@ def _read_uri(path: Path, uri: str) -> bytes:
     return _read_bytes(path.parent / inside, Path(f"{path} -> {name[:80]}"))
 
 
-def _read_buffers(path: Path, content: dict[str, Any], binary: bytes) -> tuple[bytes, ...]:
-    buffers = []
-    for i, buffer in enumerate(content.get("buffers", ())):
-        data = _read_uri(path, buffer["uri"]) if "uri" in buffer else (binary if i == 0 else b"")
-        if len(data) < buffer["byteLength"]:
-            raise KinemaError(f"{path}: buffers[{i}] is truncated, {len(data)} of {buffer['byteLength']} bytes")
-        buffers.append(data)
-    return tuple(buffers)
-
-
-def _read_images(document: Document) -> tuple[bytes, ...]:
-    images = []
-    for image in document.json.get("images", ()):
-        if "bufferView" in image:
-            images.append(bytes(view_bytes(document, image["bufferView"])))
-        elif "uri" in image:
-            try:
-                images.append(_read_uri(document.path, image["uri"]))
-            except MissingFileError:
-                images.append(b"")  # the character is read without its texture, and `inspect` says so
-        else:
-            images.append(b"")
-    return tuple(images)
+def _read_image(document: Document, image: dict[str, Any]) -> bytes:
+    if "bufferView" in image:
+        return bytes(view_bytes(document, image["bufferView"]))
+    try:
+        return _read_uri(document.path, image["uri"]) if "uri" in image else b""
+    except MissingFileError:
+        return b""  # the character is read without its texture, and `inspect` says so
 
 
 def node_parents(document: Document) -> tuple[int, ...]:
@@ -205,10 +195,8 @@ def node_parents(document: Document) -> tuple[int, ...]:
 def view_bytes(document: Document, index: int) -> memoryview:
     """Bytes of a bufferView."""
     view = document.json["bufferViews"][index]
-    buffer = document.buffers[view["buffer"]]
-    start = view.get("byteOffset", 0)
-    if start + view["byteLength"] > len(buffer):
-        raise KinemaError(
-            f"{document.path}: bufferViews[{index}] ends at byte {start + view['byteLength']} of {len(buffer)}"
-        )
-    return memoryview(buffer)[start : start + view["byteLength"]]
+    buffer, start = document.buffers[view["buffer"]], view.get("byteOffset", 0)
+    end = start + view["byteLength"]
+    if end > len(buffer):
+        raise KinemaError(f"{document.path}: bufferViews[{index}] ends at byte {end} of {len(buffer)}")
+    return memoryview(buffer)[start:end]

@@ -1,5 +1,6 @@
 """glTF meshes as parts: one for each primitive of each mesh node, in the mesh's own coordinates."""
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from kinema.errors import KinemaError
 from kinema.geometry.rotations import ancestors
 
 TRIANGLES, STRIP, FAN = 4, 5, 6
+Values = dict[str, Any]
+"""An object of the file's JSON."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +49,9 @@ def read_parts(document: Document) -> tuple[list[Part], list[str]]:
         index = document.nodes[node]["mesh"]
         for i, primitive in enumerate(document.json["meshes"][index]["primitives"]):
             where = f"meshes[{index}].primitives[{i}]"
-            if primitive.get("mode", TRIANGLES) < TRIANGLES:
-                changes.append(f"{where} draws points or lines: left out")
-                continue
-            position = primitive["attributes"].get("POSITION")
-            if position is None:
-                changes.append(f"{where} has no positions: left out")
+            drawn, position = primitive.get("mode", TRIANGLES) >= TRIANGLES, primitive["attributes"].get("POSITION")
+            if not drawn or position is None:
+                changes.append(f"{where} {'has no positions' if drawn else 'draws points or lines'}: left out")
                 continue
             compressed = "KHR_draco_mesh_compression" in primitive.get("extensions", {})
             if compressed and "bufferView" not in document.json["accessors"][position]:
@@ -73,52 +73,43 @@ def scene_nodes(document: Document) -> list[int]:
     return [node for node in range(len(parents)) if tops & {node, *ancestors(parents, node)}]
 
 
-def _read_part(
-    document: Document, node: int, index: int, primitive: dict[str, Any], where: str
-) -> tuple[Part, list[str]]:
-    attributes = primitive["attributes"]
+def _read_part(document: Document, node: int, index: int, primitive: Values, where: str) -> tuple[Part, list[str]]:
+    attributes, material = primitive["attributes"], primitive.get("material", -1)
     vertices = read_accessor(document, attributes["POSITION"], kind="VEC3").astype(np.float64)
     count = len(vertices)
-    vertices = vertices + _morph(document, node, primitive, count)
+    mesh = document.json["meshes"][document.nodes[node]["mesh"]]
+    morphs = document.nodes[node].get("weights", mesh.get("weights", ()))
+    vertices = vertices + sum(
+        amount * _attribute(document, target, "POSITION", "VEC3", count, "a morph target")
+        for amount, target in zip(morphs, primitive.get("targets", ()))
+        if amount and "POSITION" in target
+    )
     faces = _read_faces(document, primitive, count, where)
     colors = np.ones((count, 3))
     if "COLOR_0" in attributes:
         colors = _attribute(document, attributes, "COLOR_0", "VEC3|VEC4", count, where)[:, :3].astype(np.float64)
-    uv = None
-    texture_set, transform = texture_mapping(document, primitive.get("material", -1))
+    uv = joints = weights = None
+    texture_set, transform = texture_mapping(document, material)
     if f"TEXCOORD_{texture_set}" in attributes:
         uv = _attribute(document, attributes, f"TEXCOORD_{texture_set}", "VEC2", count, where).astype(np.float64)
         uv = uv @ transform[:, :2].T + transform[:, 2]
-    joints = weights = None
     lines: list[str] = []
     # A skin is only legal on a node with a mesh; a mesh without JOINTS_0 stays rigid.
     skin = document.nodes[node].get("skin", -1) if "JOINTS_0" in attributes and "WEIGHTS_0" in attributes else -1
     if skin >= 0:
         joints, weights, lines = _read_weights(document, attributes, skin, count, where)
-    material = primitive.get("material", -1)
     return Part(node, index, material, skin, vertices, faces, colors, uv, joints, weights), lines
 
 
-def _attribute(
-    document: Document, attributes: dict[str, int], name: str, kind: str, count: int, where: str
-) -> np.ndarray:
+def _attribute(document: Document, attributes: Values, name: str, kind: str, count: int, where: str) -> np.ndarray:
     values = read_accessor(document, attributes[name], kind=kind)
     if len(values) != count:
         raise KinemaError(f"{document.path}: {where} has {len(values)} values of {name} for {count} vertices")
     return values
 
 
-def _morph(document: Document, node: int, primitive: dict[str, Any], count: int) -> Float[np.ndarray, "n 3"]:
-    mesh = document.json["meshes"][document.nodes[node]["mesh"]]
-    amounts = document.nodes[node].get("weights", mesh.get("weights", ()))
-    offset = np.zeros((count, 3))
-    for amount, target in zip(amounts, primitive.get("targets", ())):
-        if amount and "POSITION" in target:
-            offset += amount * _attribute(document, target, "POSITION", "VEC3", count, "a morph target")
-    return offset
-
-
-def _read_faces(document: Document, primitive: dict[str, Any], count: int, where: str) -> Int[np.ndarray, "f 3"]:
+def _read_faces(document: Document, primitive: Values, count: int, where: str) -> Int[np.ndarray, "f 3"]:
+    order = np.arange(count)
     if "indices" in primitive:
         order = read_accessor(document, primitive["indices"], kind="SCALAR")[:, 0]
         if order.dtype.kind == "f":
@@ -127,8 +118,6 @@ def _read_faces(document: Document, primitive: dict[str, Any], count: int, where
         bad = np.flatnonzero((order < 0) | (order >= count))
         if len(bad):
             raise KinemaError(f"{document.path}: {where} index {bad[0]} is vertex {order[bad[0]]} of {count}")
-    else:
-        order = np.arange(count)
     mode = primitive.get("mode", TRIANGLES)
     if mode == TRIANGLES:
         return order[: len(order) // 3 * 3].reshape(-1, 3)
@@ -140,22 +129,19 @@ def _read_faces(document: Document, primitive: dict[str, Any], count: int, where
     else:
         faces = np.stack((order[1:-1], order[2:], np.full(len(order) - 2, order[0])), -1)
     # Strips are joined by triangles without area.
-    thin = (faces[:, 0] == faces[:, 1]) | (faces[:, 1] == faces[:, 2]) | (faces[:, 2] == faces[:, 0])
-    return faces[~thin]
+    return faces[(faces != np.roll(faces, 1, axis=1)).all(1)]
 
 
 def _read_weights(
-    document: Document, attributes: dict[str, int], skin: int, count: int, where: str
+    document: Document, attributes: Values, skin: int, count: int, where: str
 ) -> tuple[Int[np.ndarray, "n k"], Float[np.ndarray, "n k"], list[str]]:
     """Influences of all sets (JOINTS_0, JOINTS_1 ...), normalised, and lines for what that changed."""
     nodes = np.asarray(document.json["skins"][skin]["joints"], dtype=np.int64)
-    places, weights = [], []
-    for i in range(8):
-        if f"JOINTS_{i}" not in attributes or f"WEIGHTS_{i}" not in attributes:
-            break
-        places.append(_attribute(document, attributes, f"JOINTS_{i}", "VEC4", count, where))
-        weights.append(_attribute(document, attributes, f"WEIGHTS_{i}", "VEC4", count, where).astype(np.float64))
-    place, weight = np.concatenate(places, 1), np.concatenate(weights, 1)
+    sets = list(itertools.takewhile(lambda i: {f"JOINTS_{i}", f"WEIGHTS_{i}"} <= attributes.keys(), range(8)))
+    place, weight = (
+        np.concatenate([_attribute(document, attributes, f"{name}_{i}", "VEC4", count, where) for i in sets], 1)
+        for name in ("JOINTS", "WEIGHTS")
+    )
     if place.dtype.kind == "f":
         raise KinemaError(f"{document.path}: {where} has joints that are not integers")
     place = np.where(weight == 0, 0, place.astype(np.int64))  # an unused influence may name any joint
@@ -167,12 +153,11 @@ def _read_weights(
     negative = (weight < 0).any(1)
     if negative.any():
         lines.append(f"{where}: {negative.sum()} vertices with negative skin weights set to zero")
-    weight = np.maximum(weight, 0)
+    weight = np.maximum(weight.astype(np.float64), 0)
     bare = weight.sum(1) <= 0
     if bare.any():
         lines.append(f"{where}: {bare.sum()} vertices without skin weights follow the skin's first joint")
-        weight[bare, 0] = 1
-        place[bare, 0] = 0
+        weight[bare, 0], place[bare, 0] = 1, 0
     total = weight.sum(1)
     off = np.abs(total - 1)
     # Bytes and shorts cannot hold thirds: up to 2 % off is rounding and not worth a line.

@@ -15,27 +15,21 @@ LARGEST_IMAGE_PX = 8192 * 8192
 
 def base_color_linear(document: Document, material: int) -> Float[np.ndarray, "3"]:
     """Factor of the base colour; white for glTF's default material."""
-    if material < 0:
-        return np.ones(3)
-    values = document.json["materials"][material]
+    values = document.json["materials"][material] if material >= 0 else {}
     old = values.get("extensions", {}).get("KHR_materials_pbrSpecularGlossiness", {})
     factor = values.get("pbrMetallicRoughness", {}).get("baseColorFactor")
     if factor is None and isinstance(old, dict) and isinstance(old.get("diffuseFactor"), list):
         factor = old["diffuseFactor"]
-    rgb = np.ones(3)
-    if factor is not None:
-        try:
-            rgb = np.asarray(factor[:3], dtype=np.float64).reshape(3)
-        except (TypeError, ValueError):
-            raise KinemaError(f"{document.path}: materials[{material}] has no colour in {factor!r:.40}") from None
-    return np.clip(rgb, 0, 1)
+    try:
+        return np.ones(3) if factor is None else np.clip(np.asarray(factor[:3], dtype=np.float64).reshape(3), 0, 1)
+    except (TypeError, ValueError):
+        raise KinemaError(f"{document.path}: materials[{material}] has no colour in {factor!r:.40}") from None
 
 
 def _base_texture(document: Document, material: int) -> dict[str, Any]:
     """The texture info of the base colour; empty if there is none."""
-    if material < 0:
-        return {}
-    return document.json["materials"][material].get("pbrMetallicRoughness", {}).get("baseColorTexture", {})
+    values = document.json["materials"][material] if material >= 0 else {}
+    return values.get("pbrMetallicRoughness", {}).get("baseColorTexture", {})
 
 
 def base_image(document: Document, material: int) -> int:
@@ -46,9 +40,8 @@ def base_image(document: Document, material: int) -> int:
     texture = document.json["textures"][info["index"]]
     webp = texture.get("extensions", {}).get("EXT_texture_webp", {})
     image = webp.get("source", -1) if isinstance(webp, dict) else -1
-    if not isinstance(image, int) or not 0 <= image < len(document.images):
-        image = texture.get("source", -1)
-    return image
+    known = isinstance(image, int) and 0 <= image < len(document.images)
+    return image if known else texture.get("source", -1)
 
 
 def texture_mapping(document: Document, material: int) -> tuple[int, Float[np.ndarray, "2 3"]]:

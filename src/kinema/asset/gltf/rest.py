@@ -42,10 +42,10 @@ def rest_pose(document: Document, parts: list[Part]) -> Float[np.ndarray, "nodes
             heaviest = max(shared, key=lambda i: mass[nodes[i]])
             mesh_in_file = fixed[nodes[heaviest]] @ inverse[heaviest]
         else:
-            clouds = [part.vertices for part in parts if part.skin == skin]
+            points = np.concatenate([part.vertices for part in parts if part.skin == skin])
             joints = np.isin(np.arange(len(parents)), nodes).astype(np.float64)
             main = int(subtree_sums(parents, joints)[nodes].argmax())
-            mesh_in_file = _common_map(default[nodes] @ inverse, mass[nodes], np.concatenate(clouds), main)
+            mesh_in_file = _common_map(default[nodes] @ inverse, mass[nodes], points, main)
         for node, matrix in zip(nodes, inverse):
             fixed.setdefault(node, mesh_in_file @ np.linalg.inv(matrix))
     result = default.copy()
@@ -58,10 +58,7 @@ def rest_pose(document: Document, parts: list[Part]) -> Float[np.ndarray, "nodes
 
 
 def _common_map(
-    maps: Float[np.ndarray, "joints 4 4"],
-    mass: Float[np.ndarray, "joints"],
-    points: Float[np.ndarray, "_ 3"],
-    main: int,
+    maps: Float[np.ndarray, "joints 4 4"], mass: Float[np.ndarray, "joints"], points: np.ndarray, main: int
 ) -> Float[np.ndarray, "4 4"]:
     """One M for all G IBM: theirs if they agree on the joints that carry vertices, else that of the `main` joint."""
     used = np.flatnonzero(mass > 0)
@@ -69,8 +66,7 @@ def _common_map(
         return maps[0]
     corners = np.array(list(itertools.product(*zip(points.min(0), points.max(0)), [1.0])))
     spread = (maps[used] @ corners.T)[:, :3]
-    size = np.linalg.norm(np.ptp(spread[0], axis=1))
-    if np.abs(spread - spread[:1]).max() < 1e-4 * size:
+    if np.abs(spread - spread[:1]).max() < 1e-4 * np.linalg.norm(np.ptp(spread[0], axis=1)):
         return maps[used[mass[used].argmax()]]
     # The file stands in another pose than the bind pose: the main joint gives size and orientation.
     rotation = nearest_rotation(maps[main, :3, :3])
@@ -78,8 +74,7 @@ def _common_map(
     alike = np.einsum("kij,ij->k", right_angles, rotation)
     if alike.max() > 1 + 2 * np.cos(np.deg2rad(30)):
         rotation = right_angles[alike.argmax()]
-    centre = points.mean(0)
-    result = np.eye(4)
+    centre, result = points.mean(0), np.eye(4)
     result[:3, :3] = np.cbrt(np.abs(np.linalg.det(maps[main, :3, :3]))) * rotation
     result[:3, 3] = (maps[main] @ np.append(centre, 1))[:3] - result[:3, :3] @ centre
     return result

@@ -6,13 +6,17 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Skeleton, bone_tails, listed, unique_names
-from kinema.asset.gltf import animation
 from kinema.asset.gltf.animation import NODE_DEFAULTS, Track, local_matrices
 from kinema.asset.gltf.document import Document, node_parents
 from kinema.asset.gltf.geometry import Part
 from kinema.asset.rigs.cleanup import CleanRig, RawRig
 from kinema.errors import KinemaError
 from kinema.geometry.rotations import ancestors, from_matrix, nearest_rotation
+
+Vertices = Float[np.ndarray, "vertices 3"]
+Weights = Float[np.ndarray, "vertices joints"]
+Nodes = Float[np.ndarray, "nodes 4 4"]
+"""Global transforms."""
 
 
 def node_name(document: Document, node: int) -> str:
@@ -42,21 +46,15 @@ def joint_above(parents: Sequence[int], node: int, places: Mapping[int, int]) ->
 
 
 def raw_weights(
-    document: Document,
-    parts: list[Part],
-    joints: list[int],
-    vertices: Float[np.ndarray, "vertices 3"],
-    rest: Float[np.ndarray, "nodes 4 4"],
-) -> tuple[Float[np.ndarray, "vertices joints"], list[str]]:
+    document: Document, parts: list[Part], joints: list[int], vertices: Vertices, rest: Nodes
+) -> tuple[Weights, list[str]]:
     """Dense weights over the file's joints; a rigid mesh follows the nearest joint above it."""
     parents, places = node_parents(document), {node: i for i, node in enumerate(joints)}
     place = np.array([places.get(node, -1) for node in range(len(parents))])
     weights = np.zeros((len(vertices), len(joints)))
     loose: dict[str, None] = {}
-    start = 0
-    for part in parts:
-        rows = np.arange(start, start + len(part.vertices))
-        start += len(part.vertices)
+    ends = np.cumsum([len(part.vertices) for part in parts])
+    for part, rows in zip(parts, np.split(np.arange(len(vertices)), ends)):
         if part.joints is not None and part.weights is not None:
             np.add.at(weights, (rows[:, None], place[part.joints]), part.weights)
             continue
@@ -83,13 +81,7 @@ def scale_lines(document: Document, joints: list[int]) -> list[str]:
     return lines
 
 
-def raw_rig(
-    document: Document,
-    joints: list[int],
-    weights: Float[np.ndarray, "vertices joints"],
-    vertices: Float[np.ndarray, "vertices 3"],
-    rest: Float[np.ndarray, "nodes 4 4"],
-) -> RawRig:
+def raw_rig(document: Document, joints: list[int], weights: Weights, vertices: Vertices, rest: Nodes) -> RawRig:
     """Joints at rest, with the moments of the vertices that they carry."""
     parents, places = node_parents(document), {node: i for i, node in enumerate(joints)}
     size = float(np.linalg.norm(np.ptp(vertices, axis=0)))
@@ -103,23 +95,12 @@ def raw_rig(
         moments[j] = (homogeneous[used] * weights[used, j, None]).T @ homogeneous[used]
         ends = [c for c in document.nodes[node].get("children", ()) if "mesh" not in document.nodes[c]]
         reach = [rest[c, :3, 3] for c in ends if np.linalg.norm(rest[c, :3, 3] - heads[j]) > 1e-4 * size]
-        mass = moments[j, 3, 3]
-        away = moments[j, :3, 3] / mass - heads[j] if mass > 0 else np.zeros(3)
+        away = moments[j, :3, 3] / moments[j, 3, 3] - heads[j] if moments[j, 3, 3] > 0 else np.zeros(3)
         # An "_end" node says where a bone ends; otherwise it goes as far beyond its vertices' centre as that is away.
         tips[j] = reach[0] if len(reach) == 1 else heads[j] + 2 * away
     names = tuple(node_name(document, node) for node in joints)
     above = tuple(joint_above(parents, parents[node], places) for node in joints)
     return RawRig(names, above, heads, tips, moments, size)
-
-
-def joint_motion(
-    document: Document, tracks: list[Track], joints: list[int], rest: Float[np.ndarray, "nodes 4 4"]
-) -> tuple[Float[np.ndarray, "frames joints 3 4"], float, float]:
-    """Every joint's map from rest at every frame of a clip, the first frame's time, and frames per second."""
-    times, fps = animation.frame_times(tracks)
-    local = animation.animated_locals(document, tracks, times)
-    placed = animation.global_matrices(document, local)[:, joints]
-    return (placed @ np.linalg.inv(rest[joints]))[..., :3, :], float(times[0]), fps
 
 
 def clean_skeleton(raw: RawRig, clean: CleanRig, rest: Float[np.ndarray, "raw 4 4"]) -> Skeleton:
@@ -130,7 +111,6 @@ def clean_skeleton(raw: RawRig, clean: CleanRig, rest: Float[np.ndarray, "raw 4 
     for j in np.flatnonzero(np.linalg.norm(tails - heads, axis=-1) < 1e-3 * raw.size):
         along = heads[j] - heads[parents[j]] if parents[j] >= 0 else np.zeros(3)
         length = np.linalg.norm(along)
-        direction = along / length if length > 1e-9 * raw.size else np.array([0.0, 1.0, 0.0])
-        tails[j] = heads[j] + 0.05 * raw.size * direction
+        tails[j] = heads[j] + 0.05 * raw.size * (along / length if length > 1e-9 * raw.size else np.eye(3)[1])
     axes = from_matrix(nearest_rotation(rest[kept, :3, :3]))
     return Skeleton(unique_names(raw.names[j] for j in kept), parents, heads, tails, axes)

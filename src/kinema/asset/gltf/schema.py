@@ -1,6 +1,5 @@
 """The part of glTF 2.0's schema that we read, as one table, checked once so that all later code may index freely."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -47,14 +46,6 @@ def _fail(where: str, value: Any, wanted: str) -> None:
     raise KinemaError(f"{where} is {shown if len(shown) < 40 else shown[:37] + '...'}, not {wanted}")
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return ((isinstance(value, float) and math.isfinite(value)) or _is_integer(value)) and abs(value) <= 1e30
-
-
 def _wanted(wanted: str, right: Callable[[Any], bool]) -> Leaf:
     return lambda value, _: "" if right(value) else wanted
 
@@ -63,7 +54,7 @@ def _index(of: str) -> Leaf:
     def check(value: Any, document: dict[str, Any]) -> str:
         items = document.get(of)
         size = len(items) if isinstance(items, list) else 0
-        return "" if _is_integer(value) and 0 <= value < size else f"one of the {size} {of}"
+        return "" if type(value) is int and 0 <= value < size else f"one of the {size} {of}"
 
     return check
 
@@ -75,78 +66,47 @@ def _one_of(*allowed: Any) -> Leaf:
 
 _text = _wanted("a string", lambda value: isinstance(value, str))
 _flag = _wanted("true or false", lambda value: isinstance(value, bool))
-_number = _wanted("a finite number", _is_number)
-_count = _wanted("a count", lambda value: _is_integer(value) and 0 <= value < 2**40)
-_TEXTURE_INFO = {
-    "index!": _index("textures"),
-    "texCoord": _count,
-    "extensions": {
-        "KHR_texture_transform": {
-            "offset": (_number, 2), "rotation": _number, "scale": (_number, 2), "texCoord": _count,
-        }
-    },
-}  # fmt: skip
+_number = _wanted("a finite number", lambda value: type(value) in (int, float) and abs(value) <= 1e30)
+_count = _wanted("a count", lambda value: type(value) is int and 0 <= value < 2**40)
+_accessor, _node, _view = _index("accessors"), _index("nodes"), _index("bufferViews")
+_TRANSFORM = {"offset": (_number, 2), "rotation": _number, "scale": (_number, 2), "texCoord": _count}
+_EXTENSIONS = {"KHR_texture_transform": _TRANSFORM}
+_TEXTURE_INFO = {"index!": _index("textures"), "texCoord": _count, "extensions": _EXTENSIONS}
 _PRIMITIVE = {
-    "attributes!": {"*": _index("accessors")},
-    "indices": _index("accessors"),
-    "material": _index("materials"),
-    "mode": _one_of(0, 1, 2, 3, 4, 5, 6),
-    "targets": [{"*": _index("accessors")}],
-}
+    "attributes!": {"*": _accessor}, "indices": _accessor, "material": _index("materials"),
+    "mode": _one_of(*range(7)), "targets": [{"*": _accessor}],
+}  # fmt: skip
 _SPARSE = {
     "count!": _count,
-    "indices!": {
-        "bufferView!": _index("bufferViews"), "byteOffset": _count, "componentType!": _one_of(5121, 5123, 5125),
-    },
-    "values!": {"bufferView!": _index("bufferViews"), "byteOffset": _count},
-}  # fmt: skip
+    "indices!": {"bufferView!": _view, "byteOffset": _count, "componentType!": _one_of(5121, 5123, 5125)},
+    "values!": {"bufferView!": _view, "byteOffset": _count},
+}
 _ACCESSOR = {
-    "bufferView": _index("bufferViews"),
-    "byteOffset": _count,
-    "componentType!": _one_of(*COMPONENT_TYPES),
-    "normalized": _flag,
-    "count!": _count,
-    "type!": _one_of(*ACCESSOR_WIDTHS),
-    "sparse": _SPARSE,
-}
+    "bufferView": _view, "byteOffset": _count, "componentType!": _one_of(*COMPONENT_TYPES), "normalized": _flag,
+    "count!": _count, "type!": _one_of(*ACCESSOR_WIDTHS), "sparse": _SPARSE,
+}  # fmt: skip
 _NODE = {
-    "name": _text,
-    "children": [_index("nodes")],
-    "mesh": _index("meshes"),
-    "skin": _index("skins"),
-    "matrix": (_number, 16),
-    "translation": (_number, 3),
-    "rotation": (_number, 4),
-    "scale": (_number, 3),
-    "weights": [_number],
-}
-_SKIN = {
-    "name": _text,
-    "joints!": [_index("nodes")],
-    "skeleton": _index("nodes"),
-    "inverseBindMatrices": _index("accessors"),
-}
-_SAMPLER = {
-    "input!": _index("accessors"),
-    "output!": _index("accessors"),
-    "interpolation": _one_of("LINEAR", "STEP", "CUBICSPLINE"),
-}
-_CHANNEL = {"sampler!": _count, "target!": {"node": _index("nodes"), "path!": _text}}
+    "name": _text, "children": [_node], "mesh": _index("meshes"), "skin": _index("skins"), "weights": [_number],
+    "matrix": (_number, 16), "translation": (_number, 3), "rotation": (_number, 4), "scale": (_number, 3),
+}  # fmt: skip
+_SKIN = {"name": _text, "joints!": [_node], "skeleton": _node, "inverseBindMatrices": _accessor}
+_INTERPOLATION = _one_of("LINEAR", "STEP", "CUBICSPLINE")
+_SAMPLER = {"input!": _accessor, "output!": _accessor, "interpolation": _INTERPOLATION}
+_CHANNEL = {"sampler!": _count, "target!": {"node": _node, "path!": _text}}
 _SURFACE = {"baseColorFactor": (_number, 4), "baseColorTexture": _TEXTURE_INFO}
-_VIEW = {"buffer!": _index("buffers"), "byteOffset": _count, "byteLength!": _count, "byteStride": _count}
 _DOCUMENT: Schema = {
     "asset!": {"version!": _text},
-    "scene": _index("scenes"),
     "extensionsUsed": [_text],
     "extensionsRequired": [_text],
-    "scenes": [{"nodes": [_index("nodes")]}],
+    "scene": _index("scenes"),
+    "scenes": [{"nodes": [_node]}],
     "nodes": [_NODE],
     "meshes": [{"name": _text, "primitives!": [_PRIMITIVE], "weights": [_number]}],
     "skins": [_SKIN],
     "accessors": [_ACCESSOR],
-    "bufferViews": [_VIEW],
+    "bufferViews": [{"buffer!": _index("buffers"), "byteOffset": _count, "byteLength!": _count, "byteStride": _count}],
     "buffers": [{"uri": _text, "byteLength!": _count}],
-    "images": [{"uri": _text, "bufferView": _index("bufferViews"), "mimeType": _text, "name": _text}],
+    "images": [{"uri": _text, "bufferView": _view, "mimeType": _text, "name": _text}],
     "textures": [{"source": _index("images")}],
     "materials": [{"name": _text, "pbrMetallicRoughness": _SURFACE}],
     "animations": [{"name": _text, "samplers!": [_SAMPLER], "channels!": [_CHANNEL]}],

@@ -17,11 +17,11 @@ def skeleton_from_document(document: Document) -> Skeleton:
     """Joints in the file's coordinates: those of its skinned mesh, or all nodes of an armature exported alone."""
     parts, _ = read_parts(document)
     if any(part.skin >= 0 for part in parts):
-        character = character_from_document(document, AS_IN_FILE)
-        assert character.skeleton is not None
-        return character.skeleton
-    skins = document.json.get("skins", ())
-    nodes = sorted({node for skin in skins for node in skin["joints"]}) or _armature_nodes(document)
+        skeleton = character_from_document(document, AS_IN_FILE).skeleton
+        assert skeleton is not None
+        return skeleton
+    nodes = sorted({node for skin in document.json.get("skins", ()) for node in skin["joints"]})
+    nodes = nodes or _armature_nodes(document)
     if not nodes:
         raise KinemaError(f"{document.path}: has no joints")
     parents, places = node_parents(document), {node: i for i, node in enumerate(nodes)}
@@ -43,14 +43,11 @@ def skeleton_from_document(document: Document) -> Skeleton:
 
 def _armature_nodes(document: Document) -> list[int]:
     """Nodes of a scene without skins that are bones: no meshes, cameras, ends of chains, nor the armature object."""
-    nodes = []
-    for node in scene_nodes(document):
-        content = document.nodes[node]
-        # Blender's exporters close chains with nodes named Tail_end that only say where the last bone stops.
-        is_end = content.get("name", "").lower().endswith("_end") and not content.get("children")
-        if not is_end and "mesh" not in content and "camera" not in content:
-            nodes.append(node)
-    parents = node_parents(document)
+    scene, parents = {node: document.nodes[node] for node in scene_nodes(document)}, node_parents(document)
+    # Blender's exporters close chains with nodes named Tail_end that only say where the last bone stops.
+    named_end = {node for node, content in scene.items() if content.get("name", "").lower().endswith("_end")}
+    ends = {node for node in named_end if not scene[node].get("children")}
+    nodes = [node for node, content in scene.items() if node not in ends and not {"mesh", "camera"} & content.keys()]
     tops = [node for node in nodes if parents[node] not in nodes]
     if len(tops) == 1 and "children" in document.nodes[tops[0]]:
         kids = [child for child in document.nodes[tops[0]]["children"] if child in nodes]

@@ -26,6 +26,8 @@ LIGHT = 0.02
 DISTANCE_WEIGHT = 0.05
 """Weight of a joint's distance to a bone against its drift, so that it decides only between equal drifts."""
 
+Mass = Float[np.ndarray, "joints"]
+"""Sum of the vertex weights of each joint."""
 Drift = Float[np.ndarray, "joints joints"]
 """[j, p]: root mean square motion of j's head as seen from p, as a share of the size."""
 
@@ -63,9 +65,7 @@ class CleanRig:
 
 def clean_rig(raw: RawRig, motion: Float[np.ndarray, "frames joints 3 4"]) -> CleanRig:
     """One tree of the joints that carry vertices. `motion` are frames of all clips (`sample_frames`), possibly none."""
-    parents = list(raw.parents)
-    mass = raw.moments[:, 3, 3]
-    drift = _drift(raw, motion)
+    parents, mass, drift = list(raw.parents), raw.moments[:, 3, 3], _drift(raw, motion)
     changes: list[str] = []
     carries = subtree_sums(parents, mass) > 0
     idle = [raw.names[j] for j in np.flatnonzero(~carries)]
@@ -73,7 +73,6 @@ def clean_rig(raw: RawRig, motion: Float[np.ndarray, "frames joints 3 4"]) -> Cl
         plural = "s" if len(idle) > 1 else ""
         changes.append(f"dropped {len(idle)} joint{plural} without vertices: {listed(idle, 6)}")
     alive = np.flatnonzero(carries).tolist()
-
     heir: dict[int, int] = {}
     while (root := _control_root(alive, parents, mass, drift)) is not None:
         below = [j for j in alive if parents[j] == root]
@@ -85,13 +84,11 @@ def clean_rig(raw: RawRig, motion: Float[np.ndarray, "frames joints 3 4"]) -> Cl
         why = "the joints below it move on their own" if len(below) > 1 else f"it only holds {name}"
         moved = f", its vertices now follow {name}" if mass[root] > 0 else ""
         changes.append(f"dropped root {raw.names[root]}: {why}{moved}")
-
     joined = _join_roots(raw, parents, alive, mass, drift)
     for child, parent in joined:
         parents[child] = parent
         changes.append(f"re-parented {raw.names[child]}, a root of its own, to {raw.names[parent]}")
     moved = _reparent(raw, parents, alive, drift)
-
     order = [j for j in depth_first(parents) if j in alive]
     place = {joint: i for i, joint in enumerate(order)}
     carrier = []
@@ -110,22 +107,19 @@ def sample_frames(frames: int) -> np.ndarray:
 
 
 def _drift(raw: RawRig, motion: Float[np.ndarray, "frames joints 3 4"]) -> Drift:
-    if not len(motion):
-        return np.zeros((len(raw.names),) * 2)
+    result = np.zeros((len(raw.names),) * 2)
     at = np.einsum("tjab,jb->tja", motion[..., :3], raw.heads) + motion[..., 3]
-    result = np.empty((len(raw.names),) * 2)
-    for p in range(len(raw.names)):
+    for p in range(len(raw.names) if len(motion) else 0):
         carried = np.einsum("tab,jb->tja", motion[:, p, :, :3], raw.heads) + motion[:, p, None, :, 3]
         result[:, p] = np.sqrt(((carried - at) ** 2).sum(-1).mean(0)) / raw.size
     return result
 
 
-def _heaviest(joints: list[int], parents: list[int], mass: Float[np.ndarray, "joints"]) -> int:
-    sums = subtree_sums(parents, mass)
-    return max(joints, key=lambda j: sums[j])
+def _heaviest(joints: list[int], parents: list[int], mass: Mass) -> int:
+    return max(joints, key=subtree_sums(parents, mass).__getitem__)
 
 
-def _control_root(alive: list[int], parents: list[int], mass: Float[np.ndarray, "joints"], drift: Drift) -> int | None:
+def _control_root(alive: list[int], parents: list[int], mass: Mass, drift: Drift) -> int | None:
     """A light root that only controls what is below it: it holds a single joint, or the body drifts away from it."""
     for root in (j for j in alive if parents[j] < 0):
         below = [j for j in alive if parents[j] == root]
@@ -149,9 +143,7 @@ def _bone_distance(raw: RawRig, parents: list[int], alive: list[int]) -> Float[n
     return result
 
 
-def _join_roots(
-    raw: RawRig, parents: list[int], alive: list[int], mass: Float[np.ndarray, "joints"], drift: Drift
-) -> list[tuple[int, int]]:
+def _join_roots(raw: RawRig, parents: list[int], alive: list[int], mass: Mass, drift: Drift) -> list[tuple[int, int]]:
     """(root, new parent) for all roots but one, with the least total drift of the vertices below them."""
     cost = drift + DISTANCE_WEIGHT * _bone_distance(raw, parents, alive)
     root_of = {j: [j, *ancestors(parents, j)][-1] for j in alive}
@@ -161,21 +153,18 @@ def _join_roots(
     for main in roots:
         joined, total, pairs = {main}, 0.0, []
         while len(joined) < len(roots):
-            price, child, parent = min(
-                (cost[r, p], r, p) for r in roots if r not in joined for p in alive if root_of[p] in joined
-            )
+            left, near = [r for r in roots if r not in joined], [p for p in alive if root_of[p] in joined]
+            price, child, parent = min((cost[r, p], r, p) for r in left for p in near)
             joined.add(child)
             pairs.append((child, parent))
             total += price * weight[child]
-        if total < best[0]:
-            best = (total, pairs)
+        best = min(best, (total, pairs), key=lambda option: option[0])
     return best[1]
 
 
 def _reparent(raw: RawRig, parents: list[int], alive: list[int], drift: Drift) -> list[str]:
     """Give joints that drift in their parent, but clearly less in another joint, that one as parent."""
-    changes = []
-    near = DISTANCE_WEIGHT * _bone_distance(raw, parents, alive)
+    changes, near = [], DISTANCE_WEIGHT * _bone_distance(raw, parents, alive)
     for j in alive:
         p = parents[j]
         if p < 0 or drift[j, p] < REPARENT_DRIFT:

@@ -24,8 +24,12 @@ from kinema.geometry.rotations import bone_offsets, children, joint_positions, n
 Maps = Float[np.ndarray, "frames joints 3 4"]
 Rotations = Float[np.ndarray, "frames joints 3 3"]
 Positions = Float[np.ndarray, "frames joints 3"]
+Tree = Sequence[int]
+"""Parents: joint 0 is the root, parents come before children."""
 Heads = Float[np.ndarray, "joints 3"]
+RootPath = Float[np.ndarray, "frames 3"]
 PerFrame = Float[np.ndarray, "frames"]
+PerJoint = Float[np.ndarray, "joints"]
 Matrices = Float[np.ndarray, "frames 3 3"]
 
 EXACT = 2e-6
@@ -59,10 +63,6 @@ class Targets:
         cross = np.einsum("trab,rj->tjab", reached, merge, optimize=True)
         return Targets(cross, (reached * motion).sum((1, 2, 3)), np.einsum("rab,rj->jab", moments, merge))
 
-    def at(self, frames: np.ndarray) -> "Targets":
-        """The targets of some frames."""
-        return Targets(self.cross[frames], self.square[frames], self.moments)
-
     def error(self, position: Positions, rotation: Rotations, heads: Heads) -> PerFrame:
         """Root mean square distance of the weighted vertices for joints with these positions and rotations."""
         maps = np.concatenate((rotation, (position - (rotation @ heads[..., None])[..., 0])[..., None]), -1)
@@ -70,28 +70,18 @@ class Targets:
         return np.sqrt(np.maximum(square, 0) / max(float(self.moments[:, 3, 3].sum()), 1e-30))
 
 
-def detached_joints(motion: Maps, heads: Heads, parents: Sequence[int], *, size: float) -> list[int]:
+def detached_joints(motion: Maps, heads: Heads, parents: Tree, *, size: float) -> list[int]:
     """Joints that some frame takes away from the body, which no rotation can follow."""
-    found = []
-    for j, p in enumerate(parents):
-        gap = (motion[:, j] - motion[:, max(p, 0)]) @ np.append(heads[j], 1)
-        if p >= 0 and np.linalg.norm(gap, axis=-1).max(initial=0) > DETACHED * size:
-            found.append(j)
-    return found
+    gaps = ((j, (motion[:, j] - motion[:, p]) @ np.append(heads[j], 1)) for j, p in enumerate(parents) if p >= 0)
+    return [j for j, gap in gaps if np.linalg.norm(gap, axis=-1).max(initial=0) > DETACHED * size]
 
 
 def fit_rotations(
-    motion: Maps, targets: Targets, heads: Heads, parents: Sequence[int], *, size: float, sweeps: int = 40
-) -> tuple[Float[np.ndarray, "frames 3"], Rotations, PerFrame]:
+    motion: Maps, targets: Targets, heads: Heads, parents: Tree, *, size: float, sweeps: int = 40
+) -> tuple[RootPath, Rotations, PerFrame]:
     """Root positions, global rotations from rest, and root mean square errors as shares of the size.
 
-    Args:
-        motion: F of the kept joints, the first guess for their rotations.
-        targets: motion of the vertices.
-        heads: at rest.
-        parents: joint 0 is the root, parents before children.
-        size: of the body.
-        sweeps: largest number of sweeps; each lowers the error.
+    `motion` is F of the kept joints, the first guess for their rotations; each of the `sweeps` lowers the error.
     """
     guess = nearest_rotation(motion[..., :3])
     rotation = guess.copy()
@@ -108,7 +98,7 @@ def fit_rotations(
     for _ in range(sweeps):
         if not len(active):
             break
-        some = targets.at(active)
+        some = Targets(targets.cross[active], targets.square[active], moments)
         turned, moved = _sweep(root[active], rotation[active], guess[active], hold, some, heads, parents)
         after = some.error(joint_positions(parents, offsets, turned, moved), turned, heads) / size
         better = after < error[active]
@@ -121,20 +111,14 @@ def fit_rotations(
 
 
 def _sweep(
-    root: Float[np.ndarray, "frames 3"],
-    rotation: Rotations,
-    guess: Rotations,
-    hold: Float[np.ndarray, "joints"],
-    targets: Targets,
-    heads: Heads,
-    parents: Sequence[int],
-) -> tuple[Rotations, Float[np.ndarray, "frames 3"]]:
+    root: RootPath, rotation: Rotations, guess: Rotations, hold: PerJoint, targets: Targets, heads: Heads, parents: Tree
+) -> tuple[Rotations, RootPath]:
     """Every joint's best rotation given all others, leaves first, then the root's best position."""
     rotation = rotation.copy()
     position = joint_positions(parents, bone_offsets(parents, heads), rotation, root)
     mass = targets.moments[:, 3, 3]
     below, branches = subtree_sums(parents, mass), children(parents)
-    residual: list[Float[np.ndarray, "frames 3"]] = [np.zeros(0)] * len(parents)
+    residual: list[RootPath] = [np.zeros(0)] * len(parents)
     for j in reversed(range(len(parents))):
         p, h, cross = position[:, j], heads[j], targets.cross[:, j]
         lever = targets.moments[j, :3, 3] - mass[j] * h
@@ -176,17 +160,13 @@ def file_poses(motion: Maps, heads: Heads) -> tuple[Positions, Rotations]:
     return (motion[..., :3] @ heads[..., None])[..., 0] + motion[..., 3], nearest_rotation(motion[..., :3])
 
 
-def translations(
-    position: Positions, rotation: Rotations, heads: Heads, parents: Sequence[int], *, size: float
-) -> Positions:
+def translations(position: Positions, rotation: Rotations, heads: Heads, parents: Tree, *, size: float) -> Positions:
     """Translations of joints in their parents' frames: p_j = p_p + R_p (h_j - h_p + translation_j).
 
     Joints that stay in place but for rounding get exactly zero; their children make up for the difference.
     """
     result, placed, offsets = np.zeros_like(position), position.copy(), bone_offsets(parents, heads)
-    for j, p in enumerate(parents):
-        if p < 0:
-            continue
+    for j, p in enumerate(parents[1:], 1):
         away = np.einsum("tba,tb->ta", rotation[:, p], position[:, j] - placed[:, p]) - offsets[j]
         if np.linalg.norm(away, axis=-1).max(initial=0) > NEGLIGIBLE * size:
             result[:, j] = away

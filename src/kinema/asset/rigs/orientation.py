@@ -18,11 +18,8 @@ from kinema.geometry.rotations import change_axes, from_matrix, multiply
 Points = Float[np.ndarray, "vertices 3"]
 Vector = Float[np.ndarray, "3"]
 
-AXES: dict[str, Vector] = {
-    sign + name: factor * np.eye(3)[i] + 0.0  # no -0
-    for i, name in enumerate("xyz")
-    for sign, factor in (("+", 1.0), ("", 1.0), ("-", -1.0))
-}
+# Plus zero: no -0.
+AXES = {sign + name: float(sign + "1") * axis + 0.0 for sign in ("+", "", "-") for name, axis in zip("xyz", np.eye(3))}
 SMALLEST_M, LARGEST_M = 0.05, 60.0
 """Files whose bodies have a size (bounding box diagonal) in this range are taken to be in metres."""
 
@@ -60,20 +57,15 @@ def find_frame(
 ) -> tuple[Frame, tuple[str, ...]]:
     """The similarity from the file's coordinates to ours, and a line for each thing that is not as in glTF.
 
-    Args:
-        vertices: at rest, in the file's coordinates.
-        skeleton: in the file's coordinates.
-        given: replaces what would be found.
-        usual_up: the up axis of most files of this format.
+    `given` replaces what would be found; `usual_up` is the up axis of most files of this format.
     """
     up = _axis(given.up, "up") if given.up else _find_up(vertices, skeleton, AXES[usual_up])
     # Characters mostly look along -Y in Z-up files (Blender) and along +Z in Y-up files (glTF).
     usual_facing = np.array([0, -1.0, 0]) if abs(up[2]) > 0.5 else np.array([0, 0, 1.0])
     facing = _axis(given.facing, "facing") if given.facing else _find_facing(vertices, skeleton, up, usual_facing)
     if abs(facing @ up) > 0.5:
-        raise KinemaError(
-            f"facing {given.facing or axis_name(facing)} and up {given.up or axis_name(up)} are the same axis"
-        )
+        names = given.facing or axis_name(facing), given.up or axis_name(up)
+        raise KinemaError("facing {} and up {} are the same axis".format(*names))
     scale = _find_scale(vertices) if given.scale is None else given.scale
     if not (np.isfinite(scale) and scale > 0):
         raise KinemaError(f"scale {scale} is not a positive number")
@@ -81,8 +73,7 @@ def find_frame(
     ground = lowest if given.ground is None else given.ground
     if not np.isfinite(ground):
         raise KinemaError(f"ground {ground} is not a number")
-    size = _size(vertices)
-    lines = []
+    lines, size = [], _size(vertices)
     if axis_name(up) != "+y" or axis_name(facing) != "+z":
         lines.append(f"rotated: up was {axis_name(up)} and it faced {axis_name(facing)}")
     if scale != 1:
@@ -115,27 +106,18 @@ def words(name: str) -> list[str]:
     return [part for part in re.split(r"[^a-z]+", spaced.lower()) if part]
 
 
-def _named(skeleton: Skeleton, *any_of: set[str]) -> list[int]:
-    """Joints whose names have a word of every set."""
-    return [j for j, name in enumerate(skeleton.names) if all(wanted & set(words(name)) for wanted in any_of)]
-
-
-def _mean_of(skeleton: Skeleton, *any_of: set[str]) -> Vector | None:
-    """Mean head of the joints whose names have a word of every set."""
-    found = _named(skeleton, *any_of)
-    return skeleton.heads[found].mean(0) if found else None
+def _mean(values: Float[np.ndarray, "joints 3"], skeleton: Skeleton, *any_of: set[str]) -> Vector:
+    """Mean value of the joints whose names have a word of every set; NaN, which settles nothing, if there are none."""
+    found = [j for j, name in enumerate(skeleton.names) if all(wanted & set(words(name)) for wanted in any_of)]
+    return values[found].mean(0) if found else np.full(3, np.nan)
 
 
 def _find_up(vertices: Points, skeleton: Skeleton | None, usual: Vector) -> Vector:
     """The usual axis, unless feet and trunk, or else the shape of the mesh, clearly indicate another."""
-    size = _size(vertices)
     if skeleton is not None:
-        feet, trunk = _mean_of(skeleton, FOOT), _mean_of(skeleton, TRUNK)
-        if feet is not None and trunk is not None and np.linalg.norm(trunk - feet) > 0.1 * size:
-            away = trunk - feet
-            if np.abs(away).max() > 1.5 * (away @ usual):
-                return AXES[axis_name(away)]
-        return usual
+        away = _mean(skeleton.heads, skeleton, TRUNK) - _mean(skeleton.heads, skeleton, FOOT)
+        clearly = np.linalg.norm(away) > 0.1 * _size(vertices) and np.abs(away).max() > 1.5 * (away @ usual)
+        return AXES[axis_name(away)] if clearly else usual
     if len(vertices) < 50:
         return usual
     symmetric = [_symmetry(vertices, axis) for axis in np.eye(3)]
@@ -150,10 +132,7 @@ def _find_up(vertices: Points, skeleton: Skeleton | None, usual: Vector) -> Vect
 
 
 def _standing(vertices: Points, up: Vector, lateral: Vector) -> float:
-    """Score in [0, 1] of a body that stands with `up` upwards: a wide base far from the middle plane.
-
-    The base are the lowest 3 % of the height; width and distance are relative to the body's.
-    """
+    """Score in [0, 1] of a body that stands with `up` upwards: a wide base (lowest 3 %) far from the middle plane."""
     if abs(up @ lateral) > 0.5:
         return 0.0
     height = vertices @ up
@@ -180,32 +159,19 @@ def _find_facing(vertices: Points, skeleton: Skeleton | None, up: Vector, usual:
     """The horizontal axis nearest to a weighted sum of unit vectors, one for each hint in names and shape."""
     if abs(usual @ up) > 0.5:
         usual = np.roll(np.abs(up), 1)
-    votes = 0.4 * usual
-    size = _size(vertices)
-
-    def vote(direction: np.ndarray | None, weight: float, *, least: float = 0.03) -> None:
-        nonlocal votes
-        if direction is None:
-            return
-        flat = direction - (direction @ up) * up
-        length = np.linalg.norm(flat)
-        if length > least * size:
-            votes = votes + weight * flat / length
-
-    def between(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
-        return a - b if a is not None and b is not None else None
-
+    votes, size = 0.4 * usual, _size(vertices)
     if skeleton is not None:
-        head, trunk = _mean_of(skeleton, HEAD), _mean_of(skeleton, TRUNK)
-        vote(between(head, _mean_of(skeleton, REAR)), 2.0)
-        vote(between(head, trunk), 1.5, least=0.15)
-        vote(between(_mean_of(skeleton, FRONT_LEG, LEG), _mean_of(skeleton, BACK_LEG, LEG)), 2.0, least=0.1)
-        left = between(_mean_of(skeleton, LEFT), _mean_of(skeleton, RIGHT))
-        if left is not None:
-            vote(np.cross(left, up), 1.5)
-        feet = _named(skeleton, FOOT)
-        if feet:
-            vote((skeleton.tails[feet] - skeleton.heads[feet]).mean(0), 1.0, least=0.01)
+        heads = skeleton.heads
+        head, trunk, rear = (_mean(heads, skeleton, part) for part in (HEAD, TRUNK, REAR))
+        legs = _mean(heads, skeleton, FRONT_LEG, LEG) - _mean(heads, skeleton, BACK_LEG, LEG)
+        left = _mean(heads, skeleton, LEFT) - _mean(heads, skeleton, RIGHT)
+        toes = _mean(skeleton.tails - heads, skeleton, FOOT)
+        hints = (head - rear, 2.0, 0.03), (head - trunk, 1.5, 0.15), (legs, 2.0, 0.1), (np.cross(left, up), 1.5, 0.03)
+        for direction, weight, least in (*hints, (toes, 1.0, 0.01)):
+            flat = direction - (direction @ up) * up
+            length = np.linalg.norm(flat)
+            if length > least * size:
+                votes = votes + weight * flat / length
     if len(vertices) >= 50 and np.linalg.norm(votes) < 1:
         level = [axis for axis in np.eye(3) if abs(axis @ up) < 0.5]
         symmetric = [_symmetry(vertices, axis) for axis in level]
@@ -253,11 +219,10 @@ def apply_frame(frame: Frame, points: Float[np.ndarray, "n 3"]) -> Float[np.ndar
 
 def place_skeleton(skeleton: Skeleton, frame: Frame) -> Skeleton:
     """A skeleton of the file in our world."""
-    file_axes = skeleton.wxyz_world_file
-    if file_axes is not None:
-        file_axes = multiply(from_matrix(frame.rotation), file_axes)
+    axes = skeleton.wxyz_world_file
+    axes = None if axes is None else multiply(from_matrix(frame.rotation), axes)
     heads, tails = apply_frame(frame, skeleton.heads), apply_frame(frame, skeleton.tails)
-    return Skeleton(skeleton.names, skeleton.parents, heads, tails, file_axes)
+    return Skeleton(skeleton.names, skeleton.parents, heads, tails, axes)
 
 
 def place_clip(clip: Clip, frame: Frame) -> Clip:
@@ -269,10 +234,7 @@ def place_clip(clip: Clip, frame: Frame) -> Clip:
 
 def place(character: Character, frame: Frame) -> Character:
     """A character in its file's coordinates, in our world."""
-    return replace(
-        character,
-        mesh=replace(character.mesh, vertices=apply_frame(frame, character.mesh.vertices)),
-        skeleton=place_skeleton(character.skeleton, frame) if character.skeleton is not None else None,
-        clips=tuple(place_clip(clip, frame) for clip in character.clips),
-        frame=frame,
-    )
+    mesh = replace(character.mesh, vertices=apply_frame(frame, character.mesh.vertices))
+    skeleton = None if character.skeleton is None else place_skeleton(character.skeleton, frame)
+    clips = tuple(place_clip(clip, frame) for clip in character.clips)
+    return replace(character, mesh=mesh, skeleton=skeleton, clips=clips, frame=frame)
