@@ -43,7 +43,33 @@ class Arthropod:
     coat: Coat = field(default_factory=Coat)
 
     def build(self) -> Body:
-        return _build(self)
+        """Bones and blobs; the thorax, which carries the legs, is the root above z = 0."""
+        body, unit, coat = Body(), self.body, self.coat
+        thorax_r, head_r, abdomen_r = self.thorax * unit, self.head * unit, self.abdomen * unit
+        middle, ahead = np.array([0.0, self.height * unit, 0.0]), np.array([0.0, 0.05, 1.0])
+        neck = middle + ahead * (0.85 * thorax_r * self.stretch + self.waist * unit)
+        face = neck + ahead * (1.7 * head_r)
+        body.core = body.chain(["thorax", "head"], -1, [middle, neck, face])
+        melt = 0.25 * min(thorax_r, head_r)
+        half = 0.6 * (self.stretch - 1) * thorax_r * ahead
+        body.blob(middle - half, middle + half, thorax_r, 0.95 * thorax_r, coat.base, blend=melt, scale=(1, 0.85, 1))
+        body.blob(middle, neck + 0.4 * head_r * ahead, 0.45 * head_r, 0.45 * head_r, coat.base, blend=melt)
+        center = neck + 0.75 * head_r * ahead
+        body.blob(center, center + 0.2 * head_r * ahead, head_r, 0.85 * head_r, coat.head or coat.base, blend=melt)
+
+        root = middle - half - [0, 0, 0.75 * thorax_r]
+        pole = root - [0, -0.12 * abdomen_r, self.waist * unit + 0.9 * abdomen_r]
+        end = pole - [0, 0.1 * abdomen_r, 1.5 * abdomen_r]
+        joint = body.joint("abdomen", 0, root, end)
+        limb = body.limb([joint], 0.5 * max(self.waist, 0.0) * unit + 0.15 * thorax_r)
+        stem = max(0.22 * thorax_r, 0.35 * self.waist * unit)
+        body.blob(root, pole, stem, stem, coat.base, limb=limb, blend=melt)
+        body.blob(pole, pole - [0, 0, 0.55 * abdomen_r], 0.95 * abdomen_r, 0.8 * abdomen_r, coat.accent, limb=limb,
+                   blend=0.3 * abdomen_r, scale=(1, 0.95, 1.05))  # fmt: skip
+        for index, pair in enumerate(PAIRS[self.legs]):
+            _pair(body, self, pair, 1 - 2 * index / (self.legs - 1), middle, pole - [0, 0, 0.25 * abdomen_r])
+        _face(body, self, center, head_r)
+        return body
 
     def shaped(self, quality: str, factor: float) -> "Arthropod":
         lengths = {"leg": ("reach", "knee"), "girth": ("abdomen", "leg_radius"), "size": ("body",), "youth": ("body",)}
@@ -58,36 +84,6 @@ class Arthropod:
 
     def in_random_style(self, rng: np.random.Generator) -> "Arthropod":
         return self
-
-
-def _build(p: Arthropod) -> Body:
-    """Bones and blobs; the thorax, which carries the legs, is the root above z = 0."""
-    body, unit, coat = Body(), p.body, p.coat
-    thorax_r, head_r, abdomen_r = p.thorax * unit, p.head * unit, p.abdomen * unit
-    middle, ahead = np.array([0.0, p.height * unit, 0.0]), np.array([0.0, 0.05, 1.0])
-    neck = middle + ahead * (0.85 * thorax_r * p.stretch + p.waist * unit)
-    face = neck + ahead * (1.7 * head_r)
-    body.core = body.chain(["thorax", "head"], -1, [middle, neck, face])
-    melt = 0.25 * min(thorax_r, head_r)
-    half = 0.6 * (p.stretch - 1) * thorax_r * ahead
-    body.blob(middle - half, middle + half, thorax_r, 0.95 * thorax_r, coat.base, blend=melt, scale=(1, 0.85, 1))
-    body.blob(middle, neck + 0.4 * head_r * ahead, 0.45 * head_r, 0.45 * head_r, coat.base, blend=melt)
-    center = neck + 0.75 * head_r * ahead
-    body.blob(center, center + 0.2 * head_r * ahead, head_r, 0.85 * head_r, coat.head or coat.base, blend=melt)
-
-    root = middle - half - [0, 0, 0.75 * thorax_r]
-    pole = root - [0, -0.12 * abdomen_r, p.waist * unit + 0.9 * abdomen_r]
-    end = pole - [0, 0.1 * abdomen_r, 1.5 * abdomen_r]
-    joint = body.joint("abdomen", 0, root, end)
-    limb = body.limb([joint], 0.5 * max(p.waist, 0.0) * unit + 0.15 * thorax_r)
-    stem = max(0.22 * thorax_r, 0.35 * p.waist * unit)
-    body.blob(root, pole, stem, stem, coat.base, limb=limb, blend=melt)
-    body.blob(pole, pole - [0, 0, 0.55 * abdomen_r], 0.95 * abdomen_r, 0.8 * abdomen_r, coat.accent, limb=limb,
-               blend=0.3 * abdomen_r, scale=(1, 0.95, 1.05))  # fmt: skip
-    for index, pair in enumerate(PAIRS[p.legs]):
-        _pair(body, p, pair, 1 - 2 * index / (p.legs - 1), middle, pole - [0, 0, 0.25 * abdomen_r])
-    _face(body, p, center, head_r)
-    return body
 
 
 def _pair(body: Body, p: Arthropod, pair: str, share: Number, middle: np.ndarray, abdomen: np.ndarray) -> None:
