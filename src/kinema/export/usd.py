@@ -55,17 +55,14 @@ def write_usd(path: Path, character: Character, clips: Sequence[Clip] = ()) -> N
         layer = folder / (path.stem + ".usdc" if packed else path.name)
         images = folder / f"{path.stem}_textures"
         _write_stage(layer, images, character, clips)
-        if packed:
-            package = folder / path.name
-            if not UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(layer)), str(package)):
-                raise KinemaError(f"{path}: cannot be packed as USDZ")
-            layer = package
-        elif images.is_dir():
+        if packed and not UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(layer)), str(folder / path.name)):
+            raise KinemaError(f"{path}: cannot be packed as USDZ")
+        if images.is_dir() and not packed:
             target = path.parent / images.name
             target.mkdir(exist_ok=True)
             for image in images.iterdir():
                 image.replace(target / image.name)
-        layer.replace(path)
+        (folder / path.name).replace(path)
 
 
 def _write_stage(layer: Path, images: Path, character: Character, clips: Sequence[Clip]) -> None:

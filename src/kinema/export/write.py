@@ -55,7 +55,7 @@ def write(
     """Write a character and its new motion as the suffix of `path` says: a key of `FORMATS`.
 
     Args:
-        path: The file to write; it appears whole or not at all.
+        path: The file to write, which appears whole or not at all.
         motion: What it does; None writes the character as it stands, with the clips of its own file.
         name: Name of the new clip in the file.
         fps: Frames per second; by default the motion's.
@@ -103,12 +103,10 @@ def convert(
         from kinema.rig.weights.bone_heat import rig_character
 
         character = rig_character(character, character.skeleton)
-    clips = character.clips
-    if clip is not None:
-        clips = tuple(one for one in clips if one.name == clip)
-        if not clips:
-            names = ", ".join(one.name for one in character.clips) or "none"
-            raise KinemaError(f"{source}: has no clip {clip!r}; it has {names}")
+    clips = tuple(one for one in character.clips if clip in (None, one.name))
+    if clip is not None and not clips:
+        names = ", ".join(one.name for one in character.clips) or "none"
+        raise KinemaError(f"{source}: has no clip {clip!r}; it has {names}")
     # These take the character's own glTF along, with its clips.
     keeping = target.suffix.lower() in GLTF + BLENDER and (character.skeleton is None or is_bound(character))
     if keeping and clip is None and fps is None and not in_place and not loop:

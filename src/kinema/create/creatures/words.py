@@ -48,10 +48,8 @@ def species() -> tuple[Species, ...]:
 def creature(words: str, *, seed: int | None = None, detail: Detail = "full") -> Character:
     """The creature that the words name, at natural size: `creature("a small black fox")`.
 
-    Args:
-        words: A species with colours and shapes before it, in any order.
-        seed: Draws an individual with its own proportions; None is the table's row itself.
-        detail: "full" is 2-8k vertices, "low" about a thousand.
+    A seed draws an individual with its own proportions; None is the table's row itself. "full" detail is 2-8k
+    vertices, "low" about a thousand.
     """
     tokens = re.findall(r"[a-z]+(?:-[a-z]+)*", words.lower())
     name, used = _find_species(tokens, words)

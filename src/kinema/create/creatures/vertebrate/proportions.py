@@ -187,7 +187,11 @@ class Vertebrate:
         p = replace(p, width=float(np.clip(p.width, 0.6, 1.5)), leg=leg, sag=min(p.sag, 0.06), sprawl=sprawl, head=head)
         if p.tail:
             tail = replace(p.tail, base=min(p.tail.base, 0.95 * p.rump), tip=min(p.tail.tip, p.tail.base))
-            p = replace(p, tail=_off_the_ground(p, tail))
+            # Shorter if it would end below the ground.
+            angles = [tail.angle + tail.curl * k / max(1, tail.bones - 1) for k in range(tail.bones)]
+            drop, room = -sum(np.sin(np.deg2rad(angle)) for angle in angles) / tail.bones, p.leg - tail.base
+            too_long = drop > 0.05 and tail.length * drop > room
+            p = replace(p, tail=replace(tail, length=room / drop) if too_long else tail)
         if isinstance(p.front, Arms):
             spread, hand = float(np.clip(p.front.spread, 22, 60)), max(p.front.hand, 0.6 * p.front.radius)
             p = replace(p, front=replace(p.front, spread=spread, hand=hand))
@@ -206,11 +210,3 @@ class Vertebrate:
         front = replace(self.front, spread=float(rng.uniform(65, 92))) if rng.random() < 0.5 else self.front
         leg = max(legs * self.leg, 1.2 * self.belly)
         return replace(scaled(self, {"thigh": max(legs, 0.7), "head.radius": head}), leg=leg, front=front)
-
-
-def _off_the_ground(p: Vertebrate, tail: Tail) -> Tail:
-    """The tail, shorter if it would end below the ground."""
-    angles = [tail.angle + tail.curl * k / max(1, tail.bones - 1) for k in range(tail.bones)]
-    drop = -sum(np.sin(np.deg2rad(angle)) for angle in angles) / tail.bones
-    room = p.leg - tail.base
-    return replace(tail, length=room / drop) if drop > 0.05 and tail.length * drop > room else tail
