@@ -21,41 +21,31 @@ from kinema.rig.kinematics import Rig
 def write_npz(path: Path, skeleton: Skeleton, clip: Clip) -> None:
     """Parameters (root_position, angles, translation if any), rotations, T_world_joint and the skeleton at rest."""
     motion = Motion.from_clip(Rig.from_skeleton(skeleton, dtype=torch.float64), clip)
-    translation: dict[str, Any] = {} if clip.translation is None else {"translation": clip.translation}
+    arrays: dict[str, Any] = {
+        "root_position": motion.root_position.numpy(), "angles": motion.angles.numpy(), "fps": np.float64(clip.fps),
+        "names": np.array(skeleton.names), "parents": np.array(skeleton.parents), "heads": skeleton.heads,
+        "tails": skeleton.tails, "wxyz_parent_joint": clip.wxyz_parent_joint,
+        "T_world_joint": world_transforms(skeleton, clip)[..., :3, :],
+    }  # fmt: skip
+    if clip.translation is not None:
+        arrays["translation"] = clip.translation
     with replacing(path) as partial, partial.open("wb") as file:
-        np.savez_compressed(
-            file,
-            root_position=motion.root_position.numpy(),
-            angles=motion.angles.numpy(),
-            fps=np.float64(clip.fps),
-            names=np.array(skeleton.names),
-            parents=np.array(skeleton.parents),
-            heads=skeleton.heads,
-            tails=skeleton.tails,
-            wxyz_parent_joint=clip.wxyz_parent_joint,
-            T_world_joint=world_transforms(skeleton, clip)[..., :3, :],
-            **translation,
-        )
+        np.savez_compressed(file, **arrays)
 
 
 def write_json(path: Path, frame: Frame, skeleton: Skeleton, clip: Clip, *, still: bool = False) -> None:
     """Joints (name, parent, head, tail) and, unless `still`, root positions, rotations and any translations."""
     skeleton, moved = in_file_frame(frame, skeleton, clip)
     joints = zip(skeleton.names, skeleton.parents, _short(skeleton.heads), _short(skeleton.tails))
-    content: dict[str, object] = {
-        "joints": [
-            {"name": name, "parent": skeleton.names[parent] if parent >= 0 else None, "head": head, "tail": tail}
-            for name, parent, head, tail in joints
-        ]
-    }
+    rows = [
+        {"name": name, "parent": skeleton.names[parent] if parent >= 0 else None, "head": head, "tail": tail}
+        for name, parent, head, tail in joints
+    ]
+    content: dict[str, object] = {"joints": rows}
     if not still:
-        content["motion"] = {
-            "name": clip.name,
-            "fps": clip.fps,
-            "root_position": _short(moved.root_position),
-            "wxyz_parent_joint": _short(moved.wxyz_parent_joint),
-            **({} if moved.translation is None else {"translation": _short(moved.translation)}),
-        }
+        arrays = {key: getattr(moved, key) for key in ("root_position", "wxyz_parent_joint", "translation")}
+        arrays = {key: _short(value) for key, value in arrays.items() if value is not None}
+        content["motion"] = {"name": clip.name, "fps": clip.fps, **arrays}
     with replacing(path) as partial:
         partial.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 

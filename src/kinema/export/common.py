@@ -1,6 +1,7 @@
 """What several formats need: axes of written joints, influences of vertices, textures, linear colours, unused names."""
 
 import io
+import itertools
 from collections.abc import Collection
 
 import numpy as np
@@ -9,6 +10,8 @@ from jaxtyping import Float, Int, UInt8
 from kinema.asset.character import Frame, Mesh, Skeleton
 from kinema.geometry import rotations
 from kinema.rig.kinematics import bone_axes
+
+Weights = Float[np.ndarray, "vertices joints"]
 
 
 def joint_axes_file(frame: Frame, skeleton: Skeleton) -> Float[np.ndarray, "joints 3 3"]:
@@ -26,9 +29,7 @@ def joint_axes_file(frame: Frame, skeleton: Skeleton) -> Float[np.ndarray, "join
     return frame.rotation.T @ world
 
 
-def influences(
-    weights: Float[np.ndarray, "vertices joints"],
-) -> tuple[Int[np.ndarray, "vertices most"], Float[np.ndarray, "vertices most"]]:
+def influences(weights: Weights) -> tuple[Int[np.ndarray, "vertices most"], Float[np.ndarray, "vertices most"]]:
     """Joints of every vertex, strongest first, and their weights; as many as the busiest vertex needs."""
     most = max(1, int((weights > 0).sum(-1).max(initial=1)))
     joints = np.argsort(-weights, axis=-1, kind="stable")[:, :most]
@@ -38,9 +39,7 @@ def influences(
 
 def face_textures(mesh: Mesh) -> Int[np.ndarray, "faces"]:
     """Index of every face's texture, -1 for vertex colours."""
-    if mesh.face_texture is None or mesh.uv is None:
-        return np.full(len(mesh.faces), -1)
-    return mesh.face_texture
+    return np.full(len(mesh.faces), -1) if mesh.face_texture is None or mesh.uv is None else mesh.face_texture
 
 
 def encode_png(image: UInt8[np.ndarray, "h w 4"]) -> bytes:
@@ -59,8 +58,5 @@ def linear_from_srgb(srgb: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
 
 def unused_name(name: str, taken: Collection[object], *, separator: str = ".") -> str:
     """The name, with a number behind it if it is taken."""
-    copy, result = 1, name
-    while result in taken:
-        copy += 1
-        result = f"{name}{separator}{copy}"
-    return result
+    names = itertools.chain((name,), (f"{name}{separator}{copy}" for copy in itertools.count(2)))
+    return next(one for one in names if one not in taken)

@@ -33,8 +33,8 @@ def write_mjcf(path: Path, rig: Rig, model: Model, cuboids: Cuboids, *, motion: 
         tree.write(partial, encoding="utf-8", xml_declaration=True)
     if motion is None:
         return
-    q = torch.cat((motion.root_position, motion.angles.flatten(1)), -1).detach().double().cpu().numpy()
     order = coordinate_order(rig)
+    q = torch.cat((motion.root_position, motion.angles.flatten(1)), -1).detach().double().cpu().numpy()
     qpos, time = q[:, order], np.arange(len(q)) / motion.fps
     qvel = np.gradient(qpos, 1 / motion.fps, axis=0) if len(qpos) > 1 else np.zeros_like(qpos)
     with replacing(path.with_name(path.stem + "_trajectory.npz")) as partial, partial.open("wb") as file:
@@ -74,37 +74,27 @@ def mjcf(rig: Rig, model: Model, cuboids: Cuboids, *, name: str) -> ET.Element:
         above = turned if parent < 0 else bodies[parent]
         body = ET.SubElement(above, "body", name=names[j], pos=_text(rig.offsets[j]))
         bodies.append(body)
-        _add_joints(body, rig, model, j, joints)
-        _add_mass(body, model, cuboids, j, names[j])
+        for k in range(3 if j == 0 else 0):
+            # With ref the joint's coordinate is the absolute position.
+            slide = {"type": "slide", "axis": _text(np.eye(3)[k]), "ref": _text([rig.heads[0, k]])}
+            ET.SubElement(body, "joint", {"name": joints[k], **slide})
+        for k in range(3):
+            i = 3 + 3 * j + k
+            limit = (float(model.lower[i]), float(model.upper[i]))
+            hinge = {"type": "hinge", "axis": _text(rig.axes[j, :, k]), "armature": _text([model.armature[i]])}
+            more = {"range": _text(limit)} if np.isfinite(limit).all() else {}
+            ET.SubElement(body, "joint", {"name": joints[i], **hinge, **more})
+        mass, inertia = _text([model.mass[j]]), model.inertia[j].double().flatten()[[0, 4, 8, 1, 2, 5]]
+        ET.SubElement(body, "inertial", pos=_text(model.com[j]), mass=mass, fullinertia=_text(inertia))
+        wxyz = rotations.from_matrix(cuboids.axes[j])
+        box = {"pos": _text(cuboids.centers[j]), "quat": _text(wxyz), "size": _text(cuboids.half_sizes[j])}
+        ET.SubElement(body, "geom", {"name": names[j], "type": "box", **box})
     actuators = ET.SubElement(root, "actuator")
     for i, joint in enumerate(joints):
         if float(model.stiffness[i]) > 0:
             gains = {"kp": _text([model.stiffness[i]]), "kv": _text([model.damping[i]])}
             ET.SubElement(actuators, "position", {"name": joint, "joint": joint, **gains})
     return root
-
-
-def _add_joints(body: ET.Element, rig: Rig, model: Model, j: int, names: tuple[str, ...]) -> None:
-    if j == 0:
-        for k in range(3):
-            # With ref the joint's coordinate is the absolute position.
-            ref = _text([rig.heads[0, k]])
-            ET.SubElement(body, "joint", name=names[k], type="slide", axis=_text(np.eye(3)[k]), ref=ref)
-    for k in range(3):
-        i = 3 + 3 * j + k
-        limit = (float(model.lower[i]), float(model.upper[i]))
-        hinge = {"axis": _text(rig.axes[j, :, k]), "armature": _text([model.armature[i]])}
-        more = {"range": _text(limit)} if np.isfinite(limit).all() else {}
-        ET.SubElement(body, "joint", {"name": names[i], "type": "hinge", **hinge, **more})
-
-
-def _add_mass(body: ET.Element, model: Model, cuboids: Cuboids, j: int, name: str) -> None:
-    inertia = model.inertia[j].double().flatten()[[0, 4, 8, 1, 2, 5]]
-    mass = _text([model.mass[j]])
-    ET.SubElement(body, "inertial", pos=_text(model.com[j]), mass=mass, fullinertia=_text(inertia))
-    wxyz = rotations.from_matrix(cuboids.axes[j])
-    box = {"pos": _text(cuboids.centers[j]), "quat": _text(wxyz), "size": _text(cuboids.half_sizes[j])}
-    ET.SubElement(body, "geom", {"name": name, "type": "box", **box})
 
 
 def _body_names(rig: Rig) -> tuple[str, ...]:

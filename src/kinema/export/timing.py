@@ -3,23 +3,21 @@
 from dataclasses import replace
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
 from kinema.asset.character import Character, Clip, Frame, Skeleton
 from kinema.errors import KinemaError
 from kinema.geometry import rotations
 from kinema.motion.motion import Motion
+from kinema.rig.kinematics import Rig
 
 
-def as_clip(character: Character, motion: "Motion | Clip") -> Clip:
+def as_clip(character: Character, motion: Motion | Clip) -> Clip:
     """The motion as rotations, checked against the character's skeleton."""
     if character.skeleton is None:
         raise KinemaError(f"{character.name}: has no skeleton, so no motion can be written for it")
     if isinstance(motion, Motion):
-        import torch
-
-        from kinema.rig.kinematics import Rig
-
         translation = None if motion.translation is None else motion.translation.double()
         exact = Motion(motion.root_position.double(), motion.angles.double(), motion.fps, translation)
         motion = exact.to_clip(Rig.from_skeleton(character.skeleton, dtype=torch.float64))
@@ -36,10 +34,8 @@ def as_clip(character: Character, motion: "Motion | Clip") -> Clip:
 
 def arrange(clip: Clip, *, fps: float | None = None, in_place: bool = False, loop: bool = False) -> Clip:
     """The clip as the user asked for it: closed, then held in place, then at the rate `fps`."""
-    if loop:
-        clip = close_loop(clip)
-    if in_place:
-        clip = hold_in_place(clip)
+    clip = close_loop(clip) if loop else clip
+    clip = hold_in_place(clip) if in_place else clip
     return clip if fps is None else resample(clip, fps)
 
 
@@ -54,18 +50,13 @@ def resample(clip: Clip, fps: float) -> Clip:
     last = len(clip.root_position) - 1
     if fps == clip.fps or last == 0:
         return replace(clip, fps=float(fps))
-    count = max(2, round(last * fps / clip.fps) + 1)
-    at = np.linspace(0, last, count)
+    at = np.linspace(0, last, max(2, round(last * fps / clip.fps) + 1))
     low = np.minimum(at.astype(np.int64), last - 1)
     t = (at - low)[:, None]
-
-    def between(path: Float[np.ndarray, "frames *n 3"]) -> Float[np.ndarray, "count *n 3"]:
-        share = t.reshape(-1, *[1] * (path.ndim - 1))
-        return (1 - share) * path[low] + share * path[low + 1]
-
+    root, move = clip.root_position, clip.translation
     wxyz = rotations.slerp(clip.wxyz_parent_joint[low], clip.wxyz_parent_joint[low + 1], t)
-    translation = None if clip.translation is None else between(clip.translation)
-    return Clip(clip.name, float(fps), between(clip.root_position), wxyz, translation)
+    translation = None if move is None else (1 - t[..., None]) * move[low] + t[..., None] * move[low + 1]
+    return Clip(clip.name, float(fps), (1 - t) * root[low] + t * root[low + 1], wxyz, translation)
 
 
 def hold_in_place(clip: Clip) -> Clip:
@@ -93,12 +84,9 @@ def close_loop(clip: Clip) -> Clip:
         end = root[-1] + (root[-1] - root[0]) / (len(root) - 1)
         end[1] = root[0, 1]
         closing = np.where((wxyz[-1] * wxyz[0]).sum(-1, keepdims=True) < 0, -wxyz[0], wxyz[0])
-        return replace(
-            clip,
-            root_position=np.concatenate((root, end[None])),
-            wxyz_parent_joint=np.concatenate((wxyz, closing[None])),
-            translation=None if translation is None else np.concatenate((translation, translation[:1])),
-        )
+        root, wxyz = np.concatenate((root, end[None])), np.concatenate((wxyz, closing[None]))
+        translation = None if translation is None else np.concatenate((translation, translation[:1]))
+        return replace(clip, root_position=root, wxyz_parent_joint=wxyz, translation=translation)
     t = np.linspace(0, 1, len(root))
     if translation is not None:
         translation = translation + t[:, None, None] * (translation[0] - translation[-1])
@@ -118,12 +106,10 @@ def to_file(frame: Frame, points: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray
 def in_file_frame(frame: Frame, skeleton: Skeleton, clip: Clip) -> tuple[Skeleton, Clip]:
     """Skeleton and clip in the coordinates and units of the character's file; joint frames get the file's axes."""
     heads, tails = to_file(frame, skeleton.heads), to_file(frame, skeleton.tails)
-    return replace(skeleton, heads=heads, tails=tails, wxyz_world_file=None), replace(
-        clip,
-        root_position=to_file(frame, clip.root_position),
-        wxyz_parent_joint=rotations.change_axes(clip.wxyz_parent_joint, frame.rotation.T),
-        translation=None if clip.translation is None else clip.translation @ frame.rotation / frame.scale,
-    )
+    skeleton = replace(skeleton, heads=heads, tails=tails, wxyz_world_file=None)
+    root, wxyz = to_file(frame, clip.root_position), rotations.change_axes(clip.wxyz_parent_joint, frame.rotation.T)
+    translation = None if clip.translation is None else clip.translation @ frame.rotation / frame.scale
+    return skeleton, Clip(clip.name, clip.fps, root, wxyz, translation)
 
 
 def world_transforms(skeleton: Skeleton, clip: Clip) -> Float[np.ndarray, "frames joints 4 4"]:

@@ -23,6 +23,8 @@ from kinema.export.timing import in_file_frame, to_file, world_transforms
 from kinema.geometry import rotations
 from kinema.geometry.normals import vertex_normals
 
+Transforms = Float[np.ndarray, "*f joints 4 4"]
+
 
 @contextmanager
 def usd_folder(path: Path) -> Iterator[Path]:
@@ -53,37 +55,30 @@ def write_usd(path: Path, character: Character, clips: Sequence[Clip] = ()) -> N
         layer = folder / (path.stem + ".usdc" if packed else path.name)
         images = folder / f"{path.stem}_textures"
         _write_stage(layer, images, character, clips)
-        if packed:
-            package = folder / path.name
-            if not UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(layer)), str(package)):
-                raise KinemaError(f"{path}: cannot be packed as USDZ")
-            layer = package
-        elif images.is_dir():
+        if packed and not UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(layer)), str(folder / path.name)):
+            raise KinemaError(f"{path}: cannot be packed as USDZ")
+        if images.is_dir() and not packed:
             target = path.parent / images.name
             target.mkdir(exist_ok=True)
             for image in images.iterdir():
                 image.replace(target / image.name)
-        layer.replace(path)
+        (folder / path.name).replace(path)
 
 
 def _write_stage(layer: Path, images: Path, character: Character, clips: Sequence[Clip]) -> None:
     from pxr import Tf, Usd, UsdGeom, UsdSkel
 
-    frame, mesh = character.frame, character.mesh
-    stage = Usd.Stage.CreateNew(str(layer))
-    up = frame.rotation[1]
+    stage, up = Usd.Stage.CreateNew(str(layer)), character.frame.rotation[1]
     UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z if abs(up[2]) > abs(up[1]) else UsdGeom.Tokens.y)
-    UsdGeom.SetStageMetersPerUnit(stage, float(frame.scale))
+    UsdGeom.SetStageMetersPerUnit(stage, float(character.frame.scale))
     root = UsdSkel.Root.Define(stage, "/" + Tf.MakeValidIdentifier(character.name))
     stage.SetDefaultPrim(root.GetPrim())
     base = str(root.GetPath())
     drawn = _add_mesh(stage, f"{base}/mesh", character)
-    _add_materials(stage, base, drawn, mesh, images)
+    _add_materials(stage, base, drawn, character.mesh, images)
     if character.skeleton is not None:
         joints = _joint_tokens(character.skeleton)
-        skeleton = _add_skeleton(stage, f"{base}/skeleton", character, joints)
-        if character.weights is not None:
-            _bind(drawn, character.weights, skeleton)
+        skeleton = _add_skeleton(stage, f"{base}/skeleton", character, joints, drawn)
         added = [_add_clip(stage, f"{base}/skeleton", character, clip, joints) for clip in clips]
         for clip, animation in zip(clips[:1], added):
             UsdSkel.BindingAPI.Apply(skeleton.GetPrim()).CreateAnimationSourceRel().SetTargets([animation.GetPath()])
@@ -98,8 +93,7 @@ def _joint_tokens(skeleton: Skeleton) -> list[str]:
     """Joints as USD names them: paths of identifiers, so `Ear4.L` becomes `Ear4_L`; no two are the same."""
     from pxr import Tf
 
-    names: list[str] = []
-    tokens: list[str] = []
+    names, tokens = [], []
     for name, parent in zip(skeleton.names, skeleton.parents):
         names.append(common.unused_name(Tf.MakeValidIdentifier(name), names, separator="_"))
         tokens.append(names[-1] if parent < 0 else f"{tokens[parent]}/{names[-1]}")
@@ -133,47 +127,47 @@ def _add_materials(stage: Any, base: str, drawn: Any, mesh: Mesh, images: Path) 
     """One material per texture, and one that shows the vertex colours."""
     from pxr import Sdf, UsdGeom, UsdShade, Vt
 
-    texture_of = common.face_textures(mesh)
-    kinds = np.unique(texture_of).tolist()
-    for texture in kinds:
+    kind, texture_of = Sdf.ValueTypeNames, common.face_textures(mesh)
+
+    def shader(place: str, name: str, **inputs: tuple[Any, Any]) -> Any:
+        """A shader with the type and value of each of its inputs."""
+        result = UsdShade.Shader.Define(stage, place)
+        result.CreateIdAttr(name)
+        for key, (of_type, value) in inputs.items():
+            result.CreateInput(key, of_type).Set(value)
+        return result
+
+    textures = np.unique(texture_of).tolist()
+    for texture in textures:
         name = "colors" if texture < 0 else f"texture_{texture}"
-        material = UsdShade.Material.Define(stage, f"{base}/materials/{name}")
-        surface = UsdShade.Shader.Define(stage, f"{base}/materials/{name}/surface")
-        surface.CreateIdAttr("UsdPreviewSurface")
-        surface.CreateInput("roughness", Sdf.ValueTypeNames.Float).Set(0.9)
-        reader = UsdShade.Shader.Define(stage, f"{base}/materials/{name}/reader")
-        varname = reader.CreateInput("varname", Sdf.ValueTypeNames.String)
-        color = surface.CreateInput("diffuseColor", Sdf.ValueTypeNames.Color3f)
+        place = f"{base}/materials/{name}"
+        material = UsdShade.Material.Define(stage, place)
+        surface = shader(f"{place}/surface", "UsdPreviewSurface", roughness=(kind.Float, 0.9))
+        color = surface.CreateInput("diffuseColor", kind.Color3f)
         if texture < 0:
-            reader.CreateIdAttr("UsdPrimvarReader_float3")
-            varname.Set("displayColor")
-            color.ConnectToSource(reader.CreateOutput("result", Sdf.ValueTypeNames.Float3))
+            reader = shader(f"{place}/reader", "UsdPrimvarReader_float3", varname=(kind.String, "displayColor"))
+            color.ConnectToSource(reader.CreateOutput("result", kind.Float3))
         else:
-            reader.CreateIdAttr("UsdPrimvarReader_float2")
-            varname.Set("st")
+            reader = shader(f"{place}/reader", "UsdPrimvarReader_float2", varname=(kind.String, "st"))
             images.mkdir(exist_ok=True)
             (images / f"{texture}.png").write_bytes(common.encode_png(mesh.textures[texture]))
-            sampler = UsdShade.Shader.Define(stage, f"{base}/materials/{name}/image")
-            sampler.CreateIdAttr("UsdUVTexture")
-            file = sampler.CreateInput("file", Sdf.ValueTypeNames.Asset)
-            file.Set(Sdf.AssetPath(f"./{images.name}/{texture}.png"))
-            sampler.CreateInput("sourceColorSpace", Sdf.ValueTypeNames.Token).Set("sRGB")
-            for side in ("wrapS", "wrapT"):
-                sampler.CreateInput(side, Sdf.ValueTypeNames.Token).Set("repeat")
-            coordinates = sampler.CreateInput("st", Sdf.ValueTypeNames.Float2)
-            coordinates.ConnectToSource(reader.CreateOutput("result", Sdf.ValueTypeNames.Float2))
-            color.ConnectToSource(sampler.CreateOutput("rgb", Sdf.ValueTypeNames.Float3))
-        material.CreateSurfaceOutput().ConnectToSource(surface.CreateOutput("surface", Sdf.ValueTypeNames.Token))
+            file, repeat = Sdf.AssetPath(f"./{images.name}/{texture}.png"), (kind.Token, "repeat")
+            look = {"sourceColorSpace": (kind.Token, "sRGB"), "wrapS": repeat, "wrapT": repeat}
+            sampler = shader(f"{place}/image", "UsdUVTexture", file=(kind.Asset, file), **look)
+            sampler.CreateInput("st", kind.Float2).ConnectToSource(reader.CreateOutput("result", kind.Float2))
+            color.ConnectToSource(sampler.CreateOutput("rgb", kind.Float3))
+        material.CreateSurfaceOutput().ConnectToSource(surface.CreateOutput("surface", kind.Token))
         part = drawn.GetPrim()
-        if len(kinds) > 1:
+        if len(textures) > 1:
             chosen = Vt.IntArray.FromNumpy(np.flatnonzero(texture_of == texture).astype(np.int32))
             subset = (drawn, name, UsdGeom.Tokens.face, chosen, UsdShade.Tokens.materialBind)
             part = UsdGeom.Subset.CreateGeomSubset(*subset).GetPrim()
         UsdShade.MaterialBindingAPI.Apply(part).Bind(material)
 
 
-def _add_skeleton(stage: Any, place: str, character: Character, joints: list[str]) -> Any:
-    from pxr import UsdSkel, Vt
+def _add_skeleton(stage: Any, place: str, character: Character, joints: list[str], drawn: Any) -> Any:
+    """The skeleton at rest, and the weights of the mesh `drawn`."""
+    from pxr import Gf, UsdSkel, Vt
 
     assert character.skeleton is not None
     skeleton = UsdSkel.Skeleton.Define(stage, place)
@@ -183,34 +177,23 @@ def _add_skeleton(stage: Any, place: str, character: Character, joints: list[str
     skeleton.CreateJointsAttr(Vt.TokenArray(joints))
     skeleton.CreateJointNamesAttr(Vt.TokenArray(list(character.skeleton.names)))
     # USD multiplies row vectors: its matrices are ours transposed.
-    skeleton.CreateBindTransformsAttr(_matrices(bind))
-    skeleton.CreateRestTransformsAttr(_matrices(_local(bind, character.skeleton.parents)))
+    rest = _local(bind, character.skeleton.parents)
+    rows = [[Gf.Matrix4d(*one.T.reshape(-1).tolist()) for one in matrices] for matrices in (bind, rest)]
+    skeleton.CreateBindTransformsAttr(Vt.Matrix4dArray(rows[0]))
+    skeleton.CreateRestTransformsAttr(Vt.Matrix4dArray(rows[1]))
+    if character.weights is not None:
+        bones, values = common.influences(character.weights)
+        binding, most = UsdSkel.BindingAPI.Apply(drawn.GetPrim()), bones.shape[1]
+        binding.CreateSkeletonRel().SetTargets([skeleton.GetPath()])
+        binding.CreateJointIndicesPrimvar(False, most).Set(Vt.IntArray.FromNumpy(bones.astype(np.int32).ravel()))
+        binding.CreateJointWeightsPrimvar(False, most).Set(Vt.FloatArray.FromNumpy(values.astype(np.float32).ravel()))
     return skeleton
 
 
-def _local(
-    T_file_joint: Float[np.ndarray, "*f joints 4 4"], parents: tuple[int, ...]
-) -> Float[np.ndarray, "*f joints 4 4"]:
+def _local(T_file_joint: Transforms, parents: tuple[int, ...]) -> Transforms:
     above = T_file_joint[..., [max(parent, 0) for parent in parents], :, :].copy()
     above[..., 0, :, :] = np.eye(4)
     return np.linalg.solve(above, T_file_joint)
-
-
-def _matrices(matrix: Float[np.ndarray, "joints 4 4"]) -> Any:
-    from pxr import Gf, Vt
-
-    return Vt.Matrix4dArray([Gf.Matrix4d(*one.T.reshape(-1).tolist()) for one in matrix])
-
-
-def _bind(drawn: Any, weights: Float[np.ndarray, "vertices joints"], skeleton: Any) -> None:
-    from pxr import UsdSkel, Vt
-
-    joints, values = common.influences(weights)
-    binding = UsdSkel.BindingAPI.Apply(drawn.GetPrim())
-    binding.CreateSkeletonRel().SetTargets([skeleton.GetPath()])
-    most = joints.shape[1]
-    binding.CreateJointIndicesPrimvar(False, most).Set(Vt.IntArray.FromNumpy(joints.astype(np.int32).reshape(-1)))
-    binding.CreateJointWeightsPrimvar(False, most).Set(Vt.FloatArray.FromNumpy(values.astype(np.float32).reshape(-1)))
 
 
 def _add_clip(stage: Any, place: str, character: Character, clip: Clip, joints: list[str]) -> Any:

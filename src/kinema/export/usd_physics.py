@@ -6,7 +6,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from kinema.export.usd import usd_folder
@@ -41,7 +40,6 @@ def _stage(rig: Rig, model: Model, cuboids: Cuboids, motion: Motion | None) -> A
     ground = UsdGeom.Plane.Define(stage, "/body/ground")
     ground.CreateAxisAttr("Y")
     UsdPhysics.CollisionAPI.Apply(ground.GetPrim())
-
     names = [f"b{j}_{''.join(c if c.isalnum() else '_' for c in name)}" for j, name in enumerate(rig.names)]
     rest = Motion.rest(rig, frames=1, fps=24.0) if motion is None else motion
     T = Motion(rest.root_position.detach().double(), rest.angles.detach().double(), rest.fps).pose(rig)
@@ -50,13 +48,6 @@ def _stage(rig: Rig, model: Model, cuboids: Cuboids, motion: Motion | None) -> A
     # eigh may return a reflection; a principal frame has to be a rotation.
     turns = turns * torch.where(torch.linalg.det(turns) < 0, -1.0, 1.0)[:, None, None]
     principal, box_wxyz = rotations.from_matrix(turns.numpy()), rotations.from_matrix(cuboids.axes)
-
-    def quaternion(q: np.ndarray) -> Gf.Quatf:
-        return Gf.Quatf(*(float(x) for x in q))
-
-    def vector(v) -> Gf.Vec3f:
-        return Gf.Vec3f(*(float(x) for x in v))
-
     if motion is not None:
         stage.SetTimeCodesPerSecond(motion.fps)
         stage.SetStartTimeCode(0)
@@ -66,24 +57,24 @@ def _stage(rig: Rig, model: Model, cuboids: Cuboids, motion: Motion | None) -> A
         translate, orient = bone.AddTranslateOp(), bone.AddOrientOp()
         for frame in range(len(place)):
             when = Usd.TimeCode.Default() if motion is None else Usd.TimeCode(frame)
-            translate.Set(Gf.Vec3d(*(float(x) for x in place[frame, j])), when)
-            orient.Set(quaternion(wxyz[frame, j]), when)
+            translate.Set(Gf.Vec3d(*place[frame, j].tolist()), when)
+            orient.Set(Gf.Quatf(*wxyz[frame, j].tolist()), when)
         UsdPhysics.RigidBodyAPI.Apply(bone.GetPrim())
         mass = UsdPhysics.MassAPI.Apply(bone.GetPrim())
         mass.CreateMassAttr(float(model.mass[j]))
-        mass.CreateCenterOfMassAttr(vector(model.com[j]))
-        mass.CreateDiagonalInertiaAttr(vector(moments[j]))
-        mass.CreatePrincipalAxesAttr(quaternion(principal[j]))
+        mass.CreateCenterOfMassAttr(Gf.Vec3f(*model.com[j].tolist()))
+        mass.CreateDiagonalInertiaAttr(Gf.Vec3f(*moments[j].tolist()))
+        mass.CreatePrincipalAxesAttr(Gf.Quatf(*principal[j].tolist()))
         box = UsdGeom.Cube.Define(stage, f"/body/{name}/box")
         box.CreateSizeAttr(2.0)
-        box.AddTranslateOp().Set(Gf.Vec3d(*(float(x) for x in cuboids.centers[j])))
-        box.AddOrientOp().Set(quaternion(box_wxyz[j]))
-        box.AddScaleOp().Set(vector(cuboids.half_sizes[j]))
+        box.AddTranslateOp().Set(Gf.Vec3d(*cuboids.centers[j].tolist()))
+        box.AddOrientOp().Set(Gf.Quatf(*box_wxyz[j].tolist()))
+        box.AddScaleOp().Set(Gf.Vec3f(*cuboids.half_sizes[j].tolist()))
         UsdPhysics.CollisionAPI.Apply(box.GetPrim())
         if j > 0:
             joint = UsdPhysics.SphericalJoint.Define(stage, f"/body/{name}_joint")
             joint.CreateBody0Rel().SetTargets([f"/body/{names[rig.parents[j]]}"])
             joint.CreateBody1Rel().SetTargets([f"/body/{name}"])
-            joint.CreateLocalPos0Attr(vector(rig.offsets[j]))
-            joint.CreateLocalPos1Attr(vector((0, 0, 0)))
+            joint.CreateLocalPos0Attr(Gf.Vec3f(*rig.offsets[j].tolist()))
+            joint.CreateLocalPos1Attr(Gf.Vec3f(0, 0, 0))
     return stage

@@ -20,7 +20,7 @@ from kinema.export.usd import write_usd
 from kinema.files import check_output
 from kinema.motion.motion import Motion
 
-USD = (".usd", ".usda", ".usdc", ".usdz")
+GLTF, BLENDER, USD = (".glb", ".gltf"), (".fbx", ".blend"), (".usd", ".usda", ".usdc", ".usdz")
 
 
 @dataclass(frozen=True)
@@ -49,26 +49,18 @@ class Job:
 
 
 def write(
-    path: Path,
-    character: Character,
-    motion: Motion | Clip | Sequence[Clip] | None = None,
-    *,
-    name: str | None = None,
-    fps: float | None = None,
-    in_place: bool = False,
-    loop: bool = False,
-    keep_clips: bool = True,
-) -> None:
+    path: Path, character: Character, motion: Motion | Clip | Sequence[Clip] | None = None, *, name: str | None = None,
+    fps: float | None = None, in_place: bool = False, loop: bool = False, keep_clips: bool = True,
+) -> None:  # fmt: skip
     """Write a character and its new motion as the suffix of `path` says: a key of `FORMATS`.
 
     Args:
-        path: The file to write; it appears whole or not at all.
-        character: Read from a file or built in.
+        path: The file to write, which appears whole or not at all.
         motion: What it does; None writes the character as it stands, with the clips of its own file.
         name: Name of the new clip in the file.
         fps: Frames per second; by default the motion's.
         in_place: Take the root's mean horizontal velocity out.
-        loop: Close the loop: the last frame meets the first.
+        loop: The last frame meets the first.
         keep_clips: Keep the clips that a glTF already had. Formats that are written from it through Blender hold the
             new motion alone, or all clips if there is none.
     """
@@ -94,15 +86,9 @@ def check_target(path: Path, *, simulator: bool = False) -> None:
 
 
 def convert(
-    source: Path,
-    target: Path,
-    *,
-    clip: str | None = None,
-    fps: float | None = None,
-    in_place: bool = False,
-    loop: bool = False,
-    **reading: Any,
-) -> None:
+    source: Path, target: Path, *, clip: str | None = None, fps: float | None = None, in_place: bool = False,
+    loop: bool = False, **reading: Any,
+) -> None:  # fmt: skip
     """Read any character file and write it as another: `kinema convert`.
 
     All clips go along where the target holds several, the first (or the one named `clip`) where it holds one. A
@@ -117,21 +103,16 @@ def convert(
         from kinema.rig.weights.bone_heat import rig_character
 
         character = rig_character(character, character.skeleton)
-    clips = character.clips
-    if clip is not None:
-        clips = tuple(one for one in clips if one.name == clip)
-        if not clips:
-            names = ", ".join(one.name for one in character.clips) or "none"
-            raise KinemaError(f"{source}: has no clip {clip!r}; it has {names}")
-    untouched = clip is None and fps is None and not in_place and not loop
-    if untouched and target.suffix.lower() in KEEPING and (character.skeleton is None or is_bound(character)):
+    clips = tuple(one for one in character.clips if clip in (None, one.name))
+    if clip is not None and not clips:
+        names = ", ".join(one.name for one in character.clips) or "none"
+        raise KinemaError(f"{source}: has no clip {clip!r}; it has {names}")
+    # These take the character's own glTF along, with its clips.
+    keeping = target.suffix.lower() in GLTF + BLENDER and (character.skeleton is None or is_bound(character))
+    if keeping and clip is None and fps is None and not in_place and not loop:
         write(target, character)
     else:
         write(target, character, clips, fps=fps, in_place=in_place, loop=loop, keep_clips=False)
-
-
-def _write_gltf(job: Job) -> None:
-    write_glb(job.path, job.character, job.clips, keep_clips=job.keep_clips)
 
 
 def _write_mjcf(job: Job) -> None:
@@ -146,8 +127,8 @@ def _write_mjcf(job: Job) -> None:
     rig, cuboids = Rig.from_skeleton(job.skeleton, dtype=torch.float64), bone_cuboids(job.character)
     motion = Motion.from_clip(rig, job.clip) if job.clips else None
     if motion is not None and motion.translation is not None:
-        left_out = f"the translations of joints in {job.clip.name!r} are left out"
-        warnings.warn(f"{job.path}: simulated joints only turn; {left_out}", stacklevel=3)
+        reason = f"simulated joints only turn; the translations of joints in {job.clip.name!r} are left out"
+        warnings.warn(f"{job.path}: {reason}", stacklevel=3)
     write_mjcf(job.path, rig, make_model(rig, cuboids), cuboids, motion=motion)
 
 
@@ -164,15 +145,11 @@ def _write_with_blender(job: Job) -> None:
 
 
 FORMATS: dict[str, Callable[[Job], None]] = {
-    ".glb": _write_gltf,
-    ".gltf": _write_gltf,
+    **dict.fromkeys(GLTF, lambda job: write_glb(job.path, job.character, job.clips, keep_clips=job.keep_clips)),
     ".bvh": lambda job: write_bvh(job.path, *in_file_frame(job.character.frame, job.skeleton, job.clip)),
     **dict.fromkeys(USD, lambda job: write_usd(job.path, job.character, job.clips)),
-    ".fbx": _write_with_blender,
-    ".blend": _write_with_blender,
+    **dict.fromkeys(BLENDER, _write_with_blender),
     ".npz": lambda job: write_npz(job.path, job.skeleton, job.clip),
     ".json": lambda job: write_json(job.path, job.character.frame, job.skeleton, job.clip, still=not job.clips),
     ".xml": _write_mjcf,
 }
-KEEPING = (".glb", ".gltf", ".fbx", ".blend")
-"""Formats that take the character's own glTF along, with its clips."""

@@ -43,12 +43,36 @@ class Arthropod:
     coat: Coat = field(default_factory=Coat)
 
     def build(self) -> Body:
-        return _build(self)
+        """Bones and blobs; the thorax, which carries the legs, is the root above z = 0."""
+        body, unit, coat = Body(), self.body, self.coat
+        thorax_r, head_r, abdomen_r = self.thorax * unit, self.head * unit, self.abdomen * unit
+        middle, ahead = np.array([0.0, self.height * unit, 0.0]), np.array([0.0, 0.05, 1.0])
+        neck = middle + ahead * (0.85 * thorax_r * self.stretch + self.waist * unit)
+        face = neck + ahead * (1.7 * head_r)
+        body.core = body.chain(["thorax", "head"], -1, [middle, neck, face])
+        melt = 0.25 * min(thorax_r, head_r)
+        half = 0.6 * (self.stretch - 1) * thorax_r * ahead
+        body.blob(middle - half, middle + half, thorax_r, 0.95 * thorax_r, coat.base, blend=melt, scale=(1, 0.85, 1))
+        body.blob(middle, neck + 0.4 * head_r * ahead, 0.45 * head_r, 0.45 * head_r, coat.base, blend=melt)
+        center = neck + 0.75 * head_r * ahead
+        body.blob(center, center + 0.2 * head_r * ahead, head_r, 0.85 * head_r, coat.head or coat.base, blend=melt)
+
+        root = middle - half - [0, 0, 0.75 * thorax_r]
+        pole = root - [0, -0.12 * abdomen_r, self.waist * unit + 0.9 * abdomen_r]
+        end = pole - [0, 0.1 * abdomen_r, 1.5 * abdomen_r]
+        joint = body.joint("abdomen", 0, root, end)
+        limb = body.limb([joint], 0.5 * max(self.waist, 0.0) * unit + 0.15 * thorax_r)
+        stem = max(0.22 * thorax_r, 0.35 * self.waist * unit)
+        body.blob(root, pole, stem, stem, coat.base, limb=limb, blend=melt)
+        body.blob(pole, pole - [0, 0, 0.55 * abdomen_r], 0.95 * abdomen_r, 0.8 * abdomen_r, coat.accent, limb=limb,
+                   blend=0.3 * abdomen_r, scale=(1, 0.95, 1.05))  # fmt: skip
+        for index, pair in enumerate(PAIRS[self.legs]):
+            _pair(body, self, pair, 1 - 2 * index / (self.legs - 1), middle, pole - [0, 0, 0.25 * abdomen_r])
+        _face(body, self, center, head_r)
+        return body
 
     def shaped(self, quality: str, factor: float) -> "Arthropod":
-        lengths = {
-            "size": ("body",), "youth": ("body",), "leg": ("reach", "knee"), "girth": ("abdomen", "leg_radius"),
-        }  # fmt: skip
+        lengths = {"leg": ("reach", "knee"), "girth": ("abdomen", "leg_radius"), "size": ("body",), "youth": ("body",)}
         return scaled(self, dict.fromkeys(lengths.get(quality, ()), factor))
 
     def limited(self, row: "Arthropod") -> "Arthropod":
@@ -62,46 +86,9 @@ class Arthropod:
         return self
 
 
-def _build(p: Arthropod) -> Body:
-    """Bones and blobs; the thorax, which carries the legs, is the root above z = 0."""
-    body = Body()
-    unit, coat = p.body, p.coat
-    height = p.height * unit
-    thorax_r, head_r, abdomen_r = p.thorax * unit, p.head * unit, p.abdomen * unit
-    middle = np.array([0.0, height, 0.0])
-    ahead = np.array([0.0, 0.05, 1.0])
-    neck = middle + ahead * (0.85 * thorax_r * p.stretch + p.waist * unit)
-    face = neck + ahead * (1.7 * head_r)
-    body.core = body.chain(["thorax", "head"], -1, [middle, neck, face])
-    melt = 0.25 * min(thorax_r, head_r)
-    half = 0.6 * (p.stretch - 1) * thorax_r * ahead
-    body.blob(middle - half, middle + half, thorax_r, 0.95 * thorax_r, coat.base, blend=melt, scale=(1, 0.85, 1))
-    body.blob(middle, neck + 0.4 * head_r * ahead, 0.45 * head_r, 0.45 * head_r, coat.base, blend=melt)
-    center = neck + 0.75 * head_r * ahead
-    body.blob(center, center + 0.2 * head_r * ahead, head_r, 0.85 * head_r, coat.head or coat.base, blend=melt)
-
-    root = middle - half - [0, 0, 0.75 * thorax_r]
-    pole = root - [0, -0.12 * abdomen_r, p.waist * unit + 0.9 * abdomen_r]
-    end = pole - [0, 0.1 * abdomen_r, 1.5 * abdomen_r]
-    joint = body.joint("abdomen", 0, root, end)
-    limb = body.limb([joint], 0.5 * max(p.waist, 0.0) * unit + 0.15 * thorax_r)
-    stem = max(0.22 * thorax_r, 0.35 * p.waist * unit)
-    body.blob(root, pole, stem, stem, coat.base, limb=limb, blend=melt)
-    body.blob(pole, pole - [0, 0, 0.55 * abdomen_r], 0.95 * abdomen_r, 0.8 * abdomen_r, coat.accent, limb=limb,
-               blend=0.3 * abdomen_r, scale=(1, 0.95, 1.05))  # fmt: skip
-
-    for index, pair in enumerate(PAIRS[p.legs]):
-        share = 1 - 2 * index / (p.legs - 1)
-        _pair(body, p, pair, share, middle, pole - [0, 0, 0.25 * abdomen_r])
-    _face(body, p, center, head_r)
-    return body
-
-
 def _pair(body: Body, p: Arthropod, pair: str, share: Number, middle: np.ndarray, abdomen: np.ndarray) -> None:
     """Two legs; `share` runs from 1 at the front pair to -1 at the hind one, which keeps clear of the abdomen."""
-    unit, coat = p.body, p.coat
-    r = p.leg_radius * unit
-    azimuth = np.deg2rad(p.fan * share)
+    unit, coat, r, azimuth = p.body, p.coat, p.leg_radius * p.body, np.deg2rad(p.fan * share)
     start = middle + np.array([0.62 * p.thorax, -0.1 * p.thorax, 0.62 * p.thorax * p.stretch * share]) * unit
     away = abdomen - start
     while share < 0 and azimuth < -0.1:
@@ -111,19 +98,14 @@ def _pair(body: Body, p: Arthropod, pair: str, share: Number, middle: np.ndarray
         azimuth *= 0.94
     out = np.array([np.cos(azimuth), 0.0, np.sin(azimuth)])
     reach = p.reach * unit * (1.0 + 0.12 * abs(share))
-    knee = start + 0.42 * reach * out
-    knee[1] = p.knee * unit
-    ankle = start + 0.86 * reach * out
-    ankle[1] = 0.16 * p.knee * unit + r
-    foot = start + reach * out
-    foot[1] = 0.7 * r
-    nodes = [start, knee, ankle, foot]
+    nodes = [start, start + 0.42 * reach * out, start + 0.86 * reach * out, start + reach * out]
+    for node, height in zip(nodes[1:], (p.knee * unit, 0.16 * p.knee * unit + r, 0.7 * r)):
+        node[1] = height
     radii = [1.5 * r, 1.15 * r, 0.85 * r, 0.7 * r]
     colors = [coat.base, coat.legs or coat.base, coat.feet or coat.legs or coat.base]
     for name, sign in SIDES:
         here = [mirror(node, sign) for node in nodes]
-        joints = body.chain([f"{pair}_{name}_{n}" for n in ("upper", "lower", "foot")], 0, here)
-        limb = body.limb(joints, 1.2 * r)
+        limb = body.limb(body.chain([f"{pair}_{name}_{n}" for n in ("upper", "lower", "foot")], 0, here), 1.2 * r)
         for k in range(3):
             body.blob(here[k], here[k + 1], radii[k], radii[k + 1], colors[k], limb=limb, blend=0.5 * r)
 
@@ -133,8 +115,7 @@ def _face(body: Body, p: Arthropod, center: np.ndarray, head_r: float) -> None:
     rows = ((28, 18, 1.0), (58, 34, 0.75), (82, 48, 0.7), (40, 58, 0.6))
     for side, up, size in rows[: p.eyes // 2]:
         for _, sign in SIDES:
-            radius = p.eye * head_r * size
-            body.eyes.append(Eye(center, toward(side, up, sign), radius, np.asarray(p.coat.eye), 1))
+            body.eyes.append(Eye(center, toward(side, up, sign), p.eye * head_r * size, p.coat.eye, 1))
     jaw = np.array([[0.35, -0.35, 0.55], [0.5, -0.55, 1.1], [0.3, -0.65, 1.45], [0.12, -0.68, 1.55]]) * head_r
     feeler = np.array([[0, 0, 0], [0.05, 0.10, 0.08], [0.25, 0.45, 0.35], [0.35, 0.40, 0.7], [0.45, 0.28, 1.0]])
     start = center + np.array([0.35, 0.55, 0.55]) * head_r

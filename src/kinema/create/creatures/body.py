@@ -1,7 +1,4 @@
-"""A creature's body before there is a mesh: joints, and round cones around the bones.
-
-A body is a core (pelvis to head) and limbs (legs, arms, tail, ears).
-"""
+"""A creature's body before there is a mesh: joints of a core (pelvis to head) and of limbs, and round cones around."""
 
 from dataclasses import dataclass, field
 
@@ -53,9 +50,9 @@ class Shell:
 
     path: Float[np.ndarray, "rings 3"]
     radii: Float[np.ndarray, "rings"]
-    color: Vector
+    color: Rgb
     joint: int
-    tip_color: Vector | None = None
+    tip_color: Rgb | None = None
 
 
 @dataclass(frozen=True)
@@ -65,9 +62,9 @@ class Eye:
     start: Vector
     direction: Vector
     radius: float
-    color: Vector
+    color: Rgb
     joint: int
-    white: Vector | None = None
+    white: Rgb | None = None
     """Colour of the ball around a pupil of `color`; None: the whole ball has `color`."""
     look: Vector = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     """Where the pupil points."""
@@ -105,11 +102,9 @@ class Body:
 
     def chain(self, names: list[str], parent: int, nodes: list[Vector]) -> list[int]:
         """Joints between consecutive nodes, each the child of the one before."""
-        joints = []
         for name, head, tail in zip(names, nodes[:-1], nodes[1:], strict=True):
             parent = self.joint(name, parent, head, tail)
-            joints.append(parent)
-        return joints
+        return list(range(len(self.names) - len(names), len(self.names)))
 
     def limb(self, joints: list[int], blend: float) -> int:
         self.limbs.append(Limb(tuple(joints), blend))
@@ -135,8 +130,7 @@ class Body:
 
     def tube(self, path: np.ndarray, radii: ArrayLike, color: Rgb, joint: int, tip: Rgb | None = None) -> None:
         """Add a shell along a path."""
-        first, last = np.asarray(color, dtype=float), None if tip is None else np.asarray(tip, dtype=float)
-        self.shells.append(Shell(path, np.asarray(radii, dtype=float), first, joint, last))
+        self.shells.append(Shell(path, np.asarray(radii, dtype=float), color, joint, tip))
 
     def tubes(self, path: np.ndarray, radii: ArrayLike, color: Rgb, joint: int, tip: Rgb | None = None) -> None:
         """Add a shell on each side of the body."""

@@ -8,6 +8,8 @@ from jaxtyping import Float
 
 from kinema.create.creatures.body import Blob, Body
 
+Points = Float[np.ndarray, "n 3"]
+
 
 def smooth_min(a: np.ndarray, b: np.ndarray, width: float) -> np.ndarray:
     """The smaller one, rounded where they differ by less than `width`: min(a, b) - (width - |a - b|)² / 4 width."""
@@ -65,9 +67,7 @@ def _thickened(blob: Blob, thicken: float) -> tuple[float, float, tuple[float, f
     return ra, rb, (max(sx, least), max(sy, least), max(sz, least))
 
 
-def part_distances(
-    body: Body, points: Float[np.ndarray, "n 3"], *, thicken: float = 0.0
-) -> Float[np.ndarray, "parts n"]:
+def part_distances(body: Body, points: Points, *, thicken: float = 0.0) -> Float[np.ndarray, "parts n"]:
     """Signed distance to the core (row 0) and to each limb (row 1 + limb) [m]."""
     x, y, z = points.T
     parts = np.full((1 + len(body.limbs), len(points)), 1e3, dtype=points.dtype)
@@ -82,9 +82,7 @@ def cut_sole(distance: np.ndarray, height: np.ndarray, sole: float) -> np.ndarra
     return -smooth_min(-distance, height, sole)
 
 
-def body_distance(
-    body: Body, points: Float[np.ndarray, "n 3"], *, thicken: float, sole: float
-) -> Float[np.ndarray, "n"]:
+def body_distance(body: Body, points: Points, *, thicken: float, sole: float) -> Float[np.ndarray, "n"]:
     """The whole body's field at points: negative inside, about a distance [m] near the surface."""
     core, *limbs = part_distances(body, points, thicken=thicken)
     result = core

@@ -21,8 +21,7 @@ def generate(name: str, proportions: Proportions, *, seed: int = 0, detail: Deta
     count, relax, sides, rings = (5200, 3, 12, 9) if detail == "full" else (1100, 1, 6, 5)
     body = proportions.build()
     surface = triangulate(body, count=count, relax=relax)
-    vertices, faces = [surface.vertices], [surface.faces]
-    weights = [skin_weights(body, surface.vertices)]
+    vertices, faces, weights = [surface.vertices], [surface.faces], [skin_weights(body, surface.vertices)]
     colors = [paint(body, proportions.coat, surface.vertices, surface.normals, seed=seed)]
     offset = len(surface.vertices)
     for shell in [*body.shells, *(shell for eye in body.eyes for shell in _eyeball(body, eye, rings))]:
@@ -31,8 +30,8 @@ def generate(name: str, proportions: Proportions, *, seed: int = 0, detail: Deta
         faces.append(triangles + offset)
         offset += len(points)
         weights.append(np.eye(len(body.names))[np.full(len(points), shell.joint)])
-        tip = shell.color if shell.tip_color is None else shell.tip_color
-        colors.append(shell.color + along[:, None] * (tip - shell.color))
+        color, tip = np.array(shell.color), np.array(shell.tip_color or shell.color)
+        colors.append(color + along[:, None] * (tip - color))
     mesh = Mesh(np.concatenate(vertices), np.concatenate(faces), np.clip(np.concatenate(colors), 0, 1))
     return Character(name, mesh, body.skeleton, np.concatenate(weights))
 
@@ -56,19 +55,16 @@ def _eyeball(body: Body, eye: Eye, rings: int) -> list[Shell]:
 
 def _tube(shell: Shell, sides: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Points, closed triangles around the path, and each point's place along it in [0, 1]; the end rings are points."""
-    path = shell.path
-    tangent = np.gradient(path, axis=0)
+    path, tangent = shell.path, np.gradient(shell.path, axis=0)
     tangent /= np.maximum(np.linalg.norm(tangent, axis=-1, keepdims=True), 1e-12)
-    helper = np.eye(3)[np.abs(tangent.mean(0)).argmin()]
-    u = np.cross(tangent, helper)
+    u = np.cross(tangent, np.eye(3)[np.abs(tangent.mean(0)).argmin()])
     u /= np.linalg.norm(u, axis=-1, keepdims=True)
     v = np.cross(tangent, u)
     angle = np.linspace(0, 2 * np.pi, sides, endpoint=False)
     ring = np.cos(angle)[None, :, None] * u[:, None] + np.sin(angle)[None, :, None] * v[:, None]
     rings = path[1:-1, None] + shell.radii[1:-1, None, None] * ring[1:-1]
     points = np.concatenate((path[:1], rings.reshape(-1, 3), path[-1:]))
-    k = np.arange(sides)
-    n = (k + 1) % sides
+    k, n = np.arange(sides), np.arange(1, sides + 1) % sides
     triangles = [np.stack((np.zeros_like(k), 1 + n, 1 + k), -1)]
     starts = 1 + sides * np.arange(len(rings))
     for a, b in pairwise(starts):

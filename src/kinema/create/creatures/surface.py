@@ -26,7 +26,7 @@ class Surface:
 def triangulate(body: Body, *, count: int, relax: int = 3) -> Surface:
     """Mesh the zero set with about `count` vertices, relaxed along the surface `relax` times."""
     # Fewer vertices mean a larger share of them in refined places; the exponent is fitted to the species table.
-    step = float(np.sqrt(_area(body) / count * 1.3 * (5200 / count) ** 0.4))
+    step = float(np.sqrt(sum(_area(blob) for blob in body.blobs) / count * 1.3 * (5200 / count) ** 0.4))
     vertices, faces = _march(body, step)
     for _ in range(2):
         if 0.7 < len(vertices) / count < 1.45:
@@ -42,13 +42,10 @@ def triangulate(body: Body, *, count: int, relax: int = 3) -> Surface:
     return Surface(vertices, faces, vertex_normals(vertices, faces))
 
 
-def _area(body: Body) -> float:
-    """Rough area [m²]: side walls of the blobs, of which about half is hidden in each other."""
-    total = 0.0
-    for blob in body.blobs:
-        length = np.linalg.norm(blob.b - blob.a) + blob.radius_a + blob.radius_b
-        total += np.pi * (blob.radius_a + blob.radius_b) * length * np.prod(blob.scale) ** (2 / 3)
-    return float(total)
+def _area(blob: Blob) -> float:
+    """Rough area [m²] of a blob that shows: its side wall, of which about half is hidden in others."""
+    length = np.linalg.norm(blob.b - blob.a) + blob.radius_a + blob.radius_b
+    return float(np.pi * (blob.radius_a + blob.radius_b) * length * np.prod(blob.scale) ** (2 / 3))
 
 
 def _axis(body: Body, axis: int, step: float) -> np.ndarray:
@@ -64,8 +61,7 @@ def _axis(body: Body, axis: int, step: float) -> np.ndarray:
     kernel = np.hanning(25)
     want = np.convolve(np.pad(want, 12, mode="edge"), kernel / kernel.sum(), mode="valid")
     steps = np.concatenate(([0.0], np.cumsum((1 / want[1:] + 1 / want[:-1]) / 2 * np.diff(fine))))
-    planes = np.interp(np.linspace(0, steps[-1], int(np.ceil(steps[-1])) + 1), steps, fine)
-    return planes.astype(np.float32)
+    return np.interp(np.linspace(0, steps[-1], int(np.ceil(steps[-1])) + 1), steps, fine).astype(np.float32)
 
 
 def _march(body: Body, step: float) -> tuple[np.ndarray, np.ndarray]:
@@ -82,31 +78,25 @@ def _march(body: Body, step: float) -> tuple[np.ndarray, np.ndarray]:
 
 def _sample(body: Body, axes: list[np.ndarray], step: float) -> np.ndarray:
     """The field on the grid; each blob is evaluated only where it can matter, farther out the field is just large."""
-    thicken = THICKEN * step
-    far = 2 * step + max([blob.blend for blob in body.blobs] + [limb.blend for limb in body.limbs])
+    far = 2 * step + max(part.blend for part in (*body.blobs, *body.limbs))
     x, y, z = axes[0][:, None, None], axes[1][None, :, None], axes[2][None, None, :]
     core = np.full([len(axis) for axis in axes], far, dtype=np.float32)
 
-    def cells(blob: Blob) -> tuple[slice, slice, slice]:
-        lower, upper = blob_box(blob, thicken=thicken)
-        spans = [np.searchsorted(axes[i], (lower[i] - far, upper[i] + far)) for i in range(3)]
-        return slice(*spans[0]), slice(*spans[1]), slice(*spans[2])
-
-    def add(target: np.ndarray, blob: Blob, at: tuple[slice, slice, slice]) -> None:
-        i, j, k = at
-        d = blob_distance(blob, x[i], y[:, j], z[:, :, k], thicken=thicken)
+    def add(target: np.ndarray, blob: Blob) -> tuple[slice, ...]:
+        """Join the blob to the target and return the cells that it can change."""
+        lower, upper = blob_box(blob, thicken=THICKEN * step)
+        at = i, j, k = tuple(slice(*np.searchsorted(axes[i], (lower[i] - far, upper[i] + far))) for i in range(3))
+        d = blob_distance(blob, x[i], y[:, j], z[:, :, k], thicken=THICKEN * step)
         target[at] = smooth_min(target[at], d.astype(np.float32), blob.blend)
+        return at
 
     for blob in body.blobs:
         if blob.limb == CORE:
-            add(core, blob, cells(blob))
+            add(core, blob)
     result = core.copy()
     for index, limb in enumerate(body.limbs):
         own = np.full_like(core, far)
-        blobs = [blob for blob in body.blobs if blob.limb == index]
-        boxes = [cells(blob) for blob in blobs]
-        for blob, box in zip(blobs, boxes, strict=True):
-            add(own, blob, box)
+        boxes = [add(own, blob) for blob in body.blobs if blob.limb == index]
         whole = tuple(slice(min(b[i].start for b in boxes), max(b[i].stop for b in boxes)) for i in range(3))
         result[whole] = np.minimum(result[whole], smooth_min(core[whole], own[whole], limb.blend))
     if body.ground:
@@ -116,8 +106,7 @@ def _sample(body: Body, axes: list[np.ndarray], step: float) -> np.ndarray:
 
 def _gradient(body: Body, points: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
     """Distance and outward normal at points, from four samples on a tetrahedron."""
-    corners = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=np.float64)
-    eps = 0.08 * step
+    eps, corners = 0.08 * step, np.array([[1.0, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
     spread = (points[None] + eps * corners[:, None]).reshape(-1, 3).astype(np.float32)
     d = body_distance(body, spread, thicken=THICKEN * step, sole=0.6 * step).reshape(4, -1).astype(np.float64)
     gradient = np.einsum("kn,kc->nc", d, corners) / (4 * eps)
@@ -134,8 +123,7 @@ def _adjacency(vertices: np.ndarray, faces: np.ndarray) -> csr_matrix:
 def _slide(vertices: np.ndarray, faces: np.ndarray, normal: np.ndarray) -> np.ndarray:
     """Step towards the mean of the neighbours, along the surface only."""
     adjacency = _adjacency(vertices, faces)
-    mean = (adjacency @ vertices) / np.maximum(np.asarray(adjacency.sum(1)).reshape(-1, 1), 1)
-    move = mean - vertices
+    move = (adjacency @ vertices) / np.maximum(np.asarray(adjacency.sum(1)).reshape(-1, 1), 1) - vertices
     return 0.6 * (move - (move * normal).sum(-1, keepdims=True) * normal)
 
 
@@ -147,5 +135,4 @@ def _largest(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.nd
     if parts == 1:
         return vertices, faces
     keep = label == np.bincount(label).argmax()
-    index = np.cumsum(keep) - 1
-    return vertices[keep], index[faces[keep[faces[:, 0]]]]
+    return vertices[keep], (np.cumsum(keep) - 1)[faces[keep[faces[:, 0]]]]

@@ -1,14 +1,10 @@
-"""All built-in species. A new family is a file like `arthropod.py` and its line in `SPECIES`."""
+"""All built-in species. A new family is a file like `arthropod.py` and its name in `SPECIES`."""
 
 from kinema.create.creatures.arthropod import ARTHROPODS
 from kinema.create.creatures.proportions import Proportions
 from kinema.create.creatures.vertebrate.species import VERTEBRATES
 
-SPECIES: dict[str, Proportions] = {
-    **VERTEBRATES,
-    **ARTHROPODS,
-}
-
+SPECIES: dict[str, Proportions] = {**VERTEBRATES, **ARTHROPODS}
 ALSO: dict[str, str] = {
     "vixen": "fox", "man": "human", "woman": "human", "person": "human", "people": "human", "hound": "dog",
     "puppy": "dog", "kitten": "cat", "pony": "horse", "stallion": "horse", "stag": "deer", "bull": "cow",

@@ -1,7 +1,6 @@
 """New proportions out of the table's: rows blended, numbers shaken, colours drawn."""
 
 import colorsys
-from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -37,16 +36,13 @@ def shake(value: Any, rng: np.random.Generator, *, amount: float, kind: Any = No
         return float(value + 40 * amount * rng.normal())
     if kind == Number:
         return float(value * np.exp(amount * rng.normal()))
-    is_leg = isinstance(value, tuple) and value and isinstance(value[0], tuple)
-    return _shake_leg(value, rng, amount=amount) if is_leg else value
-
-
-def _shake_leg(bones: tuple[tuple[Number, Number], ...], rng: np.random.Generator, *, amount: float) -> Any:
-    """Bones longer or shorter, and the whole leg straighter or more crouched; the foot keeps its angle."""
+    if not (isinstance(value, tuple) and value and isinstance(value[0], tuple)):
+        return value
+    # A leg: bones longer or shorter, and the whole of it straighter or more crouched; the foot keeps its angle.
+    *upper, (foot, flat) = value
     crouch = float(np.exp(1.2 * amount * rng.normal()))
-    changed = [(float(l * np.exp(0.6 * amount * rng.normal())), float(a * crouch)) for l, a in bones[:-1]]
-    changed = [(l, float(np.clip(a, -62, 66))) for l, a in changed]
-    return (*changed, (float(bones[-1][0] * np.exp(amount * rng.normal())), bones[-1][1]))
+    bones = [(float(l * np.exp(0.6 * amount * rng.normal())), float(np.clip(a * crouch, -62, 66))) for l, a in upper]
+    return (*bones, (float(foot * np.exp(amount * rng.normal())), flat))
 
 
 def vary(row: Proportions, rng: np.random.Generator, *, amount: float) -> Proportions:
@@ -54,33 +50,30 @@ def vary(row: Proportions, rng: np.random.Generator, *, amount: float) -> Propor
     return shake(row, rng, amount=amount).limited(row)
 
 
-def shade_coat(coat: Coat, rng: np.random.Generator) -> Coat:
+def shade_coat(coat: Coat, rng: np.random.Generator, *, hue: float = 0.012, light: float = 0.12) -> Coat:
     """The same coat a little lighter or darker, as two animals of one litter have it."""
-    turn, light = rng.normal(0, 0.012), float(np.exp(rng.normal(0, 0.12)))
-    return _recolor(coat, lambda rgb: _shift(rgb, turn, 1.0, light))
+    return _recolor(coat, rng.normal(0, hue), 1.0, float(np.exp(rng.normal(0, light))))
 
 
 def random_coat(coat: Coat, rng: np.random.Generator) -> Coat:
     """New colours in the old places: half of them the natural ones shifted, half anything."""
     if rng.random() < 0.5:
-        turn, light = rng.normal(0, 0.04), float(np.exp(rng.normal(0, 0.35)))
-        return _recolor(coat, lambda rgb: _shift(rgb, turn, 1.0, light))
+        return shade_coat(coat, rng, hue=0.04, light=0.35)
     turn, rich, light = rng.random(), float(np.exp(rng.normal(0, 0.4))), float(np.exp(rng.normal(0, 0.35)))
     kinds = ("plain", "plain", "patches", "stripes", "spots")
     accent = _shift(coat.base, rng.random(), rich, float(np.exp(rng.normal(0, 0.8))))
-    coat = _recolor(coat, lambda rgb: _shift(rgb, turn, rich, light))
-    return replace(coat, pattern=kinds[int(rng.integers(len(kinds)))], accent=accent)
+    pattern = kinds[int(rng.integers(len(kinds)))]
+    return replace(_recolor(coat, turn, rich, light), pattern=pattern, accent=accent)
 
 
-def _recolor(coat: Coat, change: Callable[[Rgb], Rgb]) -> Coat:
-    """All colours of the coat changed but those of eyes and nose."""
+def _recolor(coat: Coat, turn: float, rich: float, light: float) -> Coat:
+    """All colours of the coat shifted but those of eyes and nose."""
     regions = ("base", "belly", "thighs", "legs", "feet", "muzzle", "head", "ear", "tail", "tail_tip", "mane", "accent")
     values = {name: getattr(coat, name) for name in regions}
-    return replace(coat, **{name: change(rgb) for name, rgb in values.items() if rgb is not None})
+    return replace(coat, **{name: _shift(rgb, turn, rich, light) for name, rgb in values.items() if rgb is not None})
 
 
 def _shift(rgb: Rgb, turn: float, rich: float, light: float) -> Rgb:
     """Hue turned, saturation and value multiplied; never quite black or white."""
     hue, saturation, value = colorsys.rgb_to_hsv(*rgb)
-    value = float(np.clip(value * light, 0.06, 0.97))
-    return colorsys.hsv_to_rgb((hue + turn) % 1.0, min(1.0, saturation * rich), value)
+    return colorsys.hsv_to_rgb((hue + turn) % 1, min(1.0, saturation * rich), float(np.clip(value * light, 0.06, 0.97)))

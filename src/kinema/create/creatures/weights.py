@@ -22,12 +22,9 @@ def skin_weights(body: Body, points: Float[np.ndarray, "n 3"]) -> Float[np.ndarr
     core takes over, so no point is ever moved by two of them.
     """
     parts = part_distances(body, points)
-    weights = np.zeros((len(points), len(body.names)))
-    left = np.ones(len(points))
+    weights, left = np.zeros((len(points), len(body.names))), np.ones(len(points))
     for index, limb in enumerate(body.limbs):
-        d = parts[1 + index]
-        others = np.delete(parts[1:], index, axis=0)
-        width = limb.blend
+        d, others, width = parts[1 + index], np.delete(parts[1:], index, axis=0), limb.blend
         own = smoothstep(-width, width, parts[0] - d)
         if len(others):
             own = own * smoothstep(0.0, width, others.min(0) - d)
@@ -45,10 +42,8 @@ def _along(body: Body, joints: Sequence[int], points: Float[np.ndarray, "n 3"]) 
     direction = (tails - heads) / np.maximum(length, 1e-9)[:, None]
     reached = [np.ones(len(points))]
     for k in range(1, len(joints)):
-        normal = direction[k - 1] + direction[k]
+        normal, band = direction[k - 1] + direction[k], 0.32 * min(length[k - 1], length[k])
         normal = normal / max(np.linalg.norm(normal), 1e-6)
-        band = 0.32 * min(length[k - 1], length[k])
-        s = (points - heads[k]) @ normal
-        reached.append(reached[-1] * smoothstep(-band, band, s))
+        reached.append(reached[-1] * smoothstep(-band, band, (points - heads[k]) @ normal))
     reached.append(np.zeros(len(points)))
-    return np.stack([reached[k] - reached[k + 1] for k in range(len(joints))], -1)
+    return -np.diff(reached, axis=0).T

@@ -48,18 +48,15 @@ def species() -> tuple[Species, ...]:
 def creature(words: str, *, seed: int | None = None, detail: Detail = "full") -> Character:
     """The creature that the words name, at natural size: `creature("a small black fox")`.
 
-    Args:
-        words: A species with colours and shapes before it, in any order.
-        seed: Draws an individual with its own proportions; None is the table's row itself.
-        detail: "full" is 2-8k vertices, "low" about a thousand.
+    A seed draws an individual with its own proportions; None is the table's row itself. "full" detail is 2-8k
+    vertices, "low" about a thousand.
     """
     tokens = re.findall(r"[a-z]+(?:-[a-z]+)*", words.lower())
     name, used = _find_species(tokens, words)
     row = SPECIES[name]
     if seed is not None:
         rng = np.random.default_rng(seed)
-        row = vary(row, rng, amount=0.07)
-        row = replace(row, coat=shade_coat(row.coat, rng))
+        row = replace(vary(row, rng, amount=0.07), coat=shade_coat(row.coat, rng))
     for token in tokens:
         if token in COLORS:
             row = replace(row, coat=_colored(row.coat, COLORS[token], species=name, token=token))
@@ -75,20 +72,15 @@ def creature(words: str, *, seed: int | None = None, detail: Detail = "full") ->
 def random_creature(
     rng: np.random.Generator, *, family: str | None = None, detail: Detail = "low", amount: float = 0.22
 ) -> Character:
-    """A creature that is in no table: two rows blended, every proportion shaken, new colours.
+    """A creature that is in no table: two rows (of one family, if given) blended, every proportion shaken, new colours.
 
-    Args:
-        rng: Source of all randomness.
-        family: Only of this family; None draws one of all species.
-        detail: "low" is meant for training data.
-        amount: Standard deviation of the logarithm of each length.
+    `amount` is the standard deviation of the logarithm of each length.
     """
     rows = {name: row for name, row in SPECIES.items() if family is None or row.family == family}
     if not rows:
         known = ", ".join(sorted({row.family for row in SPECIES.values()}))
         raise KinemaError(f"{family}: no such family; known are {known}")
-    name = list(rows)[int(rng.integers(len(rows)))]
-    row = rows[name]
+    name, row = list(rows.items())[int(rng.integers(len(rows)))]
     others = [other for other in rows.values() if other is not row and row.blends_with(other)]
     if others:
         row = mix(row, others[int(rng.integers(len(others)))], rng.uniform(0, 0.6), rng)
@@ -99,16 +91,12 @@ def random_creature(
 
 def _find_species(tokens: list[str], words: str) -> tuple[str, set[str]]:
     """The last species named, and the words that named it."""
-    spaced = " ".join(tokens).replace("-", " ")
-    found = None
-    for name, target in [(key, key) for key in SPECIES] + list(ALSO.items()):
-        match = re.search(rf"\b{name}s?\b", spaced)
-        if match and (found is None or (match.start(), len(name)) > found[0]):
-            found = ((match.start(), len(name)), target, match.group())
+    spaced, known = " ".join(tokens).replace("-", " "), {**{name: name for name in SPECIES}, **ALSO}
+    matches = [(re.search(rf"\b{name}s?\b", spaced), len(name), target) for name, target in known.items()]
+    found = [(match.start(), length, match.group(), target) for match, length, target in matches if match]
     if found:
-        hyphened = {token for token in tokens if token.replace("-", " ") == found[2]}
-        return found[1], set(found[2].split()) | hyphened
-    known = [*SPECIES, *ALSO]
+        *_, said, target = max(found, key=lambda one: one[:2])
+        return target, {*said.split(), *(token for token in tokens if token.replace("-", " ") == said)}
     close = [match for token in tokens for match in difflib.get_close_matches(token, known, n=1, cutoff=0.75)]
     hint = f"did you mean {close[0]}? " if close else ""
     raise KinemaError(f"{words!r}: names no built-in creature; {hint}known are {', '.join(SPECIES)}")

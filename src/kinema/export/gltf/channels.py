@@ -22,10 +22,12 @@ from kinema.export.timing import world_transforms
 from kinema.geometry import rotations
 from kinema.geometry.rotations import depth_first
 
+Parts = dict[str, Float[np.ndarray, "frames _"]]
+"""Translation, rotation (xyzw) and scale of one node in time."""
+Transforms = Float[np.ndarray, "frames 4 4"]
 
-def node_channels(
-    binding: GltfBinding, frame: Frame, skeleton: Skeleton, clip: Clip
-) -> dict[int, dict[str, Float[np.ndarray, "frames _"]]]:
+
+def node_channels(binding: GltfBinding, frame: Frame, skeleton: Skeleton, clip: Clip) -> dict[int, Parts]:
     """Translation, rotation and scale in time of every node of the file, where they differ from the node as it stands.
 
     What a channel cannot say exactly (a shear, a difference too small to write) is made good by the node's children.
@@ -34,29 +36,23 @@ def node_channels(
     size = float(np.ptp(skeleton.heads, axis=0).max()) / frame.scale
     still, rest, parents = local_matrices(binding.document), binding.T_file_node_rest, node_parents(binding.document)
     placed = np.empty((len(clip.root_position), len(parents), 4, 4))
-    channels: dict[int, dict[str, Float[np.ndarray, "frames _"]]] = {}
+    channels: dict[int, Parts] = {}
     sheared = []
     for node in depth_first(parents):
-        parent = parents[node]
-        above = np.eye(4)[None] if parent < 0 else placed[:, parent]
-        joint = node in target
-        if joint:
-            local = _relative(above, target[node])
-        else:
-            local = _relative(rest[parent] if parent >= 0 else np.eye(4), rest[node])
+        parent, joint = parents[node], node in target
+        above, above_rest = (np.eye(4)[None], np.eye(4)) if parent < 0 else (placed[:, parent], rest[parent])
+        local = _relative(above, target[node]) if joint else _relative(above_rest, rest[node])
         standing = _standing(binding.document.nodes[node], still[node])
         parts = decompose(np.broadcast_to(local, placed[:, node].shape), signs=np.sign(standing["scale"][0]))
         # Rotations of joints are always written. Units of a translation are those of the parent's scale.
         unit = float(np.abs(np.linalg.det(above[0, :3, :3])) ** (1 / 3)) or 1.0
-        tolerance = {"translation": 1e-6 * size / unit, "rotation": 0.0 if joint else 1e-6, "scale": 3e-6}
-        tolerance["scale"] *= float(np.abs(standing["scale"]).max())
+        tolerance = {"translation": 1e-6 * size / unit, "rotation": 1e-6}
+        tolerance["scale"] = 3e-6 * float(np.abs(standing["scale"]).max())
         if (parts["rotation"][0] * standing["rotation"][0]).sum() < 0:
             parts["rotation"] = -parts["rotation"]
-        written = {
-            path: values for path, values in parts.items() if np.abs(values - standing[path]).max() > tolerance[path]
-        }
-        if joint and "rotation" not in written:
-            written["rotation"] = parts["rotation"]
+        differs = {path: np.abs(values - standing[path]).max() > tolerance[path] for path, values in parts.items()}
+        differs["rotation"] |= joint
+        written = {path: values for path, values in parts.items() if differs[path]}
         if written:
             channels[node] = written
         own = recompose({path: written.get(path, np.repeat(standing[path], len(placed), 0)) for path in parts})
@@ -64,17 +60,13 @@ def node_channels(
         if joint and np.abs(placed[:, node] - target[node])[..., :3].max() > 1e-3 * np.abs(target[node][..., :3]).max():
             sheared.append(binding.document.nodes[node].get("name", str(node)))
     if sheared:
-        warnings.warn(
-            f"{binding.document.path}: {len(sheared)} joints ({', '.join(sheared[:3])}) have unevenly scaled parents"
-            " and turn into a shear that glTF cannot hold; the nearest rotation and scale is written",
-            stacklevel=5,
-        )
+        which = f"{binding.document.path}: {len(sheared)} joints ({', '.join(sheared[:3])})"
+        why = "have unevenly scaled parents and turn into a shear that glTF cannot hold"
+        warnings.warn(f"{which} {why}; the nearest rotation and scale is written", stacklevel=5)
     return channels
 
 
-def node_targets(
-    binding: GltfBinding, frame: Frame, skeleton: Skeleton, clip: Clip
-) -> dict[int, Float[np.ndarray, "frames 4 4"]]:
+def node_targets(binding: GltfBinding, frame: Frame, skeleton: Skeleton, clip: Clip) -> dict[int, Transforms]:
     """Where the nodes of our joints, and those that they carry, have to be in the file's world."""
     to_world = np.eye(4)
     to_world[:3, :3], to_world[:3, 3] = frame.scale * frame.rotation, frame.translation
@@ -86,17 +78,16 @@ def node_targets(
     return {node: from_rest[:, joint] @ binding.T_file_node_rest[node] for node, joint in joint_of.items()}
 
 
-def _relative(
-    T_world_parent: Float[np.ndarray, "*f 4 4"], T_world_node: Float[np.ndarray, "*g 4 4"]
-) -> Float[np.ndarray, "*h 4 4"]:
+def _relative(above: Float[np.ndarray, "*f 4 4"], node: Float[np.ndarray, "*g 4 4"]) -> Float[np.ndarray, "*h 4 4"]:
+    """T_parent_node from T_world_parent and T_world_node."""
     try:
-        return np.linalg.solve(T_world_parent, T_world_node)
+        return np.linalg.solve(above, node)
     except np.linalg.LinAlgError:
         # Below a node that is scaled to nothing every place is as good.
-        return np.linalg.pinv(T_world_parent) @ T_world_node
+        return np.linalg.pinv(above) @ node
 
 
-def _standing(node: dict[str, Any], still: Float[np.ndarray, "4 4"]) -> dict[str, Float[np.ndarray, "1 _"]]:
+def _standing(node: dict[str, Any], still: Float[np.ndarray, "4 4"]) -> Parts:
     """Translation, rotation and scale of the node without animation."""
     if "matrix" in node:
         return decompose(still[None])
@@ -104,9 +95,7 @@ def _standing(node: dict[str, Any], still: Float[np.ndarray, "4 4"]) -> dict[str
     return {path: np.array([node.get(path, value)], dtype=np.float64) for path, value in default.items()}
 
 
-def decompose(
-    matrix: Float[np.ndarray, "frames 4 4"], *, signs: Float[np.ndarray, "3"] | None = None
-) -> dict[str, Float[np.ndarray, "frames _"]]:
+def decompose(matrix: Transforms, *, signs: Float[np.ndarray, "3"] | None = None) -> Parts:
     """Translation, rotation (xyzw, neighbours in one hemisphere) and scale; the product is T R S up to shear.
 
     `signs` says which axes are mirrored, as the file has it, so that a rotation fits the file's own scale.
@@ -120,6 +109,6 @@ def decompose(
     return {"translation": matrix[:, :3, 3], "rotation": wxyz[:, [1, 2, 3, 0]], "scale": scale}
 
 
-def recompose(parts: dict[str, Float[np.ndarray, "frames _"]]) -> Float[np.ndarray, "frames 4 4"]:
+def recompose(parts: Parts) -> Transforms:
     """T R S."""
     return matrices(parts["translation"], parts["rotation"], parts["scale"])

@@ -35,27 +35,24 @@ class GltfFile:
             view["byteOffset"] = view.get("byteOffset", 0) + starts[view["buffer"]]
             view["buffer"] = 0
         for image, encoded in zip(file.json.get("images", ()), document.images):
-            if "uri" in image and encoded:
-                mime = next((name for start, name in SIGNATURES.items() if encoded.startswith(start)), None)
-                # An image that is none keeps its uri: embedding it would need a type we do not know.
-                if mime is not None:
-                    del image["uri"]
-                    image["bufferView"], image["mimeType"] = file.add_view(encoded), mime
+            mime = next((name for start, name in SIGNATURES.items() if (encoded or b"").startswith(start)), None)
+            # An image that is none keeps its uri: embedding it would need a type we do not know.
+            if "uri" in image and encoded and mime is not None:
+                del image["uri"]
+                image["bufferView"], image["mimeType"] = file.add_view(encoded), mime
         return file
 
     def append(self, data: bytes) -> int:
         """Add bytes to the buffer and return where they start."""
         # Eight bytes suit every component type and keep matrices readable in place.
         self.data.extend(bytes(-len(self.data) % 8))
-        start = len(self.data)
         self.data.extend(data)
-        return start
+        return len(self.data) - len(data)
 
     def add(self, kind: str, item: dict[str, Any]) -> int:
         """Append to one of the JSON's lists ("nodes", "meshes" ...) and return the index."""
-        items = self.json.setdefault(kind, [])
-        items.append(item)
-        return len(items) - 1
+        self.json.setdefault(kind, []).append(item)
+        return len(self.json[kind]) - 1
 
     def add_view(self, data: bytes, *, target: int | None = None) -> int:
         view = {"buffer": 0, "byteOffset": self.append(data), "byteLength": len(data)}
@@ -67,12 +64,8 @@ class GltfFile:
         """Values [count] or [count, width] of uint8, uint16, uint32 or float32."""
         values = np.ascontiguousarray(values)
         width = 1 if values.ndim == 1 else values.shape[1]
-        accessor = {
-            "bufferView": self.add_view(values.tobytes(), target=target),
-            "componentType": COMPONENT[values.dtype.name],
-            "count": len(values),
-            "type": KIND[width],
-        }
+        kind = {"componentType": COMPONENT[values.dtype.name], "count": len(values), "type": KIND[width]}
+        accessor = {"bufferView": self.add_view(values.tobytes(), target=target), **kind}
         if normalized:
             accessor["normalized"] = True
         if bounds:
@@ -125,27 +118,23 @@ def drop_animations(file: GltfFile) -> None:
 
 def _mentions_unknown(content: dict[str, Any]) -> bool:
     looks = {"KHR_texture_transform", "KHR_lights_punctual", "KHR_mesh_quantization"}
-    used = content.get("extensionsUsed", ())
-    return any(name not in looks and not name.startswith("KHR_materials_") for name in used)
+    return any(not (one in looks or one.startswith("KHR_materials_")) for one in content.get("extensionsUsed", ()))
 
 
 def _accessor_slots(content: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
     """Every (object, key) outside animations that holds the index of an accessor."""
-    slots: list[tuple[dict[str, Any], str]] = []
-    for primitive in (primitive for mesh in content.get("meshes", ()) for primitive in mesh["primitives"]):
-        slots += [
-            (holder, key) for holder in (primitive["attributes"], *primitive.get("targets", ())) for key in holder
-        ]
-        slots += [(primitive, "indices")] if "indices" in primitive else []
+    primitives = [primitive for mesh in content.get("meshes", ()) for primitive in mesh["primitives"]]
+    held = [holder for one in primitives for holder in (one["attributes"], *one.get("targets", ()))]
+    slots = [(holder, key) for holder in held for key in holder]
+    slots += [(primitive, "indices") for primitive in primitives if "indices" in primitive]
     return slots + [(skin, key) for skin in content.get("skins", ()) for key in skin if key == "inverseBindMatrices"]
 
 
 def _drop_views(file: GltfFile) -> None:
     """Keep the bufferViews that accessors and images use, and close up the buffer."""
-    holders: list[dict[str, Any]] = [*file.json.get("images", ()), *file.json.get("accessors", ())]
-    sparse = [accessor["sparse"] for accessor in file.json.get("accessors", ()) if "sparse" in accessor]
-    holders += [part for one in sparse for part in (one["indices"], one["values"])]
-    holders = [holder for holder in holders if "bufferView" in holder]
+    accessors = file.json.get("accessors", ())
+    sparse = [one["sparse"][part] for one in accessors if "sparse" in one for part in ("indices", "values")]
+    holders = [one for one in (*file.json.get("images", ()), *accessors, *sparse) if "bufferView" in one]
     views, data = file.json.get("bufferViews", []), bytes(file.data)
     file.data, file.json["bufferViews"] = bytearray(), []
     places = {}

@@ -1,5 +1,6 @@
 """The writer of .glb and .gltf: the character's own file with new animations, or a new file where there was none."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,8 @@ from kinema.export.gltf.skin import normalize_weights
 def write_glb(path: Path, character: Character, clips: tuple[Clip, ...] = (), *, keep_clips: bool = True) -> None:
     """Write .glb (or .gltf) with `clips` added in front of the animations that the file already had.
 
-    Args:
-        path: .glb, or .gltf with everything inside.
-        character: Its meshes, materials, textures, names and extras are kept where it came from a glTF.
-        clips: In our world; they are written in the file's units and axes.
-        keep_clips: False leaves the file's own animations (and their bytes) out.
+    Meshes, materials, textures, names and extras are kept where the character came from a glTF; without `keep_clips`
+    its own animations (and their bytes) are left out.
     """
     from kinema import __version__
 
@@ -38,7 +36,7 @@ def write_glb(path: Path, character: Character, clips: tuple[Clip, ...] = (), *,
         fresh = []
         for clip in clips:
             names.append(unused_name(clip.name, names))
-            fresh.append(_animation(file, binding, frame, character.skeleton, clip, names[-1]))
+            fresh.append(_animation(file, binding, frame, character.skeleton, replace(clip, name=names[-1])))
         # Viewers play the first one.
         file.json["animations"] = fresh + old
     file.write(Path(path))
@@ -62,20 +60,16 @@ def _bound_file(character: Character) -> tuple[GltfFile, GltfBinding, Frame]:
     return file, source, character.frame
 
 
-def _animation(
-    file: GltfFile, binding: GltfBinding, frame: Frame, skeleton: Skeleton, clip: Clip, name: str
-) -> dict[str, Any]:
-    times = np.arange(len(clip.root_position), dtype=np.float64) / clip.fps
+def _animation(file: GltfFile, binding: GltfBinding, frame: Frame, skeleton: Skeleton, clip: Clip) -> dict[str, Any]:
     still = local_matrices(binding.document)
-    times_accessor = file.add_accessor(times.astype(np.float32), bounds=True)
-    samplers: list[dict[str, Any]] = []
-    channels: list[dict[str, Any]] = []
+    times = file.add_accessor((np.arange(len(clip.root_position)) / clip.fps).astype(np.float32), bounds=True)
+    samplers, channels = [], []
     for node, paths in sorted(node_channels(binding, frame, skeleton, clip).items()):
         # An animated node must not have a matrix: it gets the equal translation, rotation and scale.
         if file.json["nodes"][node].pop("matrix", None) is not None:
             for path, values in decompose(still[node][None]).items():
-                file.json["nodes"][node][path] = [float(value) for value in values[0]]
+                file.json["nodes"][node][path] = values[0].tolist()
         for path, values in paths.items():
-            samplers.append({"input": times_accessor, "output": file.add_accessor(values.astype(np.float32))})
+            samplers.append({"input": times, "output": file.add_accessor(values.astype(np.float32))})
             channels.append({"sampler": len(samplers) - 1, "target": {"node": node, "path": path}})
-    return {"name": name, "samplers": samplers, "channels": channels}
+    return {"name": clip.name, "samplers": samplers, "channels": channels}

@@ -8,8 +8,8 @@ from jaxtyping import Float, UInt8
 
 from kinema.asset.character import Character, Frame
 from kinema.asset.gltf.animation import global_matrices, local_matrices
-from kinema.asset.gltf.document import Document, GltfBinding
-from kinema.export.common import encode_png, face_textures, linear_from_srgb
+from kinema.asset.gltf.document import GltfBinding
+from kinema.export.common import Weights, encode_png, face_textures, linear_from_srgb
 from kinema.export.gltf.file import INDEX_DATA, VERTEX_DATA, GltfFile
 from kinema.export.gltf.skin import add_joints, add_skin, set_weights, to_xyzw
 from kinema.export.timing import to_file
@@ -43,7 +43,8 @@ def fresh_file(character: Character) -> tuple[GltfFile, GltfBinding, Frame]:
     file.json["scenes"], file.json["scene"] = [{"nodes": roots}], 0
     document, count = file.document(Path(f"{character.name}.glb")), len(points)
     places = np.full(count, node), np.zeros(count, dtype=np.int64), np.arange(count)
-    return file, GltfBinding(document, joint_nodes, _globals(document), *places), frame
+    rest = global_matrices(document, local_matrices(document))
+    return file, GltfBinding(document, joint_nodes, rest, *places), frame
 
 
 def rig_file(character: Character, binding: GltfBinding) -> tuple[GltfFile, GltfBinding]:
@@ -55,37 +56,33 @@ def rig_file(character: Character, binding: GltfBinding) -> tuple[GltfFile, Gltf
     scene.setdefault("nodes", []).append(joint_nodes[0])
     if character.weights is not None:
         for node in np.unique(binding.vertex_node).tolist():
-            _skin_mesh_node(file, character, binding, node, joint_nodes)
+            _set_node_weights(file, binding, node, character.weights)
+            # A skinned mesh ignores its node's place, so the place moves into the bind matrices.
+            skin = add_skin(file, character, joint_nodes, binding.T_file_node_rest[node])
+            file.json["nodes"][node]["skin"] = skin
     document = file.document(binding.document.path)
-    grown = np.concatenate((binding.T_file_node_rest, _globals(document)[len(binding.T_file_node_rest) :]))
-    return file, GltfBinding(
-        document, joint_nodes, grown, binding.vertex_node, binding.vertex_primitive, binding.vertex_index
-    )
+    rest, old = global_matrices(document, local_matrices(document)), binding.T_file_node_rest
+    grown = np.concatenate((old, rest[len(old) :]))
+    places = binding.vertex_node, binding.vertex_primitive, binding.vertex_index
+    return file, GltfBinding(document, joint_nodes, grown, *places)
 
 
-def _skin_mesh_node(
-    file: GltfFile, character: Character, binding: GltfBinding, node: int, joint_nodes: tuple[int, ...]
-) -> None:
-    assert character.weights is not None
-    content = file.json["nodes"][node]
+def _set_node_weights(file: GltfFile, binding: GltfBinding, node: int, weights: Weights) -> None:
+    """Replace the weights of the node's mesh by ours."""
     # Two nodes may show one mesh, each with weights of its own: a copy of the mesh shares all other accessors.
-    mesh = file.json["meshes"][content["mesh"]]
-    mesh = {**mesh, "primitives": [{**p, "attributes": dict(p["attributes"])} for p in mesh["primitives"]]}
-    here = binding.vertex_node == node
+    mesh, primitives = file.json["meshes"][file.json["nodes"][node]["mesh"]], []
     for index, primitive in enumerate(mesh["primitives"]):
-        attributes = primitive["attributes"]
-        for key in [key for key in attributes if key.startswith(("JOINTS_", "WEIGHTS_"))]:
-            del attributes[key]
-        rows = np.flatnonzero(here & (binding.vertex_primitive == index))
+        old = primitive["attributes"]
+        attributes = {key: old[key] for key in old if not key.startswith(("JOINTS_", "WEIGHTS_"))}
+        primitives.append({**primitive, "attributes": attributes})
+        rows = np.flatnonzero((binding.vertex_node == node) & (binding.vertex_primitive == index))
         if len(rows):
-            dense = np.zeros((file.json["accessors"][attributes["POSITION"]]["count"], len(joint_nodes)))
+            dense = np.zeros((file.json["accessors"][attributes["POSITION"]]["count"], weights.shape[1]))
             # Vertices that no triangle uses may be missing from ours; the root carries them.
             dense[:, 0] = 1
-            dense[binding.vertex_index[rows]] = character.weights[rows]
+            dense[binding.vertex_index[rows]] = weights[rows]
             set_weights(file, [attributes], dense)
-    content["mesh"] = file.add("meshes", mesh)
-    # A skinned mesh ignores its node's place, so the place moves into the bind matrices.
-    content["skin"] = add_skin(file, character, joint_nodes, binding.T_file_node_rest[node])
+    file.json["nodes"][node]["mesh"] = file.add("meshes", {**mesh, "primitives": primitives})
 
 
 def _add_mesh(file: GltfFile, character: Character, points: Float[np.ndarray, "n 3"]) -> int:
@@ -105,14 +102,9 @@ def _add_mesh(file: GltfFile, character: Character, points: Float[np.ndarray, "n
     primitives = []
     for texture in np.unique(texture_of).tolist():
         faces = mesh.faces[texture_of == texture].astype(np.uint32).reshape(-1)
-        image = mesh.textures[texture] if texture >= 0 else None
-        primitives.append(
-            {
-                "attributes": dict(attributes),
-                "indices": file.add_accessor(faces, target=INDEX_DATA),
-                "material": _add_material(file, f"{character.name}_{max(texture, 0)}", image),
-            }
-        )
+        indices, image = file.add_accessor(faces, target=INDEX_DATA), mesh.textures[texture] if texture >= 0 else None
+        material = _add_material(file, f"{character.name}_{max(texture, 0)}", image)
+        primitives.append({"attributes": dict(attributes), "indices": indices, "material": material})
     return file.add("meshes", {"name": character.name, "primitives": primitives})
 
 
@@ -120,14 +112,8 @@ def _add_material(file: GltfFile, name: str, image: UInt8[np.ndarray, "h w 4"] |
     surface: dict[str, Any] = {"metallicFactor": 0.0, "roughnessFactor": 0.9}
     material: dict[str, Any] = {"name": name, "pbrMetallicRoughness": surface}
     if image is not None:
-        source = file.add(
-            "images", {"name": name, "mimeType": "image/png", "bufferView": file.add_view(encode_png(image))}
-        )
-        surface["baseColorTexture"] = {"index": file.add("textures", {"source": source})}
+        png = {"name": name, "mimeType": "image/png", "bufferView": file.add_view(encode_png(image))}
+        surface["baseColorTexture"] = {"index": file.add("textures", {"source": file.add("images", png)})}
         if (image[..., 3] < 255).any():
             material["alphaMode"] = "MASK"
     return file.add("materials", material)
-
-
-def _globals(document: Document) -> Float[np.ndarray, "nodes 4 4"]:
-    return global_matrices(document, local_matrices(document))

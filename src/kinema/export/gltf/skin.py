@@ -1,7 +1,6 @@
 """Joints, skins and weights of a glTF under construction."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -9,10 +8,12 @@ from jaxtyping import Float
 from kinema.asset.character import Character, Frame, Skeleton
 from kinema.asset.gltf.accessors import read_accessor
 from kinema.asset.gltf.document import Document
-from kinema.export.common import influences, joint_axes_file
+from kinema.export.common import Weights, influences, joint_axes_file
 from kinema.export.gltf.file import VERTEX_DATA, GltfFile
 from kinema.export.timing import to_file
 from kinema.geometry import rotations
+
+Transform = Float[np.ndarray, "4 4"]
 
 
 def to_xyzw(rotation: Float[np.ndarray, "3 3"]) -> list[float]:
@@ -33,16 +34,12 @@ def add_joints(file: GltfFile, frame: Frame, skeleton: Skeleton) -> tuple[int, .
     return tuple(nodes)
 
 
-def add_skin(
-    file: GltfFile, character: Character, joint_nodes: Sequence[int], T_file_mesh: Float[np.ndarray, "4 4"]
-) -> int:
+def add_skin(file: GltfFile, character: Character, joint_nodes: Sequence[int], T_file_mesh: Transform) -> int:
     """A skin over the joints' nodes, for meshes whose node stands at `T_file_mesh`."""
     assert character.skeleton is not None
-    bind = np.zeros((len(joint_nodes), 4, 4))
-    axes = joint_axes_file(character.frame, character.skeleton)
-    bind[:, :3, :3] = axes.transpose(0, 2, 1)
+    bind = np.tile(np.eye(4), (len(joint_nodes), 1, 1))
+    bind[:, :3, :3] = joint_axes_file(character.frame, character.skeleton).transpose(0, 2, 1)
     bind[:, :3, 3] = -(bind[:, :3, :3] @ to_file(character.frame, character.skeleton.heads)[..., None])[..., 0]
-    bind[:, 3, 3] = 1
     flat = (bind @ T_file_mesh).astype(np.float32)
     flat[:, 3] = (0, 0, 0, 1)
     inverse = file.add_accessor(flat.transpose(0, 2, 1).reshape(-1, 16))
@@ -50,19 +47,15 @@ def add_skin(
     return file.add("skins", {**skin, "skeleton": joint_nodes[0]})
 
 
-def set_weights(
-    file: GltfFile, attributes: Sequence[dict[str, int]], weights: Float[np.ndarray, "vertices joints"]
-) -> None:
+def set_weights(file: GltfFile, attributes: Sequence[dict[str, int]], weights: Weights) -> None:
     """Give primitives all influences, in as many sets of four as the busiest vertex needs (JOINTS_0, JOINTS_1 ...)."""
     joints, values = influences(weights)
     padding = ((0, 0), (0, -joints.shape[1] % 4))
     joints, values = np.pad(joints, padding).astype(np.uint16), np.pad(values, padding).astype(np.float32)
     for k in range(joints.shape[1] // 4):
         four = slice(4 * k, 4 * k + 4)
-        added = {
-            f"JOINTS_{k}": file.add_accessor(joints[:, four], target=VERTEX_DATA),
-            f"WEIGHTS_{k}": file.add_accessor(values[:, four], target=VERTEX_DATA),
-        }
+        sets = {"JOINTS": joints[:, four], "WEIGHTS": values[:, four]}
+        added = {f"{key}_{k}": file.add_accessor(rows, target=VERTEX_DATA) for key, rows in sets.items()}
         for primitive in attributes:
             primitive.update(added)
 
@@ -74,14 +67,12 @@ def normalize_weights(file: GltfFile, document: Document) -> None:
     that kept them would look different everywhere.
     """
     done: dict[tuple[int, ...], dict[str, int]] = {}
-    for mesh in file.json.get("meshes", ()):
-        for primitive in mesh["primitives"]:
-            attributes: dict[str, Any] = primitive["attributes"]
-            sets = [i for i in range(8) if f"WEIGHTS_{i}" in attributes and f"JOINTS_{i}" in attributes]
-            key = tuple(attributes[f"{name}_{i}"] for i in sets for name in ("WEIGHTS", "JOINTS"))
-            if sets and key not in done:
-                done[key] = _normalized(file, document, attributes, sets)
-            attributes.update(done.get(key, {}))
+    for attributes in [one["attributes"] for mesh in file.json.get("meshes", ()) for one in mesh["primitives"]]:
+        sets = [i for i in range(8) if f"WEIGHTS_{i}" in attributes and f"JOINTS_{i}" in attributes]
+        key = tuple(attributes[f"{name}_{i}"] for i in sets for name in ("WEIGHTS", "JOINTS"))
+        if sets and key not in done:
+            done[key] = _normalized(file, document, attributes, sets)
+        attributes.update(done.get(key, {}))
 
 
 def _normalized(file: GltfFile, document: Document, attributes: dict[str, int], sets: list[int]) -> dict[str, int]:

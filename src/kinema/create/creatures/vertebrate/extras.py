@@ -18,16 +18,15 @@ STEEL: Rgb = (0.4, 0.42, 0.45)
 
 
 def _horns(body: Body, p: Vertebrate, middle: Vector) -> None:
-    r = p.skull
     path = np.array([[0.3, 0.6, -0.1], [0.55, 0.85, -0.1], [1.05, 1.05, 0.0], [1.35, 1.35, 0.1], [1.4, 1.75, 0.15]])
     path[:, 1] *= p.head.height
-    body.tubes(middle + path * r, [0, 0.24 * r, 0.2 * r, 0.13 * r, 0], BONE, body.core[-1], DARK)
+    body.tubes(middle + path * p.skull, np.array([0, 0.24, 0.2, 0.13, 0]) * p.skull, BONE, body.core[-1], DARK)
 
 
 def _antlers(body: Body, p: Vertebrate, middle: Vector) -> None:
     r, color, head = p.skull, (0.62, 0.50, 0.36), body.core[-1]
-    beam = np.array([[0.2, 0.6, -0.1], [0.5, 1.0, -0.25], [1.3, 1.8, -0.7], [2.1, 2.7, -0.7], [2.3, 3.7, -0.1],
-                     [2.0, 4.4, 0.4]])  # fmt: skip
+    bends = (0.2, 0.6, -0.1), (0.5, 1.0, -0.25), (1.3, 1.8, -0.7), (2.1, 2.7, -0.7), (2.3, 3.7, -0.1), (2.0, 4.4, 0.4)
+    beam = np.array(bends)
     body.tubes(middle + beam * r, [0, 0.24 * r, 0.21 * r, 0.18 * r, 0.14 * r, 0], color, head, BONE)
     for at, tip in ((1, [0.7, 1.6, 0.9]), (2, [1.5, 2.6, 0.7]), (3, [2.3, 3.5, 0.9]), (4, [3.0, 4.5, -0.5])):
         start, end = beam[at] * 0.92, np.array(tip)
@@ -36,15 +35,14 @@ def _antlers(body: Body, p: Vertebrate, middle: Vector) -> None:
 
 
 def _ossicones(body: Body, p: Vertebrate, middle: Vector) -> None:
-    r = p.skull
     path = np.array([[0.3, 0.6, -0.2], [0.33, 0.8, -0.25], [0.4, 1.5, -0.4], [0.42, 1.75, -0.45], [0.43, 1.9, -0.45]])
-    body.tubes(middle + path * r, [0, 0.16 * r, 0.15 * r, 0.22 * r, 0], p.coat.base, body.core[-1], DARK)
+    radii = np.array([0, 0.16, 0.15, 0.22, 0]) * p.skull
+    body.tubes(middle + path * p.skull, radii, p.coat.base, body.core[-1], DARK)
 
 
 def _trunk(body: Body, p: Vertebrate, middle: Vector) -> None:
     """Four bones that hang from the face and swing forward at the end."""
-    r = p.skull
-    nodes = [middle + r * np.array([0, -0.25, 0.75])]
+    r, nodes = p.skull, [middle + p.skull * np.array([0, -0.25, 0.75])]
     room = nodes[0][1] - 0.12 * p.trunk
     for share, angle in ((0.27, -50), (0.30, -78), (0.26, -85), (0.2, -55)):
         nodes.append(nodes[-1] + share * 1.08 * room * forward(angle))
@@ -55,25 +53,19 @@ def _trunk(body: Body, p: Vertebrate, middle: Vector) -> None:
 
 
 def _tusks(body: Body, p: Vertebrate, middle: Vector) -> None:
-    r = p.skull
     path = np.array([[0.40, -0.45, 0.5], [0.45, -0.7, 0.8], [0.52, -1.05, 1.25], [0.52, -1.1, 1.8], [0.45, -0.95, 2.2]])
-    body.tubes(middle + path * r, [0, 0.15 * r, 0.13 * r, 0.10 * r, 0], (0.96, 0.94, 0.86), body.core[-1])
+    radii = np.array([0, 0.15, 0.13, 0.10, 0]) * p.skull
+    body.tubes(middle + path * p.skull, radii, (0.96, 0.94, 0.86), body.core[-1])
 
 
 def _beak(body: Body, p: Vertebrate, middle: Vector) -> None:
-    unit, h, r, ahead = p.trunk, p.head, p.skull, forward(p.head.pitch)
-    tip = middle + h.snout * unit * ahead + 0.10 * r * forward(h.pitch - 90)
-    body.blob(middle + 0.6 * r * ahead, tip, h.snout_base * unit, h.snout_tip * unit, p.coat.muzzle or p.coat.nose,
-              blend=0.1 * r, scale=(1.0, 0.75, 1.0))  # fmt: skip
-
-
-def _flat_beak(body: Body, p: Vertebrate, middle: Vector) -> None:
-    """A duck's bill: broad and flat."""
-    unit, h, r, ahead = p.trunk, p.head, p.skull, forward(p.head.pitch)
-    root = middle + 0.6 * r * ahead - [0, 0.2 * r, 0]
-    tip = middle + 0.85 * h.snout * unit * ahead - [0, 0.2 * r, 0]
+    """A beak, or a duck's bill: broad, flat and low."""
+    unit, h, r, ahead, flat = p.trunk, p.head, p.skull, forward(p.head.pitch), "flat beak" in p.extras
+    root, tip = middle + 0.6 * r * ahead, middle + (0.85 if flat else 1.0) * h.snout * unit * ahead
+    down = np.array([0, 0.2 * r, 0])
+    root, tip = (root - down, tip - down) if flat else (root, tip + 0.10 * r * forward(h.pitch - 90))
     body.blob(root, tip, h.snout_base * unit, h.snout_tip * unit, p.coat.muzzle or p.coat.nose, blend=0.1 * r,
-              scale=(1.15, 0.5, 1.0))  # fmt: skip
+              scale=(1.15, 0.5, 1.0) if flat else (1.0, 0.75, 1.0))  # fmt: skip
 
 
 def _patched_eyes(body: Body, p: Vertebrate, middle: Vector) -> None:
@@ -87,11 +79,11 @@ def _patched_eyes(body: Body, p: Vertebrate, middle: Vector) -> None:
 
 
 def _two_humps(body: Body, p: Vertebrate, middle: Vector) -> None:
-    unit, back = p.trunk, p.back
+    unit, back, color = p.trunk, p.back, p.coat.mane or p.coat.base
     for share in (0.28, 0.72):
         at = body.heads[0] + share * unit * p.up + 0.7 * p.belly * unit * back
-        body.blob(at, at + 0.17 * unit * back, 0.15 * unit, 0.075 * unit, p.coat.mane or p.coat.base,
-                  blend=0.08 * unit, scale=(0.75, 1, 1))  # fmt: skip
+        end = at + 0.17 * unit * back
+        body.blob(at, end, 0.15 * unit, 0.075 * unit, color, blend=0.08 * unit, scale=(0.75, 1, 1))
 
 
 def _comb(body: Body, p: Vertebrate, middle: Vector) -> None:
@@ -113,32 +105,27 @@ def _hump(body: Body, p: Vertebrate, middle: Vector) -> None:
 
 def _mane(body: Body, p: Vertebrate, middle: Vector) -> None:
     """A crest along the back of the neck, and a forelock."""
-    color, unit = p.coat.mane or DARK, p.trunk
-    joints = body.core[3:-1]
-    nodes = [body.heads[joint] for joint in joints] + [body.tails[joints[-1]]]
+    color, unit, back = p.coat.mane or DARK, p.trunk, forward(p.neck.angle + 90)
+    nodes = [*(body.heads[joint] for joint in body.core[3:-1]), body.tails[body.core[-2]]]
     radii = np.linspace(p.neck.base, p.neck.top, len(nodes)) * unit
-    back = forward(p.neck.angle + 90)
     crest = [node + 0.98 * radius * back for node, radius in zip(nodes, radii, strict=True)]
     crest[-1] = crest[-1] + 0.5 * p.head.radius * unit * forward(90)
-    thick = 0.45 * p.neck.top * unit
+    thick, lock = 0.45 * p.neck.top * unit, middle + p.skull * (0.9 * forward(40))
     for a, b in pairwise(crest):
         body.blob(a, b, 1.2 * thick, thick, color, blend=0.3 * thick, scale=(0.6, 1, 1))
-    lock = middle + p.skull * (0.9 * forward(40))
     body.blob(crest[-1], lock, thick, 0.7 * thick, color, blend=0.3 * thick, scale=(0.8, 1, 1))
 
 
 def _ruff(body: Body, p: Vertebrate, middle: Vector) -> None:
     """A lion's mane: a thick collar around neck and head."""
-    color, r = p.coat.mane or DARK, p.skull
-    neck, back = body.heads[body.core[-1]], body.heads[body.core[3]]
+    color, r, neck, back = p.coat.mane or DARK, p.skull, body.heads[body.core[-1]], body.heads[body.core[3]]
     body.blob(back + 0.1 * (neck - back), neck - [0, 0.1 * r, 0.1 * r], 1.35 * r, 1.5 * r, color, blend=0.2 * r)
     body.blob(back - [0, 0.9 * r, 0.2 * r], neck - [0, 0.9 * r, 0.1 * r], 0.9 * r, 0.9 * r, color, blend=0.4 * r)
 
 
 def _jaw(body: Body, p: Vertebrate, middle: Vector) -> None:
     """A lower jaw with a joint of its own."""
-    unit, h, r = p.trunk, p.head, p.skull
-    ahead, down = forward(h.pitch - 9), forward(h.pitch - 90)
+    unit, h, r, ahead, down = p.trunk, p.head, p.skull, forward(p.head.pitch - 9), forward(p.head.pitch - 90)
     hinge = middle + 0.55 * r * down - 0.05 * r * ahead
     tip = hinge + (0.93 * h.snout * unit) * ahead
     limb = body.limb([body.joint("jaw", body.core[-1], hinge, tip)], 0.18 * r)
@@ -147,9 +134,8 @@ def _jaw(body: Body, p: Vertebrate, middle: Vector) -> None:
 
 
 def _teeth(body: Body, p: Vertebrate, middle: Vector) -> None:
-    unit, h = p.trunk, p.head
+    unit, h, length = p.trunk, p.head, 0.42 * p.head.snout_tip * p.trunk
     ahead, down = forward(h.pitch), forward(h.pitch - 90)
-    length = 0.42 * h.snout_tip * unit
     for share in np.linspace(0.45, 0.92, 6):
         width = ((1 - share) * h.snout_base + share * h.snout_tip) * unit
         at = middle + share * h.snout * unit * ahead + 0.62 * width * down + [0.72 * width, 0, 0]
@@ -179,8 +165,7 @@ def _helmet(body: Body, p: Vertebrate, middle: Vector) -> None:
 
 def _backpack(body: Body, p: Vertebrate, middle: Vector) -> None:
     """A box on the back, and one on the chest."""
-    unit = p.trunk
-    top, low = body.heads[body.core[3]], body.heads[body.core[1]]
+    unit, top, low = p.trunk, body.heads[body.core[3]], body.heads[body.core[1]]
     back = np.array([0, 0, -(0.85 * p.chest + 0.12) * unit])
     body.blob(top + back - [0, 0.1 * unit, 0], low + back, 0.2 * unit, 0.2 * unit, (0.78, 0.79, 0.82),
               blend=0.03 * unit, scale=(1.35, 0.9, 0.85), sharp=6.0)  # fmt: skip
@@ -197,15 +182,13 @@ def _antenna(body: Body, p: Vertebrate, middle: Vector) -> None:
     body.tube(path, np.array([0, 0.07, 0.06, 0.17, 0.15, 0]) * r, STEEL, head, RED)
     bolt = middle + np.array([[0.7, 0, 0], [0.8, 0, 0], [1.15, 0, 0], [1.2, 0, 0]]) * r
     body.tubes(bolt, [0, 0.3 * r, 0.3 * r, 0], STEEL, head)
-    chest = body.heads[body.core[2]] + [0, 0, 0.9 * p.chest * unit]
-    half = np.array([0.1 * unit, 0, 0])
+    chest, half = body.heads[body.core[2]] + [0, 0, 0.9 * p.chest * unit], np.array([0.1 * unit, 0, 0])
     body.mark(chest + half, chest - half, 0.1 * unit, 0.1 * unit, p.coat.accent, soft=0.02 * unit, limb=CORE)
 
 
 def _visor(body: Body, p: Vertebrate, middle: Vector) -> None:
     """The dark face plate behind a robot's eyes."""
-    r = p.skull
-    at, half = middle + [0, 0.12 * r, 1.0 * r], np.array([0.45 * r, 0, 0])
+    r, at, half = p.skull, middle + np.array([0, 0.12, 1.0]) * p.skull, np.array([0.45 * p.skull, 0, 0])
     body.mark(at + half, at - half, 0.36 * r, 0.36 * r, DARK, soft=0.05 * r)
 
 
@@ -230,16 +213,15 @@ def _claws(body: Body, p: Vertebrate, middle: Vector) -> None:
 
 
 def _udder(body: Body, p: Vertebrate, middle: Vector) -> None:
-    unit = p.trunk
-    at = body.heads[0] + np.array([0, -1.02 * p.rump * unit, 0.2 * unit])
+    unit, at = p.trunk, body.heads[0] + np.array([0, -1.02 * p.rump * p.trunk, 0.2 * p.trunk])
     body.blob(at, at + [0, 0, 0.03 * unit], 0.09 * unit, 0.09 * unit, PINK, blend=0.04 * unit)
 
 
 def _silverback(body: Body, p: Vertebrate, middle: Vector) -> None:
     """A grey back, a bare face and a high crown, as gorillas have."""
     unit, h, r, up = p.trunk, p.head, p.skull, 0.9 * p.belly * p.trunk * p.back
-    body.mark(body.heads[0] + up, body.heads[2] + up, 0.9 * p.rump * unit, 0.7 * p.belly * unit, (0.55, 0.55, 0.57),
-              soft=0.15 * unit, limb=CORE)  # fmt: skip
+    ends, grey = (body.heads[0] + up, body.heads[2] + up), (0.55, 0.55, 0.57)
+    body.mark(*ends, 0.9 * p.rump * unit, 0.7 * p.belly * unit, grey, soft=0.15 * unit, limb=CORE)
     face = middle + r * forward(h.pitch)
     body.mark(face, face + 0.3 * h.radius * unit * forward(h.pitch), 0.75 * h.radius * unit, 0.6 * h.radius * unit,
               p.coat.muzzle or DARK, soft=0.15 * h.radius * unit)  # fmt: skip
@@ -262,7 +244,7 @@ EXTRAS = {
     "comb": _comb, "hump": _hump, "mane": _mane, "ruff": _ruff, "jaw": _jaw, "teeth": _teeth, "hair": _hair,
     "helmet": _helmet, "backpack": _backpack, "antenna": _antenna, "visor": _visor, "plumage": _plumage,
     "claws": _claws, "udder": _udder, "silverback": _silverback, "spikes": _spikes, "two humps": _two_humps,
-    "patched eyes": _patched_eyes, "flat beak": _flat_beak,
+    "patched eyes": _patched_eyes, "flat beak": _beak,
 }  # fmt: skip
 PLAN_EXTRAS = {"nose", "boxy", "clothes"}
 """Extras that change the plan or the face itself."""

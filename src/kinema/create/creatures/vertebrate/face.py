@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kinema.create.creatures.body import SIDES, Body, Eye, Shell, Vector, forward, mirror, toward
+from kinema.create.creatures.body import SIDES, Body, Eye, Vector, forward, mirror, toward
 from kinema.create.creatures.vertebrate.proportions import Ears, Vertebrate
 
 
@@ -30,31 +30,25 @@ def add_face(body: Body, p: Vertebrate, middle: Vector) -> None:
             at = tip - 0.45 * h.snout_tip * unit * ahead + 0.55 * h.snout_tip * unit * forward(h.pitch + 90)
             r, angle = 0.55 * h.snout_tip * unit, np.linspace(0, np.pi, 7)
             path = at + np.stack((0 * angle, -np.cos(angle) * r * 0.85, 0 * angle), -1)
-            body.shells.append(Shell(path, r * np.sin(angle) * 1.25, np.asarray(coat.nose), joint))
+            body.tube(path, r * np.sin(angle) * 1.25, coat.nose, joint)
     elif not (beaked or boxy or helmet):
         body.blob(tip - 0.4 * radius * ahead, tip, h.snout_base * unit, h.snout_tip * unit, color, blend=0.08 * radius)
     if p.ears:
         for name, sign in SIDES:
             _ear(body, p, p.ears, middle, name, sign)
     if h.eye > 0 and not helmet:
-        iris = None if coat.iris is None else np.asarray(coat.iris)
         for _, sign in SIDES:
             direction = toward(h.eye_side, h.eye_up, sign)
             look = direction + [0, -0.2, 0.9]
             look = look / np.linalg.norm(look)
-            body.eyes.append(Eye(middle, direction, h.eye * radius, np.asarray(coat.eye), joint, iris, look))
+            body.eyes.append(Eye(middle, direction, h.eye * radius, coat.eye, joint, coat.iris, look))
 
 
 def _ear(body: Body, p: Vertebrate, ears: Ears, middle: Vector, name: str, sign: float) -> None:
     unit, coat, radius, height = p.trunk, p.coat, p.skull, p.head.height
     length, width = ears.length * unit, ears.width * unit
-    thick, thin_end = {
-        "pointed": (width, 0.3 * width),
-        "round": (0.9 * width, 0.9 * width),
-        "long": (0.75 * width, 0.6 * width),
-        "floppy": (0.7 * width, 0.95 * width),
-        "fan": (0.8 * width, width),
-    }[ears.kind]
+    ends = {"pointed": (1.0, 0.3), "round": (0.9, 0.9), "long": (0.75, 0.6), "floppy": (0.7, 0.95), "fan": (0.8, 1.0)}
+    thick, thin_end = ends[ears.kind]
     if ears.kind == "floppy":
         root = middle + radius * np.array([0.85, 0.45 * height, -0.1])
         inner, tip = root - [0.2 * radius, 0, 0], root + length * np.array([0.35, -0.9, 0.05])
@@ -70,7 +64,7 @@ def _ear(body: Body, p: Vertebrate, ears: Ears, middle: Vector, name: str, sign:
         root = middle + radius * np.array([0.62 * np.sin(spread) + 0.25, 0.75 * height * np.cos(spread) + 0.1, -0.2])
         inner, tip = root - 0.3 * radius * direction, root + length * direction
         thin = (1.0, 1.0, 0.42)
-    ends = mirror(inner, sign), mirror(tip, sign)
-    limb = body.limb([body.joint(f"{name}_ear", body.core[-1], *ends)], 0.35 * width)
-    color = coat.ear or coat.head or coat.base
-    body.blob(*ends, thick, thin_end, color, limb=limb, blend=0.01 * unit, scale=thin)
+    tips = mirror(inner, sign), mirror(tip, sign)
+    limb = body.limb([body.joint(f"{name}_ear", body.core[-1], *tips)], 0.35 * width)
+    body.blob(*tips, thick * width, thin_end * width, coat.ear or coat.head or coat.base, limb=limb, blend=0.01 * unit,
+              scale=thin)  # fmt: skip

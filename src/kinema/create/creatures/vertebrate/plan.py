@@ -10,17 +10,14 @@ from kinema.create.creatures.vertebrate.proportions import Arms, Bones, Tail, Ve
 
 def build_vertebrate(p: Vertebrate) -> Body:
     """Bones and blobs of one creature, standing on y = 0 with its hips above z = 0."""
-    body = Body()
-    unit, up = p.trunk, p.up
+    body, unit, up = Body(), p.trunk, p.up
     hips = np.array([0.0, p.leg * unit + 0.10 * p.rump * unit, 0.0])
     spine = hips + 0.33 * unit * up - p.sag * unit * p.back
-    chest = hips + 0.68 * unit * up
-    shoulders = hips + unit * up
+    chest, shoulders = hips + 0.68 * unit * up, hips + unit * up
     neck = _bend(shoulders, p.neck.length * unit, p.neck.bones, p.neck.angle, p.neck.curve)[0]
     nose = neck[-1] + (0.35 * p.head.radius * forward(50) + p.head.snout * forward(p.head.pitch)) * unit
     neck_names = ["neck"] if p.neck.bones == 1 else [f"neck_{k + 1}" for k in range(p.neck.bones)]
     body.core = body.chain(["hips", "spine", "chest", *neck_names, "head"], -1, [hips, spine, chest, *neck, nose])
-
     _trunk(body, p, hips, neck)
     _legs(body, p, "hind", p.hind, body.core[0], hips)
     if isinstance(p.front, Arms):
@@ -51,10 +48,8 @@ def _trunk(body: Body, p: Vertebrate, hips: Vector, neck: list[Vector]) -> None:
     """Two cones that meet in the belly, then the neck; the belly's colour runs on along the throat."""
     unit, coat, up, back = p.trunk, p.coat, p.up, p.back
     boxy = 6.0 if "boxy" in p.extras else 2.0
-    melt = (0.03 if boxy > 2 else 0.10) * unit
-    flat = (p.width, 1.0, 1.0)
-    waist = hips + 0.45 * unit * up - 0.5 * p.sag * unit * back
-    ribs = hips + 0.86 * unit * up
+    melt, flat = (0.03 if boxy > 2 else 0.10) * unit, (p.width, 1.0, 1.0)
+    waist, ribs = hips + 0.45 * unit * up - 0.5 * p.sag * unit * back, hips + 0.86 * unit * up
     body.blob(hips, waist, p.rump * unit, p.belly * unit, coat.base, blend=melt, scale=flat, sharp=boxy)
     body.blob(waist, ribs, p.belly * unit, p.chest * unit, coat.base, blend=melt, scale=flat, sharp=boxy)
     radii = np.linspace(p.neck.base, p.neck.top, p.neck.bones + 1) * unit
@@ -114,19 +109,17 @@ def _leg_nodes(bones: Bones, start: Vector, *, sole: float, out: float, sprawl: 
 
     `sole` is the height of the last node and `out` its distance from the middle [m].
     """
-    length = np.array([bone[0] for bone in bones])
-    angle = np.deg2rad([bone[1] for bone in bones])
-    lift = np.ones(len(bones))
+    length, degrees = np.array(bones, dtype=float).T
+    angle, lift = np.deg2rad(degrees), np.ones(len(bones))
     lift[0] = np.cos(np.deg2rad(sprawl))
     # Ankle under the hip: subtract the mean lean of all bones but the foot.
     drift = (length[:-1] * np.sin(angle[:-1])).sum() / (length[:-1] * np.cos(angle[:-1])).sum()
     angle[:-1] -= 0.85 * np.arctan(drift)
     scale = (start[1] - sole) / (length * np.cos(angle) * lift).sum()
     down, ahead = length * scale * np.cos(angle), length * scale * np.sin(angle)
-    nodes = [start]
-    for k in range(len(bones)):
-        sideways = down[0] * np.sin(np.deg2rad(sprawl)) if k == 0 else 0.0
-        nodes.append(nodes[-1] + [sideways, -down[k] * lift[k], ahead[k]])
+    sideways = np.zeros(len(bones))
+    sideways[0] = down[0] * np.sin(np.deg2rad(sprawl))
+    nodes = [*np.cumsum([start, *np.stack((sideways, -down * lift, ahead), -1)], axis=0)]
     if sprawl == 0:
         # Lean evenly to the wanted stance width.
         reach = max(start[1] - sole, 1e-6)
@@ -150,14 +143,13 @@ def _arms(body: Body, p: Vertebrate, arms: Arms, parent: int, shoulders: Vector)
     start = shoulders + np.array([reach * unit, 0, 0]) - (0.10 if p.upright else 0.22) * unit * p.up
     elbow = start + 0.44 * length * upper
     wrist = elbow + 0.40 * length * fore
-    tip = wrist + 0.16 * length * fore
     if p.upright:
         # Shoulders: without them the arms grow out of a sausage.
         yoke = start * [0.85, 1, 1] - [0, 0.02 * unit, 0]
         body.blob(yoke, mirror(yoke, -1.0), 1.15 * radius, 1.15 * radius, coat.base, blend=0.12 * unit, sharp=boxy)
     names = ("wing_upper", "wing_lower", "wing_hand") if arms.wing else ("arm_upper", "arm_lower", "hand")
     for name, sign in SIDES:
-        here = [mirror(node, sign) for node in (start, elbow, wrist, tip)]
+        here = [mirror(node, sign) for node in (start, elbow, wrist, wrist + 0.16 * length * fore)]
         limb = body.limb(body.chain([f"{name}_{n}" for n in names], parent, here), 0.9 * radius + 0.01 * unit)
         if arms.wing:
             look = {"limb": limb, "blend": radius, "scale": (0.45, 1.0, 1.0)}
@@ -180,14 +172,13 @@ def _tail(body: Body, p: Vertebrate, tail: Tail, hips: Vector) -> None:
     reach = (0.9 if tail.base < 0.5 * p.rump else 0.7) * p.rump
     root = hips - reach * unit * p.up + 0.4 * (p.rump - tail.base) * unit * p.back
     nodes, angle = _bend(root, tail.length * unit, tail.bones, 180 - tail.angle, -tail.curl)
-    joints = body.chain([f"tail_{k + 1}" for k in range(tail.bones)], body.core[0], nodes)
-    limb = body.limb(joints, (0.6 * tail.base + 0.03) * unit)
+    names = [f"tail_{k + 1}" for k in range(tail.bones)]
+    limb = body.limb(body.chain(names, body.core[0], nodes), (0.6 * tail.base + 0.03) * unit)
     radii = np.linspace(tail.base, tail.tip, tail.bones + 1) * unit
     if tail.bush:
         brush = tail.bush * unit
-        radii[2:-1] = brush
-        radii[1] = max(radii[1], 0.55 * brush if tail.bones > 3 else radii[1])
-        radii[-1] = 0.3 * brush
+        radii[2:-1], radii[-1] = brush, 0.3 * brush
+        radii[1] = max(radii[1], 0.55 * brush if tail.bones > 3 else 0.0)
     color, flat = coat.tail or coat.base, (tail.flat, 1.0, 1.0)
     for k in range(tail.bones):
         body.blob(nodes[k], nodes[k + 1], radii[k], radii[k + 1], color, limb=limb, blend=0.02 * unit, scale=flat)

@@ -180,37 +180,27 @@ class Vertebrate:
         base = min(p.neck.base, 0.95 * p.chest)
         height, eye = float(np.clip(p.head.height, 0.8, 1.35)), float(np.clip(p.head.eye, 0.1, 0.3))
         snout = min(p.head.snout_base, 0.9 * p.head.radius)
-        p = replace(
-            p,
-            width=float(np.clip(p.width, 0.6, 1.5)),
-            leg=max(p.leg, (1.9 if p.winged else 1.15) * p.belly),
-            sag=min(p.sag, 0.06),
-            sprawl=max(p.sprawl, 0.0) if row.sprawl else 0.0,
-            thigh=thigh,
-            shank=shank,
-            paw=paw,
-            stance=max(p.stance, 1.15 * paw, 0.75 * thigh),
-            neck=replace(p.neck, base=base, top=min(p.neck.top, base, 0.95 * p.head.radius)),
-            head=replace(p.head, height=height, eye=eye, snout_base=snout, snout_tip=min(p.head.snout_tip, snout)),
-        )
+        leg, sprawl = max(p.leg, (1.9 if p.winged else 1.15) * p.belly), max(p.sprawl, 0.0) if row.sprawl else 0.0
+        neck = replace(p.neck, base=base, top=min(p.neck.top, base, 0.95 * p.head.radius))
+        head = replace(p.head, height=height, eye=eye, snout_base=snout, snout_tip=min(p.head.snout_tip, snout))
+        p = replace(p, thigh=thigh, shank=shank, paw=paw, stance=max(p.stance, 1.15 * paw, 0.75 * thigh), neck=neck)
+        p = replace(p, width=float(np.clip(p.width, 0.6, 1.5)), leg=leg, sag=min(p.sag, 0.06), sprawl=sprawl, head=head)
         if p.tail:
             tail = replace(p.tail, base=min(p.tail.base, 0.95 * p.rump), tip=min(p.tail.tip, p.tail.base))
-            p = replace(p, tail=_off_the_ground(p, tail))
+            # Shorter if it would end below the ground.
+            angles = [tail.angle + tail.curl * k / max(1, tail.bones - 1) for k in range(tail.bones)]
+            drop, room = -sum(np.sin(np.deg2rad(angle)) for angle in angles) / tail.bones, p.leg - tail.base
+            too_long = drop > 0.05 and tail.length * drop > room
+            p = replace(p, tail=replace(tail, length=room / drop) if too_long else tail)
         if isinstance(p.front, Arms):
             spread, hand = float(np.clip(p.front.spread, 22, 60)), max(p.front.hand, 0.6 * p.front.radius)
             p = replace(p, front=replace(p.front, spread=spread, hand=hand))
         return p
 
     def blends_with(self, other: object) -> bool:
-        return (
-            isinstance(other, Vertebrate)
-            and self.family == other.family
-            and abs(self.pitch - other.pitch) < 35
-            and len(self.hind) == len(other.hind)
-            and type(self.front) is type(other.front)
-            and (self.sprawl > 0) == (other.sprawl > 0)
-            and self.winged == other.winged
-        )
+        rows = [row for row in (self, other) if isinstance(row, Vertebrate)]
+        kinds = {(row.family, len(row.hind), type(row.front), row.sprawl > 0, row.winged) for row in rows}
+        return len(rows) == 2 and len(kinds) == 1 and abs(rows[0].pitch - rows[1].pitch) < 35
 
     def in_random_style(self, rng: np.random.Generator) -> "Vertebrate":
         """Half of the people get the short legs and large head of toys, some with arms stretched out to be rigged."""
@@ -220,11 +210,3 @@ class Vertebrate:
         front = replace(self.front, spread=float(rng.uniform(65, 92))) if rng.random() < 0.5 else self.front
         leg = max(legs * self.leg, 1.2 * self.belly)
         return replace(scaled(self, {"thigh": max(legs, 0.7), "head.radius": head}), leg=leg, front=front)
-
-
-def _off_the_ground(p: Vertebrate, tail: Tail) -> Tail:
-    """The tail, shorter if it would end below the ground."""
-    angles = [tail.angle + tail.curl * k / max(1, tail.bones - 1) for k in range(tail.bones)]
-    drop = -sum(np.sin(np.deg2rad(angle)) for angle in angles) / tail.bones
-    room = p.leg - tail.base
-    return replace(tail, length=room / drop) if drop > 0.05 and tail.length * drop > room else tail
