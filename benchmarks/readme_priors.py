@@ -1,4 +1,4 @@
-"""The table of priors in README: memory as benchmarks/prior_memory.py found it, time as finished runs of nano tell it.
+"""Write README's table of priors: memory from docs/results/priors.md, time from the reports of finished runs of nano.
 
 python benchmarks/readme_priors.py [--runs runs/readme]
 """
@@ -26,8 +26,9 @@ CARDS = (8, 12, 24, 40)
 
 
 def memory_rows() -> dict[str, list[dict[str, str]]]:
-    """The rows of docs/priors.md by prior, in their order: from the fastest setting to the smallest."""
-    lines = [line for line in (ROOT / "docs/priors.md").read_text().splitlines() if re.match(r"\| \S+ \| \d+ × ", line)]
+    """The rows of docs/results/priors.md by prior, in their order: from the fastest setting to the smallest."""
+    page = (ROOT / "docs/results/priors.md").read_text()
+    lines = [line for line in page.splitlines() if re.match(r"\| \S+ \| \d+ × ", line)]
     rows: dict[str, list[dict[str, str]]] = {}
     for line in lines:
         cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
