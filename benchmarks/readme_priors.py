@@ -69,7 +69,7 @@ def table(runs: Path) -> str:
     lines = ["| `--prior` | runs on | a clip takes |", "| --- | --- | --- |"]
     lines.append(f"| `nano` (embedded, the default) | {nano_memory(runs)} | {nano_time(runs)} |")
     for prior, rows in memory_rows().items():
-        lines.append(f"| `{prior}` at {rows[0]['video']} | {smallest(rows)} | not measured: no GPU was at hand |")
+        lines.append(f"| `{prior}` at {rows[0]['video']} | {smallest(rows)} | not measured: no GPU was available |")
     return "\n".join(lines)
 
 
