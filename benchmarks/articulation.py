@@ -1,4 +1,4 @@
-"""Articulated simulation: CPU microseconds per substep of one rollout, forward and backward, beside Newton's.
+"""Time the simulation: CPU microseconds per substep of one rollout, forward and backward, beside Newton's.
 
 17 bones are the tests' quadruped, 20 the humanoid, standing under control with feet on the ground; chains of 10 to 80
 bones show how the cost grows. Newton (SemiImplicit) is measured in the same run where KINEMA_NEWTON_PYTHON names a

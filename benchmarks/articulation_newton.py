@@ -1,4 +1,4 @@
-"""Newton's SemiImplicit solver on the body that `articulation.py` saved; runs in a Python that has newton and warp.
+"""Time Newton's SemiImplicit solver on the body that `articulation.py` saved, in a Python that has newton and warp.
 
 Prints one line of JSON: CPU microseconds per substep of the solver, forward, and backward through a tape.
 """

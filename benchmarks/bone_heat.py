@@ -1,4 +1,4 @@
-"""Bone heat on a fox and a horse of about 1k, 10k and 100k vertices, against Blender's in the same run.
+"""Time bone heat on a fox and a horse of about 1k, 10k and 100k vertices, beside Blender's in the same run.
 
 Metrics are seconds: `ours_cpu` and `blender_cpu` count the processor's time in one process, which other work on the
 machine does not change much; `_wall` is the clock. Each is the least of several rounds. Blender's time is that of

@@ -1,4 +1,4 @@
-"""Runs inside Blender: the time of "parent with automatic weights" for a mesh and bones given as .npz."""
+"""Time "parent with automatic weights" inside Blender, for a mesh and bones given as .npz."""
 
 import json
 import sys

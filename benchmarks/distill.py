@@ -1,10 +1,10 @@
-"""Distillation from end to end: does the character do what the sentence says, on feet that do not slide?
+"""Run the main job on many characters and measure gait and sliding feet; ablations and times of the distillation.
 
 python benchmarks/distill.py creatures [--out runs/distill]   10 built-in creatures x {walk, run, stand} x 2 seeds
 python benchmarks/distill.py rigs                             4 rigs from files x {walk, run} x 2 seeds (needs --shared)
 python benchmarks/distill.py ablations                        what each part of the loss is there for
 python benchmarks/distill.py stages                           time of each part of a step
-python benchmarks/distill.py harmonics                        how much a true gait slides that is cut to some harmonics
+python benchmarks/distill.py harmonics                        slide of a true gait that is cut to few harmonics
 
 Each run leaves a JSON file, its motion and a strip of pictures, and is not repeated when they are there.
 """

@@ -1,4 +1,4 @@
-"""How far embedded joints are from known ones, in percent of the longest side of the body.
+"""Measure how far embedded joints are from known ones, in percent of the longest side of the body.
 
 Each built-in creature is rigged anew from its mesh alone, with a template made without its species; tails, whose
 number of joints differs, and ears are left out. `cpu` is the processor's time per creature in seconds, without weights.

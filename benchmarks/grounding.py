@@ -1,6 +1,6 @@
-"""Bar of the tracker: motions that float 3 cm and slide (root 1.5 times too fast), before and after.
+"""Track motions that float 3 cm and slide (root 1.5 times too fast), and measure them before and after.
 
-    python benchmarks/grounding.py [--only NAME[,NAME]] [--out docs/physics.md]
+    python benchmarks/grounding.py [--only NAME[,NAME]] [--out docs/results/physics.md]
 
 With --out the table replaces what stands between the two `grounding` marks of that file; with --only, the rows of these
 motions in it. Procedural gaits need nothing; the hand-made clips are read from KINEMA_SHARED (or ../shared/data) where

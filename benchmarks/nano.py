@@ -1,4 +1,4 @@
-"""Scores of the embedded prior: diffusion classifier on held-out creatures and rigs, free text, speed, samples.
+"""Score the embedded prior: as a classifier of held-out creatures and rigs, on free text; its speed and samples.
 
 python benchmarks/nano.py [--weights FILE] [--creatures 50] [--shared ../shared/data] [--samples FOLDER]
 """

@@ -1,6 +1,8 @@
-"""Memory of score distillation with each video model, from fake tensors at full size: the table of docs/priors.md.
+"""Count the memory of score distillation with each video model on fake tensors at full size.
 
 python benchmarks/prior_memory.py [PRIOR ...]
+
+It prints the rows and puts them into the table of docs/results/priors.md. Needs the extra `gpu`.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The rasterizer on four sizes of cloud, A to D, and on a character at the size where the small prior distils.
+"""Time the rasterizer on four sizes of cloud, A to D, and on a character at the size of nano's videos.
 
 Metrics are CPU milliseconds summed over threads (the least of several rounds, the variants taking turns), forward and
 backward with all gradients but the cameras', for all frames of one call. The clouds are balls of random Gaussians whose

@@ -1,8 +1,8 @@
-"""The picture at the top of README, from real results: one row of frames per run of `kinema animate`.
+"""Draw the picture at the top of README: one row of frames per run of `kinema animate`.
 
 python benchmarks/readme_picture.py [--out docs/results/results.png] [--runs runs/readme] [--only fox horse]
 
-Runs that are finished are taken as they are, killed ones go on; delete the folder to make them again.
+Finished runs are used as they are, interrupted ones are resumed; delete the folder to make them again.
 """
 
 import argparse

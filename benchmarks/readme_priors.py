@@ -1,4 +1,4 @@
-"""The table of priors in README: memory as benchmarks/prior_memory.py found it, time as finished runs of nano tell it.
+"""Write README's table of priors: memory from docs/results/priors.md, time from the reports of finished runs of nano.
 
 python benchmarks/readme_priors.py [--runs runs/readme]
 """
@@ -26,8 +26,9 @@ CARDS = (8, 12, 24, 40)
 
 
 def memory_rows() -> dict[str, list[dict[str, str]]]:
-    """The rows of docs/priors.md by prior, in their order: from the fastest setting to the smallest."""
-    lines = [line for line in (ROOT / "docs/priors.md").read_text().splitlines() if re.match(r"\| \S+ \| \d+ × ", line)]
+    """The rows of docs/results/priors.md by prior, in their order: from the fastest setting to the smallest."""
+    page = (ROOT / "docs/results/priors.md").read_text()
+    lines = [line for line in page.splitlines() if re.match(r"\| \S+ \| \d+ × ", line)]
     rows: dict[str, list[dict[str, str]]] = {}
     for line in lines:
         cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
@@ -68,7 +69,7 @@ def table(runs: Path) -> str:
     lines = ["| `--prior` | runs on | a clip takes |", "| --- | --- | --- |"]
     lines.append(f"| `nano` (embedded, the default) | {nano_memory(runs)} | {nano_time(runs)} |")
     for prior, rows in memory_rows().items():
-        lines.append(f"| `{prior}` at {rows[0]['video']} | {smallest(rows)} | not measured: no GPU was at hand |")
+        lines.append(f"| `{prior}` at {rows[0]['video']} | {smallest(rows)} | not measured: no GPU was available |")
     return "\n".join(lines)
 
 

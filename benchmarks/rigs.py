@@ -1,10 +1,12 @@
-"""How truly real rigs' clips come through our parameters: `python benchmarks/rigs.py [NAME ...]` prints a table.
+"""Compare clips of third-party rigs, as we read them, with exact glTF skinning.
+
+`python benchmarks/rigs.py [NAME ...]` prints a table.
 
 The third-party files lie beside the checkout (see tests/conftest.py) or where KINEMA_SHARED points. An error is the
 mean distance of all vertices, over all frames of a clip, from where exact glTF skinning has them, as a share of the
 body's diagonal.
 
-`python benchmarks/run.py rigs` prints the same as metrics, with the count of clips that slide joints.
+`python benchmarks/run.py rigs` prints the same as metrics, with the number of clips that move joints in their parents.
 """
 
 import os

@@ -1,4 +1,9 @@
-"""`python benchmarks/run.py [NAME ...]` prints `name.metric value` for the listed benchmarks, or for all of them."""
+"""Run the benchmarks of the table below, or those named: `python benchmarks/run.py [NAME ...]` (`make bench`).
+
+Each prints lines `name.metric value`. They need no third-party data, but for `rigs`; rows that need data, Blender or
+Newton are left out where these are missing. `grounding.py`, `kill.py`, `nano.py`, `prior_memory.py`, the batches of
+`distill.py` and the scripts of README's picture and table are run by hand (CONTRIBUTING.md).
+"""
 
 import platform
 import sys
@@ -13,7 +18,7 @@ import rigs
 import splat
 import torch
 
-# Each benchmark yields (metric, value) pairs; heavy imports belong inside of it.
+# Each benchmark yields (metric, value) pairs.
 BENCHMARKS: dict[str, Callable[[], Iterable[tuple[str, float]]]] = {
     "articulation": articulation.run,
     "bone_heat": bone_heat.run,

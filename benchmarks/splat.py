@@ -1,4 +1,4 @@
-"""Gaussians against the mesh they stand for, at rest and posed, and what ground and shadow cost.
+"""Compare Gaussians with the mesh that they stand for, at rest and posed, and time ground and shadow.
 
 Per character: PSNR [dB] at 256² on white of `Splats.from_mesh` and of `refine` with 10,000 Gaussians on 20 views that
 were not fitted, with the seconds that making them took (`_wall`: the clock; `_cpu`: the processor's, summed over

@@ -1,4 +1,4 @@
-"""Load a character, bend its joints, and look at where its feet go."""
+"""Load a character, bend its joints, and print where its feet go."""
 
 import math
 

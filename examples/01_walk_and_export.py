@@ -1,4 +1,4 @@
-"""A procedural walk with true stance, written as GLB and BVH."""
+"""Make a procedural walk with true stance and write it as GLB and BVH."""
 
 import tempfile
 from pathlib import Path

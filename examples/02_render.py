@@ -1,4 +1,4 @@
-"""Film a character: splats on the mesh, a checkerboard, a shadow, a camera that follows; forwards and backwards."""
+"""Film a character on a checkerboard with a camera that follows it, and take the gradient of the joint angles."""
 
 import numpy as np
 import torch

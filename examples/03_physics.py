@@ -1,4 +1,4 @@
-"""A walk that floats 3 cm above the ground is brought down to it by simulation."""
+"""Track a walk that floats 3 cm above the ground: the simulated body walks on the ground."""
 
 import torch
 

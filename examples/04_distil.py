@@ -1,4 +1,4 @@
-"""The main job from Python: a character and a sentence in, a folder with clip, film and report out."""
+"""Run the main job from Python: it takes a character and a sentence and writes a folder with clip, film and report."""
 
 import tempfile
 from pathlib import Path

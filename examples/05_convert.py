@@ -1,4 +1,4 @@
-"""One clip, many programs: GLB to BVH, NPZ, JSON and MuJoCo's MJCF, and back from BVH to the same poses."""
+"""Convert a clip from GLB to BVH, NPZ, JSON and MuJoCo's MJCF, and read the same poses back from BVH and NPZ."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A mesh of your own and joints of your own: a JSON file with heads and tails is all that a rig needs."""
+"""Rig your own mesh with your own joints, given as a JSON file of heads and tails."""
 
 import json
 import math
