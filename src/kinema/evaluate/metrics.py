@@ -12,7 +12,8 @@ from jaxtyping import Float, Int
 
 from kinema.asset.character import Character
 from kinema.evaluate.gaits import name_gait
-from kinema.motion.feet import Feet, Stance, find_cycle, find_stance, ground_speed, track_pose
+from kinema.geometry.rotations import is_below
+from kinema.motion.feet import Feet, Stance, find_cycle, find_stance, ground_speed, touch_path, track_pose
 from kinema.motion.loop import without_stills
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
