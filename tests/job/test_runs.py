@@ -4,19 +4,25 @@ import json
 from dataclasses import fields, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from kinema.asset.options import FileOptions
 from kinema.cli.main import main
+from kinema.create.creatures import creature
 from kinema.distill.config import Animate
 from kinema.errors import KinemaError
+from kinema.export.write import write
 from kinema.job.animate import DISTILLED
 from kinema.job.folder import RESULTS, begin, check, choose_folder, default_folder, resumed, run
+from kinema.motion.source import load_result
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Animate:
     (tmp_path / "fox.glb").write_bytes(b"a fox")
     options = {"video_size": (9, 32, 48), "tiny_encoder": Path("tiny.safetensors"), "speed": 1.5, "seed": 7}
+    options["reading"] = FileOptions(skeleton=Path("bones.json"), up="+z", scale=0.01)
     return check(Animate(str(tmp_path / "fox.glb"), "  a fox is walking ", out=tmp_path / "run", **options))
 
 
@@ -81,6 +87,31 @@ def test_a_finished_run_is_not_run_again(tmp_path: Path, capsys: pytest.CaptureF
     again = run("", resume=out)
     assert len(again.motion) == len(again.distilled) == 4
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_a_file_is_read_as_the_run_was_told(tmp_path: Path) -> None:
+    """--scale and its like hold for the job, for its result, and for whoever looks at the result later."""
+    write(tmp_path / "fox.glb", creature("fox"))
+    few = ["--views", "1", "--fit-iterations", "1", "--iterations", "1", "--frames", "4", "--no-physics", "-q"]
+    out = str(tmp_path / "run")
+    main(["animate", str(tmp_path / "fox.glb"), "a fox is walking", "--scale", "3", "-o", out, *few])
+    character, _, motion = load_result(Path(out))
+    assert float(np.ptp(character.mesh.vertices[:, 1])) == pytest.approx(
+        3 * np.ptp(creature("fox").mesh.vertices[:, 1])
+    )
+    assert float(motion.root_position[0, 1]) > 2 * creature("fox").skeleton.heads[0, 1]
+
+
+def test_weights_of_any_prior_are_hashed(job: Animate, tmp_path: Path) -> None:
+    (tmp_path / "model" / "vae").mkdir(parents=True)
+    weights = tmp_path / "model" / "vae" / "diffusion_pytorch_model.safetensors"
+    weights.write_bytes(b"weights")
+    large = replace(job, prior=f"ltx-video={tmp_path / 'model'}")
+    folder = begin(large)
+    assert resumed(folder).prior == large.prior
+    weights.write_bytes(b"other weights")
+    with pytest.raises(KinemaError, match="the prior has changed since the run began"):
+        resumed(folder)
 
 
 def test_default_folder_names_the_job() -> None:

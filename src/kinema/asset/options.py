@@ -24,6 +24,12 @@ class FileOptions:
     ground: Annotated[float | None, named("HEIGHT")] = None
     """Height of the ground along the file's up axis, in the file's units."""
 
+    @staticmethod
+    def from_json(values: dict[str, Any]) -> "FileOptions":
+        """The options as a run's config.json has them."""
+        skeleton = values.get("skeleton")
+        return FileOptions(**values | {"skeleton": Path(skeleton) if skeleton else None})
+
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of `asset.load.load`."""
         return asdict(self)

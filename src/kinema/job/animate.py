@@ -102,14 +102,8 @@ def animate(
 
 def make_stage(config: Animate, character: Character, anatomy: Anatomy, prior: VideoPrior) -> Stage:
     """The character as Gaussians on its ground, in the look that the prior knows."""
-    stage = Stage.from_character(
-        character,
-        anatomy.rig,
-        count=config.splats,
-        look=prior.needs.look,
-        rng=np.random.default_rng(config.seed),
-        relax=1,
-    )
+    rng, look = np.random.default_rng(config.seed), prior.needs.look
+    stage = Stage.from_character(character, anatomy.rig, count=config.splats, look=look, rng=rng, limbs=anatomy.limbs)
     return stage if config.render_ground else replace(stage, scene=replace(stage.scene, ground=None))
 
 

@@ -201,7 +201,7 @@ def resumed(folder: Path) -> Animate:
         values["video_size"] = tuple(values["video_size"])
     if values.get("tiny_encoder") is not None:
         values["tiny_encoder"] = Path(values["tiny_encoder"])
-    values["reading"] = FileOptions(**values.get("reading", {}))
+    values["reading"] = FileOptions.from_json(values.get("reading", {}))
     config = Animate(**values, resume=folder)
     for name, value in _hashes(config).items():
         if saved.get("hashes", {}).get(name, value) != value:

@@ -11,6 +11,7 @@ import numpy as np
 from kinema.asset.bvh import read_bvh
 from kinema.asset.character import Character, Clip
 from kinema.asset.load import existing_file, load
+from kinema.asset.options import FileOptions
 from kinema.create.creatures import creature
 from kinema.errors import KinemaError
 from kinema.geometry.rotations import change_axes
@@ -102,7 +103,7 @@ def load_result(folder: Path) -> tuple[Character, Rig, Motion]:
     config = read_config(folder)["config"]
     if not (folder / "motion.npz").is_file():
         raise KinemaError(f"{folder}: is not finished; go on with kinema animate --resume {folder}")
-    character = rigged(find_character(config["asset"]))
+    character = rigged(find_character(config["asset"], **FileOptions.from_json(config.get("reading", {})).arguments()))
     assert character.skeleton is not None
     rig = Rig.from_skeleton(character.skeleton)
     return character, rig, load_motion(folder / "motion.npz", rig)
@@ -114,7 +115,8 @@ def find_motion_of(words: str, motion: str | None, **reading: Any) -> tuple[Char
     if folder is not None and folder.is_dir():
         if motion is None:
             return load_result(folder)
-        words = read_config(folder)["config"]["asset"]
+        config = read_config(folder)["config"]
+        words, reading = config["asset"], FileOptions.from_json(config.get("reading", {})).arguments()
     character = rigged(find_character(words, **reading))
     return character, *find_motion(character, motion)
 

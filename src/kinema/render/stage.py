@@ -16,6 +16,7 @@ from kinema.render.image import Video
 from kinema.render.rasterize import rasterize
 from kinema.render.scene import Scene, backdrop, render_video
 from kinema.rig.kinematics import Rig, Transforms
+from kinema.rig.limbs import Limbs
 from kinema.skin import Skin
 from kinema.splat.colors import canonical_colors
 from kinema.splat.pose import pose_splats, rest_splats
@@ -43,12 +44,13 @@ class Stage:
 
     @staticmethod
     def from_character(
-        character: Character, rig: Rig, *, count: int, look: Look, rng: np.random.Generator, relax: int = 1
-    ) -> "Stage":
-        """Cover the mesh with `count` Gaussians; `relax` rounds even them out."""
+        character: Character, rig: Rig, *, count: int, look: Look, rng: np.random.Generator, relax: int = 1,
+        limbs: Limbs | None = None,
+    ) -> "Stage":  # fmt: skip
+        """Cover the mesh with `count` Gaussians; `relax` rounds even them out. Limbs that are not given are found."""
         splats, anchor = Splats.from_mesh(character.mesh, count, rng=rng, relax=relax)
         skin = transfer_weights(character, anchor, most=4)
-        colors = canonical_colors(character, splats.centers) if look == "canonical" else splats.colors
+        colors = canonical_colors(character, splats.centers, limbs=limbs) if look == "canonical" else splats.colors
         box = np.stack((character.mesh.vertices.min(0), character.mesh.vertices.max(0)))
         # Squares in proportion to the character: images do not tell an ant from an elephant.
         tile = 0.2 * float(np.ptp(box, axis=0).max())

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from kinema.asset.character import Character, Mesh
 from kinema.geometry.surface import SurfacePoints, face_areas_normals
-from kinema.rig.limbs import find_limbs
+from kinema.rig.limbs import Limbs, find_limbs
 
 CANONICAL_GAIN = 1.4
 """Stretch of the canonical colours: 1 maps the bulk of the body to [0, 1], more saturates its ends."""
@@ -43,7 +43,9 @@ def _read_texture(texture: np.ndarray, uv: Float[np.ndarray, "points 2"]) -> Flo
     return (upper * (1 - fy) + lower * fy) / 255.0
 
 
-def canonical_colors(character: Character, points: Float[Tensor, "points 3"]) -> Float[Tensor, "points 3"]:
+def canonical_colors(
+    character: Character, points: Float[Tensor, "points 3"], *, limbs: Limbs | None = None
+) -> Float[Tensor, "points 3"]:
     """The place of a rest-pose point on the body as a colour: red right to left, green upwards, blue back to front.
 
     Left and right limbs, which natural colours do not tell apart, differ: a quadruped's feet are magenta and blue in
@@ -61,7 +63,7 @@ def canonical_colors(character: Character, points: Float[Tensor, "points 3"]) ->
         low[axis], high[axis] = np.interp([0.02, 0.98], share, middles[order, axis])
     middle, gain = (low + high) / 2, CANONICAL_GAIN / np.maximum(high - low, 1e-9)
     if skeleton is not None and character.weights is not None:
-        joints = [joint for leg in find_limbs(character).legs for joint in leg.joints[1:]]
+        joints = [joint for leg in (limbs or find_limbs(character)).legs for joint in leg.joints[1:]]
         legs = np.asarray(skeleton.heads)[joints]
         if len(legs) > 1:
             middle[0] = legs[:, 0].mean()

@@ -68,7 +68,7 @@ class Actor:
         if limbs.body not in BODIES:
             return None
         rig = Rig.from_skeleton(character.skeleton)
-        stage = Stage.from_character(character, rig, count=GAUSSIANS, look="canonical", rng=rng, relax=0)
+        stage = Stage.from_character(character, rig, count=GAUSSIANS, look="canonical", rng=rng, relax=0, limbs=limbs)
         return Actor(stage, limbs, GaitBody.of(rig, limbs))
 
     def perform(self, rng: np.random.Generator, kind: MotionKind | str | None = None) -> tuple[Motion, Label]:
