@@ -1,6 +1,6 @@
 """How a character file is read; light, so that the command line can show it without numpy."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,8 +27,8 @@ class FileOptions:
     @staticmethod
     def from_json(values: dict[str, Any]) -> "FileOptions":
         """The options as a run's config.json has them."""
-        options = FileOptions(**values)
-        return options if options.skeleton is None else replace(options, skeleton=Path(options.skeleton))
+        typed: dict[str, Any] = {**values, "skeleton": Path(values["skeleton"]) if values.get("skeleton") else None}
+        return FileOptions(**typed)
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of `asset.load.load`."""
