@@ -126,3 +126,10 @@ def test_quiet_says_nothing_and_json_says_all(tmp_path, capsys: pytest.CaptureFi
     assert json.loads(capsys.readouterr().out)["joints"][0]["parent"] is None
     main(["creature", "--json"])
     assert "fox" in json.loads(capsys.readouterr().out)["species"]
+
+
+def test_bare_kinema_shows_the_help(capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([])
+    assert stop.value.code == 0
+    assert "Exit codes" in capsys.readouterr().out

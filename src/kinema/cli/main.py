@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"kinema {__version__}")
         return
     try:
-        options = parse(arguments)
+        options = parse(arguments or ["--help"])
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, _terminate)
         _show_warnings(options)
