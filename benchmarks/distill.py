@@ -143,7 +143,7 @@ def passes(result: dict, stage: str) -> bool:
 
 
 def table(results: list[dict]) -> str:
-    lines = ["| character | prompt | seed | gait | after physics | slide | planted | after | depth | phases | s |"]
+    lines = ["| character | prompt | seed | gait | after physics | slide | planted | after | hover | phases | s |"]
     lines += ["|---|---|---|---|---|---|---|---|---|---|---|"]
     for r in results:
         before, after = r["before"], r.get("after", r["before"])
@@ -153,7 +153,7 @@ def table(results: list[dict]) -> str:
         slides = " | ".join(f"{stage['slide']:.0%}" for stage in (r["raw"], before, after))
         lines.append(
             f"| {name} | {r['wanted']} | {r['seed']} | {before['gait']} | {after['gait']}{mark} | {slides}"
-            f" | {after['penetration']:.2%} | {phases} | {r['total_s']} |"
+            f" | {after['hover']:.1%} | {phases} | {r['total_s']} |"
         )
     return "\n".join(lines)
 
@@ -172,15 +172,15 @@ def summary(results: list[dict]) -> str:
 
     return "\n".join(
         (
-            f"gait right before physics {share([passes(r, 'before') for r in results])},"
-            f" after {share([passes(r, after) for r in results])}",
+            f"gait right before physics {share([passes(r, 'before') for r in moving])},"
+            f" after {share([passes(r, after) for r in moving])} (what stands on request is not counted)",
             f"slide as distilled, before feet are planted: {worst('raw', 'slide', moving)}"
             f" (below 20 %: {share([r['raw']['slide'] < 0.2 for r in moving])})",
             f"slide before physics: {worst('before', 'slide', moving)}"
             f" (below 20 %: {share([r['before']['slide'] < 0.2 for r in moving])})",
             f"slide after physics: {worst(after, 'slide', moving)}"
             f" (below 10 %: {share([r[after]['slide'] < 0.1 for r in moving])})",
-            f"penetration after: {worst(after, 'penetration', results)}",
+            f"skin of stance feet off the ground [leg lengths]: {worst(after, 'hover', moving)}",
             f"seconds per run: median {np.median([r['total_s'] for r in results]):.0f}",
         )
     )
@@ -197,7 +197,7 @@ def batch(group: str, assets: tuple[str, ...], wanted: tuple[str, ...], options:
         before, after = result["before"], result.get("after", result["before"])
         print(
             f"{run.name:36s} {before['gait']:7s} {after['gait']:7s} slide {before['slide']:.2f} {after['slide']:.2f}"
-            f" depth {after['penetration']:.4f} amplitude {before['amplitude']:.2f} {result['total_s']} s",
+            f" hover {after['hover']:.4f} amplitude {before['amplitude']:.2f} {result['total_s']} s",
             flush=True,
         )
     print(table(results))
