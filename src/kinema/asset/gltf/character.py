@@ -76,8 +76,10 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
     for k, j in enumerate(clean.carrier):
         weights[:, j] += file_weights[:, k]
     skeleton = clean_skeleton(raw, clean, rest[joints])
-    frame, lines = find_frame(vertices, skeleton, given)
     names = unique_names(document.json["animations"][i].get("name", f"animation{i}") for i in used)
+    homogeneous = np.append(skeleton.heads, np.ones((len(skeleton.heads), 1)), -1)[..., None]
+    moves = [(motion[:, list(clean.joints)] @ homogeneous)[..., 0] for motion in motions]
+    frame, lines = find_frame(vertices, skeleton, given, moves=list(zip(names, moves)))
     clips, clip_lines = make_clips(names, [fps for _, fps in times], motions, raw, clean, frame)
     binding = replace(
         binding,
