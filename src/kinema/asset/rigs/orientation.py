@@ -1,8 +1,8 @@
 """Orientation of a file's character: its up axis, facing, scale and ground height.
 
 `find_frame` is the one place that decides them. Each is found from joint names, leg and head geometry, how the clips
-move and mirror symmetry, or given by the user, and is kept in `Frame`, so that an export undoes it. Rotations are by right angles,
-which keeps a file's numbers exact.
+move and mirror symmetry, or given by the user, and is kept in `Frame`, so that an export undoes it. Rotations are by
+right angles, which keeps a file's numbers exact.
 """
 
 import re
@@ -37,7 +37,7 @@ TRUNK = {"hip", "hips", "pelvis", "spine", "torso", "body", "root", "abdomen", "
 LEFT, RIGHT = {"l", "left", "lf", "lt"}, {"r", "right", "rt"}
 GAITS = {"walk", "walking", "run", "running", "trot", "gallop", "jog", "sprint", "crawl", "move"}
 SWIMS = {"swim", "swimming"}
-ASIDE = {"back", "backward", "left", "right", "strafe", "side", "turn"}
+ASIDE = {"back", "backward", "bwd", "left", "right", "strafe", "side", "turn"}
 """Words of gaits that do not go forward."""
 
 
@@ -136,6 +136,9 @@ def _find_up(vertices: Points, skeleton: Skeleton | None, usual: Vector) -> Vect
     """The usual axis, unless feet and trunk, or else the shape of the mesh, clearly indicate another."""
     if skeleton is not None:
         away = _mean(skeleton.heads, skeleton, TRUNK) - _mean(skeleton.heads, skeleton, FOOT)
+        one_sided = len({bool(np.isfinite(_mean(skeleton.heads, skeleton, FOOT, side)[0])) for side in (LEFT, RIGHT)})
+        if one_sided == 2:
+            return usual  # half a rig: its feet lie aside as much as below
         clearly = np.linalg.norm(away) > 0.1 * _size(vertices) and np.abs(away).max() > 1.5 * (away @ usual)
         return AXES[axis_name(away)] if clearly else usual
     if len(vertices) < 50:
@@ -189,7 +192,7 @@ def _find_facing(vertices: Points, skeleton: Skeleton | None, up: Vector, usual:
         toes = _mean(skeleton.tails - heads, skeleton, FOOT)
         hints = (head - rear, 2.0, 0.03), (head - trunk, 1.5, 0.15), (legs, 2.0, 0.1), (np.cross(left, up), 1.5, 0.03)
         hints = *hints, (face - (trunk if np.isnan(skull[0]) else skull), 1.5, 0.04), (toes, 1.0, 0.01)
-        for direction, weight, least in (*hints, (_moved_forward(moves, heads, up), 1.5, 0.02)):
+        for direction, weight, least in (*hints, (_moved_forward(moves, skeleton, up), 2.5, 0.02)):
             flat = direction - (direction @ up) * up
             length = np.linalg.norm(flat)
             if length > least * size:
@@ -204,9 +207,10 @@ def _find_facing(vertices: Points, skeleton: Skeleton | None, up: Vector, usual:
     return AXES[axis_name(votes - (votes @ up) * up)]
 
 
-def _moved_forward(moves: Moves, heads: Float[np.ndarray, "joints 3"], up: Vector) -> Vector:
+def _moved_forward(moves: Moves, skeleton: Skeleton, up: Vector) -> Vector:
     """Where the clips go: a body advances over its lowest joints, and one that swims waves its rear most."""
-    total, tall = np.zeros(3), np.ptp(heads @ up)
+    total, heads, tall = np.zeros(3), skeleton.heads, np.ptp(skeleton.heads @ up)
+    unnamed = not any(_has(name, HEAD | LEG | TRUNK | GAITS) for name in (*skeleton.names, *dict(moves)))
     for name, place in moves:
         said = set(words(name))
         if len(place) < 3 or said & ASIDE:
@@ -216,9 +220,11 @@ def _moved_forward(moves: Moves, heads: Float[np.ndarray, "joints 3"], up: Vecto
             standing = np.maximum(height[1:], height[:-1]) < height.min() + 0.06 * tall
             if standing.any():
                 total += len(step) * (step.mean((0, 1)) - step[standing].mean(0))
-        elif said & SWIMS:
+        elif said & SWIMS or unnamed:
             wave = np.linalg.norm((place - place.mean(1, keepdims=True)).std(0), axis=-1)
-            total -= (wave - wave.mean()) @ (heads - heads.mean(0)) / max(float(wave.sum()), 1e-30)
+            # Without names what waves may also be a jaw, so that the wave must be clear.
+            sure = 1.0 if said & SWIMS else 0.3
+            total -= sure * (wave - wave.mean()) @ (heads - heads.mean(0)) / max(float(wave.sum()), 1e-30)
     return total
 
 
