@@ -164,6 +164,28 @@ def test_colours_texture_and_its_transform(tmp_path: Path) -> None:
     np.testing.assert_allclose(mesh.colors[:3], 1, atol=1e-15)
 
 
+def test_a_texture_is_transparent_only_where_its_material_says_so(tmp_path: Path) -> None:
+    import io
+
+    from PIL import Image
+
+    builder, picture = Builder(), io.BytesIO()
+    Image.fromarray(np.array([[[255, 0, 0, 0], [0, 255, 0, 255]]], dtype=np.uint8)).save(picture, "PNG")
+    attributes = {"POSITION": builder.accessor(np.eye(3)), "TEXCOORD_0": builder.accessor(np.zeros((3, 2)))}
+    surface = {"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}}
+    builder.content |= {
+        "nodes": [{"mesh": 0}],
+        "images": [{"bufferView": builder.view(picture.getvalue()), "mimeType": "image/png"}],
+        "textures": [{"source": 0}],
+        "materials": [surface, {**surface, "alphaMode": "OPAQUE"}, {**surface, "alphaMode": "MASK"}],
+        "meshes": [{"primitives": [{"attributes": attributes, "material": i} for i in range(3)]}],
+    }
+    mesh = load(builder.write(tmp_path / "look.glb")).mesh
+    assert mesh.face_texture is not None
+    assert [mesh.textures[i][0, :, 3].tolist() for i in mesh.face_texture] == [[255, 255], [255, 255], [0, 255]]
+    assert mesh.textures[mesh.face_texture[0]][0, 0].tolist() == [255, 0, 0, 255]
+
+
 def test_a_missing_texture_is_told_and_does_without(tmp_path: Path) -> None:
     builder = arm()
     primitive = builder.content["meshes"][0]["primitives"][0]

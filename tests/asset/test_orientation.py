@@ -99,8 +99,59 @@ def _pose(skeleton: Skeleton, clip: Clip) -> np.ndarray:
     return place_joints(skeleton.parents, offsets, local, clip.root_position)[0]
 
 
+def _nameless(count: int) -> Skeleton:
+    """A chain that lies along Z, which says nothing about what is in front."""
+    heads = np.stack((np.zeros(count), np.full(count, 0.5), np.linspace(-0.5, 0.5, count)), -1)
+    return Skeleton(tuple(f"Bone.{i:03d}" for i in range(count)), (-1, *range(count - 1)), heads, heads + 0.01)
+
+
+CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (0, 1) for z in (-0.5, 0.5)])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_swimmer_waves_its_rear(sign: int) -> None:
+    skeleton, phase = _nameless(5), np.linspace(0, 2 * np.pi, 20)
+    sway = np.linspace(1, 0, 5)[::sign] ** 2 * np.sin(phase)[:, None]
+    place = skeleton.heads + 0.2 * sway[..., None] * np.array([1.0, 0, 0])
+    frame, _ = find_frame(CORNERS, skeleton, moves=[("Fish|Swimming_Fast", place)])
+    np.testing.assert_allclose(frame.rotation[2], [0, 0, sign])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("travels", [True, False], ids=["travels", "in place"])
+def test_a_walker_advances_over_its_feet(sign: int, travels: bool) -> None:
+    heads = np.array([[0, 1.0, 0], [0.1, 0, 0], [-0.1, 0, 0]])
+    skeleton = Skeleton(("a", "b", "c"), (-1, 0, 0), heads, heads - [0, 0.1, 0])
+    phase = np.linspace(0, 2 * np.pi, 41)
+    place = np.repeat(heads[None], 41, 0)
+    for foot, shift in ((1, 0.0), (2, np.pi)):
+        # Stance goes back at the body's pace while the foot is down.
+        place[:, foot, 2] += 0.3 * sign * np.cos(phase + shift)
+        place[:, foot, 1] += 0.2 * np.maximum(0, -np.sin(phase + shift))
+    if travels:
+        place[..., 2] += (0.6 / np.pi * sign * phase)[:, None]
+    frame, _ = find_frame(CORNERS, skeleton, moves=[("Walk", place), ("Walk_Backward", place[::-1])])
+    np.testing.assert_allclose(frame.rotation[2], [0, 0, sign])
+
+
+def test_a_face_outweighs_sides_that_are_named_as_the_viewer_sees_them() -> None:
+    names = ("body", "eyes", "l-frontleg", "r-frontleg", "l-backleg", "r-backleg")
+    heads = np.array(
+        [[0, 0.3, 0], [0, 0.35, 0.3], [-0.4, 0.3, 0.3], [0.4, 0.3, 0.3], [-0.4, 0.3, -0.3], [0.4, 0.3, -0.3]]
+    )
+    frame, _ = find_frame(CORNERS, Skeleton(names, (-1, 0, 0, 0, 0, 0), heads, heads - [0, 0.1, 0]))
+    np.testing.assert_allclose(frame.rotation[2], [0, 0, 1])
+
+
+def test_half_a_rig_does_not_lie_on_its_side() -> None:
+    heads = np.array([[0, 0.2, 0], [0.4, 0, 0]])
+    frame, _ = find_frame(CORNERS, Skeleton(("Body", "Foot.L"), (-1, 0), heads, heads - [0, 0.1, 0]))
+    np.testing.assert_allclose(frame.rotation[1], [0, 1, 0])
+
+
 def test_names_are_cut_into_words() -> None:
     assert words("FrontLowerLeg.L") == ["front", "lower", "leg", "l"]
     assert words("mixamorig:LeftUpLeg") == ["mixamorig", "left", "up", "leg"]
     assert words("IKBackLeg.R") == ["ik", "back", "leg", "r"]
     assert words("b_Tail02_013") == ["b", "tail"]
+    assert words("l-frontleg001") == ["l", "front", "leg"]

@@ -10,7 +10,7 @@ from kinema.asset.gltf.animation import animated_locals, frame_times, global_mat
 from kinema.asset.gltf.clips import make_clips
 from kinema.asset.gltf.document import Document, GltfBinding
 from kinema.asset.gltf.geometry import Part, read_parts
-from kinema.asset.gltf.material import base_color_linear, base_image, decode_image, srgb_from_linear
+from kinema.asset.gltf.material import base_color_linear, base_image, decode_image, is_opaque, srgb_from_linear
 from kinema.asset.gltf.rest import rest_pose
 from kinema.asset.gltf.rig import clean_skeleton, joint_nodes, raw_rig, raw_weights, scale_lines
 from kinema.asset.rigs.cleanup import clean_rig, sample_frames
@@ -76,8 +76,10 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
     for k, j in enumerate(clean.carrier):
         weights[:, j] += file_weights[:, k]
     skeleton = clean_skeleton(raw, clean, rest[joints])
-    frame, lines = find_frame(vertices, skeleton, given)
     names = unique_names(document.json["animations"][i].get("name", f"animation{i}") for i in used)
+    homogeneous = np.append(skeleton.heads, np.ones((len(skeleton.heads), 1)), -1)[..., None]
+    moves = [(motion[:, list(clean.joints)] @ homogeneous)[..., 0] for motion in motions]
+    frame, lines = find_frame(vertices, skeleton, given, moves=list(zip(names, moves)))
     clips, clip_lines = make_clips(names, [fps for _, fps in times], motions, raw, clean, frame)
     binding = replace(
         binding,
@@ -96,11 +98,12 @@ def _mesh(document: Document, parts: list[Part], vertices: Float[np.ndarray, "ve
     faces = np.concatenate([part.faces + start for part, start in zip(parts, starts)])
     colors = [srgb_from_linear(part.colors_linear * base_color_linear(document, part.material)) for part in parts]
     images = [base_image(document, part.material) if part.uv is not None else -1 for part in parts]
-    used = sorted({image for image in images if image >= 0 and document.images[image]})
+    images = [(image, is_opaque(document, part.material)) for image, part in zip(images, parts)]
+    used = sorted({(image, opaque) for image, opaque in images if image >= 0 and document.images[image]})
     texture = [used.index(image) if image in used else -1 for image in images]
     uv = np.concatenate([part.uv if part.uv is not None else np.zeros((len(part.vertices), 2)) for part in parts])
     if not used:
         return Mesh(vertices, faces, np.concatenate(colors))
-    images = tuple(decode_image(document, image) for image in used)
+    images = tuple(decode_image(document, image, opaque=opaque) for image, opaque in used)
     face_texture = np.repeat(texture, [len(part.faces) for part in parts])
     return Mesh(vertices, faces, np.concatenate(colors), uv, images, face_texture)

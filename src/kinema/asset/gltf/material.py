@@ -54,8 +54,13 @@ def texture_mapping(document: Document, material: int) -> tuple[int, Float[np.nd
     return values.get("texCoord", info.get("texCoord", 0)), transform
 
 
-def decode_image(document: Document, index: int) -> UInt8[np.ndarray, "h w 4"]:
-    """Pixels of an image: sRGB with alpha."""
+def is_opaque(document: Document, material: int) -> bool:
+    """True if the alpha of the material's texture says nothing; glTF's default."""
+    return material < 0 or document.json["materials"][material].get("alphaMode", "OPAQUE") == "OPAQUE"
+
+
+def decode_image(document: Document, index: int, *, opaque: bool) -> UInt8[np.ndarray, "h w 4"]:
+    """Pixels of an image: sRGB with alpha, which is 255 everywhere on a surface that is `opaque`."""
     from PIL import Image
 
     where = f"{document.path}: images[{index}]"
@@ -66,7 +71,7 @@ def decode_image(document: Document, index: int) -> UInt8[np.ndarray, "h w 4"]:
             with Image.open(io.BytesIO(document.images[index])) as image:
                 if image.width * image.height > LARGEST_IMAGE_PX:
                     raise KinemaError(f"{where} has {image.width} x {image.height} pixels, more than can be read")
-                return np.asarray(image.convert("RGBA"))
+                return np.asarray(image.convert("RGB" if opaque else "RGBA").convert("RGBA"))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, EOFError, MemoryError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         # Pillow's text names the memory address of the stream.

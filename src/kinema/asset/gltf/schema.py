@@ -108,6 +108,6 @@ _DOCUMENT: Schema = {
     "buffers": [{"uri": _text, "byteLength!": _count}],
     "images": [{"uri": _text, "bufferView": _view, "mimeType": _text, "name": _text}],
     "textures": [{"source": _index("images")}],
-    "materials": [{"name": _text, "pbrMetallicRoughness": _SURFACE}],
+    "materials": [{"name": _text, "alphaMode": _text, "pbrMetallicRoughness": _SURFACE}],
     "animations": [{"name": _text, "samplers!": [_SAMPLER], "channels!": [_CHANNEL]}],
 }

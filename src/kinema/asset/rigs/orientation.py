@@ -1,11 +1,12 @@
 """Orientation of a file's character: its up axis, facing, scale and ground height.
 
-`find_frame` is the one place that decides them. Each is found from joint names, leg and head geometry and mirror
-symmetry, or given by the user, and is kept in `Frame`, so that an export undoes it. Rotations are by right angles,
-which keeps a file's numbers exact.
+`find_frame` is the one place that decides them. Each is found from joint names, leg and head geometry, how the clips
+move and mirror symmetry, or given by the user, and is kept in `Frame`, so that an export undoes it. Rotations are by
+right angles, which keeps a file's numbers exact.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,8 @@ from kinema.geometry.rotations import change_axes, from_matrix, multiply
 
 Points = Float[np.ndarray, "vertices 3"]
 Vector = Float[np.ndarray, "3"]
+Moves = Sequence[tuple[str, Float[np.ndarray, "_ joints 3"]]]
+"""Names of a file's clips, and where the skeleton's joints are in each of their frames."""
 
 # Plus zero: no -0.
 AXES = {sign + name: float(sign + "1") * axis + 0.0 for sign in ("+", "", "-") for name, axis in zip("xyz", np.eye(3))}
@@ -24,6 +27,7 @@ SMALLEST_M, LARGEST_M = 0.05, 60.0
 """Files whose bodies have a size (bounding box diagonal) in this range are taken to be in metres."""
 
 HEAD = {"head", "nose", "snout", "muzzle", "jaw", "mouth", "beak", "face", "eye", "ear", "neck", "horn", "antler"}
+FACE = {"nose", "snout", "muzzle", "jaw", "mouth", "beak", "face", "eye", "eyebrow", "brow", "tongue", "tooth", "chin"}
 REAR = {"tail", "rump", "butt", "fluke"}
 FRONT_LEG = {"front", "fore", "thoracic"}
 BACK_LEG = {"back", "hind", "rear", "pelvic"}
@@ -31,6 +35,10 @@ LEG = {"leg", "foot", "paw", "hoof", "toe", "shoulder", "hip", "arm", "hand", "t
 FOOT = {"foot", "feet", "toe", "toes", "paw", "hoof", "ankle", "ball"}
 TRUNK = {"hip", "hips", "pelvis", "spine", "torso", "body", "root", "abdomen", "chest"}
 LEFT, RIGHT = {"l", "left", "lf", "lt"}, {"r", "right", "rt"}
+GAITS = {"walk", "walking", "run", "running", "trot", "gallop", "jog", "sprint", "crawl", "move"}
+SWIMS = {"swim", "swimming"}
+ASIDE = {"back", "backward", "bwd", "left", "right", "strafe", "side", "turn"}
+"""Words of gaits that do not go forward."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,12 @@ AS_IN_FILE = FrameOptions("+y", "+z", 1.0, 0.0)
 
 
 def find_frame(
-    vertices: Points, skeleton: Skeleton | None, given: FrameOptions = FOUND, *, usual_up: str = "+y"
+    vertices: Points,
+    skeleton: Skeleton | None,
+    given: FrameOptions = FOUND,
+    *,
+    usual_up: str = "+y",
+    moves: Moves = (),
 ) -> tuple[Frame, tuple[str, ...]]:
     """The similarity from the file's coordinates to ours, and a line for each thing that is not as in glTF.
 
@@ -62,7 +75,8 @@ def find_frame(
     up = _axis(given.up, "up") if given.up else _find_up(vertices, skeleton, AXES[usual_up])
     # Characters mostly look along -Y in Z-up files (Blender) and along +Z in Y-up files (glTF).
     usual_facing = np.array([0, -1.0, 0]) if abs(up[2]) > 0.5 else np.array([0, 0, 1.0])
-    facing = _axis(given.facing, "facing") if given.facing else _find_facing(vertices, skeleton, up, usual_facing)
+    found = None if given.facing else _find_facing(vertices, skeleton, up, usual_facing, moves)
+    facing = _axis(given.facing or "", "facing") if found is None else found
     if abs(facing @ up) > 0.5:
         names = given.facing or axis_name(facing), given.up or axis_name(up)
         raise KinemaError("facing {} and up {} are the same axis".format(*names))
@@ -103,12 +117,18 @@ def _size(vertices: Points) -> float:
 def words(name: str) -> list[str]:
     """A joint name as lower-case words: "FrontLowerLeg.L" gives front, lower, leg, l."""
     spaced = re.sub(r"([a-z0-9])([A-Z])|([A-Z]+)([A-Z][a-z])", r"\1\3 \2\4", name)
-    return [part for part in re.split(r"[^a-z]+", spaced.lower()) if part]
+    cut = re.sub(r"(?<![a-z])(front|back|hind|left|right)(?=[a-z]{3})", r"\1 ", spaced.lower())
+    return [part for part in re.split(r"[^a-z]+", cut) if part]
+
+
+def _has(name: str, wanted: set[str]) -> bool:
+    """True if a name has one of the words, also in the plural."""
+    return any(word in wanted or word.removesuffix("s") in wanted for word in words(name))
 
 
 def _mean(values: Float[np.ndarray, "joints 3"], skeleton: Skeleton, *any_of: set[str]) -> Vector:
     """Mean value of the joints whose names have a word of every set; NaN, which settles nothing, if there are none."""
-    found = [j for j, name in enumerate(skeleton.names) if all(wanted & set(words(name)) for wanted in any_of)]
+    found = [j for j, name in enumerate(skeleton.names) if all(_has(name, wanted) for wanted in any_of)]
     return values[found].mean(0) if found else np.full(3, np.nan)
 
 
@@ -116,6 +136,9 @@ def _find_up(vertices: Points, skeleton: Skeleton | None, usual: Vector) -> Vect
     """The usual axis, unless feet and trunk, or else the shape of the mesh, clearly indicate another."""
     if skeleton is not None:
         away = _mean(skeleton.heads, skeleton, TRUNK) - _mean(skeleton.heads, skeleton, FOOT)
+        one_sided = len({bool(np.isfinite(_mean(skeleton.heads, skeleton, FOOT, side)[0])) for side in (LEFT, RIGHT)})
+        if one_sided == 2:
+            return usual  # half a rig: its feet lie aside as much as below
         clearly = np.linalg.norm(away) > 0.1 * _size(vertices) and np.abs(away).max() > 1.5 * (away @ usual)
         return AXES[axis_name(away)] if clearly else usual
     if len(vertices) < 50:
@@ -155,30 +178,54 @@ def _symmetry(vertices: Points, axis: Vector) -> float:
     return float(np.clip(1 - gap / 0.03, 0, 1))
 
 
-def _find_facing(vertices: Points, skeleton: Skeleton | None, up: Vector, usual: Vector) -> Vector:
-    """The horizontal axis nearest to a weighted sum of unit vectors, one for each hint in names and shape."""
+def _find_facing(vertices: Points, skeleton: Skeleton | None, up: Vector, usual: Vector, moves: Moves) -> Vector:
+    """The horizontal axis nearest to a weighted sum of unit vectors, one for each hint in names, clips and shape."""
     if abs(usual @ up) > 0.5:
         usual = np.roll(np.abs(up), 1)
-    votes, size = 0.4 * usual, _size(vertices)
+    told, size = np.zeros(3), _size(vertices)
     if skeleton is not None:
         heads = skeleton.heads
-        head, trunk, rear = (_mean(heads, skeleton, part) for part in (HEAD, TRUNK, REAR))
+        head, trunk, rear, face = (_mean(heads, skeleton, part) for part in (HEAD, TRUNK, REAR, FACE))
+        skull = _mean(heads, skeleton, {"head", "skull"})
         legs = _mean(heads, skeleton, FRONT_LEG, LEG) - _mean(heads, skeleton, BACK_LEG, LEG)
         left = _mean(heads, skeleton, LEFT) - _mean(heads, skeleton, RIGHT)
         toes = _mean(skeleton.tails - heads, skeleton, FOOT)
         hints = (head - rear, 2.0, 0.03), (head - trunk, 1.5, 0.15), (legs, 2.0, 0.1), (np.cross(left, up), 1.5, 0.03)
-        for direction, weight, least in (*hints, (toes, 1.0, 0.01)):
+        hints = *hints, (face - (trunk if np.isnan(skull[0]) else skull), 1.5, 0.04), (toes, 1.0, 0.01)
+        for direction, weight, least in (*hints, (_moved_forward(moves, skeleton, up), 2.5, 0.02)):
             flat = direction - (direction @ up) * up
             length = np.linalg.norm(flat)
             if length > least * size:
-                votes = votes + weight * flat / length
+                told = told + weight * flat / length
+    votes = told + 0.4 * usual
     if len(vertices) >= 50 and np.linalg.norm(votes) < 1:
         level = [axis for axis in np.eye(3) if abs(axis @ up) < 0.5]
         symmetric = [_symmetry(vertices, axis) for axis in level]
         if abs(symmetric[0] - symmetric[1]) > 0.15:
             forward = level[1 - int(np.argmax(symmetric))]
-            votes = 0.1 * (usual @ forward) * forward + _shape_facing(vertices, up, forward)
+            votes = told + 0.1 * (usual @ forward) * forward + 0.6 * _shape_facing(vertices, up, forward)
     return AXES[axis_name(votes - (votes @ up) * up)]
+
+
+def _moved_forward(moves: Moves, skeleton: Skeleton, up: Vector) -> Vector:
+    """Where the clips go: a body advances over its lowest joints, and one that swims waves its rear most."""
+    total, heads, tall = np.zeros(3), skeleton.heads, np.ptp(skeleton.heads @ up)
+    unnamed = not any(_has(name, HEAD | LEG | TRUNK | GAITS) for name in (*skeleton.names, *dict(moves)))
+    for name, place in moves:
+        said = set(words(name))
+        if len(place) < 3 or said & ASIDE:
+            continue
+        if said & GAITS:
+            step, height = np.diff(place, axis=0), place @ up
+            standing = np.maximum(height[1:], height[:-1]) < height.min() + 0.06 * tall
+            if standing.any():
+                total += len(step) * (step.mean((0, 1)) - step[standing].mean(0))
+        elif said & SWIMS or unnamed:
+            wave = np.linalg.norm((place - place.mean(1, keepdims=True)).std(0), axis=-1)
+            # Without names what waves may also be a jaw, so that the wave must be clear.
+            sure = 1.0 if said & SWIMS else 0.3
+            total -= sure * (wave - wave.mean()) @ (heads - heads.mean(0)) / max(float(wave.sum()), 1e-30)
+    return total
 
 
 def _shape_facing(vertices: Points, up: Vector, forward: Vector) -> Vector:
