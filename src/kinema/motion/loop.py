@@ -1,8 +1,14 @@
 """Loops: cut a motion at whole periods, close it, play it several times over."""
 
+import numpy as np
 import torch
+from jaxtyping import Float
+from scipy.interpolate import CubicSpline
 
 from kinema.motion.motion import Motion
+
+FADE = 0.25
+"""Part of a period over which the end of a cut cycle becomes what led to its beginning."""
 
 
 def closes(motion: Motion) -> bool:
@@ -20,15 +26,38 @@ def close(motion: Motion) -> Motion:
     return Motion(motion.root_position + share[:, None] * rise, angles, motion.fps, moved)
 
 
-def cut_cycle(motion: Motion, period: int) -> Motion:
-    """The stretch of `period` frames that closes best, closed exactly (its travel apart); its last frame is its first.
+def cut_cycle(motion: Motion, period: float, *, times: int | None = None) -> Motion:
+    """A whole number of periods, resampled to whole frames and closed exactly, the travel apart: its last frame is its
+    first. The small rest is spread evenly, and the end fades into what led to the beginning, so that velocities meet.
 
     Args:
-        period: A whole number of cycles [frames], such as `round(find_cycle(feet).period)`.
+        period: Frames per cycle, as `find_cycle` knows it: within a few per cent.
+        times: Number of cycles; by default as many as there are.
     """
-    pose = motion.angles[:, 1:].flatten(1)
-    start = int((pose[period:] - pose[: len(motion) - period]).norm(dim=-1).argmin())
-    return close(motion[start : start + period + 1])
+    parts = [motion.root_position, motion.angles.flatten(1)]
+    parts += [] if motion.translation is None else [motion.translation.flatten(1)]
+    last, values = len(motion) - 1, torch.cat(parts, 1).detach().double().cpu().numpy()
+    path = CubicSpline(np.arange(last + 1), values)
+
+    def gaps(length: float, order: int = 0) -> Float[np.ndarray, "begins"]:
+        begins = np.arange(last - length + 1e-9)
+        return np.square(path(begins + length, order) - path(begins, order))[:, 3:].sum(-1)
+
+    lengths = (times or max(1, int(last / period + 0.05))) * period * np.linspace(0.95, 1.05, 101)
+    length = min(np.minimum(lengths, last), key=lambda length: gaps(length).mean())
+    begin = int((gaps(length) + gaps(length, 1)).argmin())
+    at = np.linspace(begin, begin + length, round(length) + 1)
+    rest = path(begin) - path(begin + length)
+    way = np.zeros_like(rest)
+    way[[0, 2]] = -rest[[0, 2]]
+    rest, spread = rest + way, (at - begin)[:, None] / length
+    before = path(np.maximum(at - length, 0)) + way + (spread - 1) * rest
+    fade = np.clip(1 - (begin + length - at) / max(min(begin, FADE * period), 1e-9), 0, 1)[:, None]
+    closed = path(at) + spread * rest
+    closed += fade**2 * (3 - 2 * fade) * (before - closed)
+    root, *turns = torch.from_numpy(closed).to(motion.angles).split([part.shape[1] for part in parts], 1)
+    angles, *moved = (part.reshape(len(at), -1, 3) for part in turns)
+    return Motion(root, angles, motion.fps, *moved)
 
 
 def repeat(motion: Motion, times: int) -> Motion:
