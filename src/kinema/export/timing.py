@@ -1,6 +1,7 @@
 """Changes of a clip on its way into a file: another rate, in place, a closed loop, the file's own coordinates."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -10,9 +11,12 @@ from kinema.asset.character import Character, Clip, Frame, Skeleton
 from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
 from kinema.geometry import rotations
-from kinema.motion.loop import cut_cycle, without_stills
+from kinema.motion.loop import cut_cycle, middle_round, repeat, without_stills
 from kinema.motion.motion import Motion
+from kinema.motion.plant import plant
+from kinema.rig.cuboids import bone_cuboids
 from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import find_limbs
 
 
 def as_clip(character: Character, motion: Motion | Clip) -> Clip:
@@ -79,21 +83,17 @@ def close_loop(character: Character, clip: Clip) -> Clip:
     root, wxyz, translation = clip.root_position, clip.wxyz_parent_joint, clip.translation
     if len(root) < 3:
         return clip
-    cosine = np.abs((wxyz * np.roll(wxyz, -1, axis=0)).sum(-1))
-    *steps, gap = 2 * np.arccos(np.clip(cosine, 0, 1)).mean(-1)
-    height_gap = abs(root[-1, 1] - root[0, 1])
+    around = rotations.continuous(np.concatenate((wxyz, wxyz[:2])))
+    *steps, gap, _ = np.linalg.norm(np.diff(around, axis=0), axis=-1).mean(-1)
+    *bends, leaving, arriving = np.linalg.norm(np.diff(around, n=2, axis=0), axis=-1).mean(-1)
     apart = gap > 0.25 * np.median(steps)
-    # One more step of the usual length leads on to the first frame: the cycle is complete but for that step.
-    on = ((wxyz[-1] * wxyz[0]).sum(-1) ** 2).mean() >= ((wxyz[-2] * wxyz[0]).sum(-1) ** 2).mean()
-    if apart and on and gap <= 1.5 * max(steps) and height_gap <= 1.5 * np.abs(np.diff(root[:, 1])).max() + 1e-9:
+    # One more step as smooth as the others leads on to the first frame: the cycle is complete but for that step.
+    if apart and max(leaving, arriving) <= 1.2 * max(bends) and gap <= 1.5 * max(steps):
         end = root[-1] + (root[-1] - root[0]) / (len(root) - 1)
         end[1] = root[0, 1]
-        closing = np.where((wxyz[-1] * wxyz[0]).sum(-1, keepdims=True) < 0, -wxyz[0], wxyz[0])
-        root, wxyz = np.concatenate((root, end[None])), np.concatenate((wxyz, closing[None]))
         translation = None if translation is None else np.concatenate((translation, translation[:1]))
-        return replace(clip, root_position=root, wxyz_parent_joint=wxyz, translation=translation)
-    gait = _cut_gait(character, clip) if apart else None
-    if gait is not None:
+        return Clip(clip.name, clip.fps, np.concatenate((root, end[None])), around[:-1], translation)
+    if apart and (gait := _cut_gait(character, clip)) is not None:
         return gait
     t = np.linspace(0, 1, len(root))
     if translation is not None:
@@ -107,12 +107,21 @@ def close_loop(character: Character, clip: Clip) -> Clip:
 
 
 def _cut_gait(character: Character, clip: Clip) -> Clip | None:
-    """As many whole periods as the clip has; None of what is no gait."""
+    """As many whole periods as the clip has, its feet planted again where they would slide; None of what is no gait."""
     assert character.skeleton is not None
-    rig = Rig.from_skeleton(character.skeleton, dtype=torch.float64)
+    rig, limbs = Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character)
     motion = without_stills(Motion.from_clip(rig, clip))
-    found = measure(character, motion, rig=rig, mesh=False)
-    return cut_cycle(motion, found.period * clip.fps).to_clip(rig, name=clip.name) if found.period else None
+    judged = partial(measure, character, rig=rig, limbs=limbs, mesh=False)
+    given = judged(motion)
+    if not given.period:
+        return None
+    cut = cut_cycle(motion, given.period * clip.fps)
+    new = judged(repeat(cut, 3))
+    if new.slide > max(1.1 * given.slide, given.slide + 0.005) and motion.translation is None:
+        planted = middle_round(plant(rig, bone_cuboids(character), limbs, repeat(cut, 3)), 3)
+        again = judged(repeat(planted, 3))
+        cut = planted if again.slide < new.slide and again.jerk < 1.1 * given.jerk else cut
+    return cut.to_clip(rig, name=clip.name)
 
 
 def to_file(frame: Frame, points: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 3"]:

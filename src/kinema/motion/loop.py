@@ -7,9 +7,6 @@ from scipy.interpolate import CubicSpline
 
 from kinema.motion.motion import Motion
 
-FADE = 0.25
-"""Part of a period over which the end of a cut cycle becomes what led to its beginning."""
-
 
 def closes(motion: Motion) -> bool:
     """Does the last frame show the pose of the first, its travel apart, so that it may be played again and again?"""
@@ -27,16 +24,12 @@ def close(motion: Motion) -> Motion:
 
 
 def cut_cycle(motion: Motion, period: float, *, times: int | None = None) -> Motion:
-    """A whole number of periods, resampled to whole frames and closed exactly, the travel apart: its last frame is its
-    first. The small rest is spread evenly, and the end fades into what led to the beginning, so that velocities meet.
+    """So many (or all) whole periods where they close best, resampled to whole frames and closed, the travel apart.
 
-    Args:
-        period: Frames per cycle, as `find_cycle` knows it: within a few per cent.
-        times: Number of cycles; by default as many as there are.
+    `period` [frames] may be a few per cent off, as `find_cycle` knows it.
     """
-    parts = [motion.root_position, motion.angles.flatten(1)]
-    parts += [] if motion.translation is None else [motion.translation.flatten(1)]
-    last, values = len(motion) - 1, torch.cat(parts, 1).detach().double().cpu().numpy()
+    parts = [x for x in (motion.root_position, motion.angles, motion.translation) if x is not None]
+    last, values = len(motion) - 1, torch.cat([x.flatten(1) for x in parts], 1).detach().double().cpu().numpy()
     path = CubicSpline(np.arange(last + 1), values)
 
     def gaps(length: float, order: int = 0) -> Float[np.ndarray, "begins"]:
@@ -44,29 +37,26 @@ def cut_cycle(motion: Motion, period: float, *, times: int | None = None) -> Mot
         return np.square(path(begins + length, order) - path(begins, order))[:, 3:].sum(-1)
 
     lengths = (times or max(1, int(last / period + 0.05))) * period * np.linspace(0.95, 1.05, 101)
-    length = min(np.minimum(lengths, last), key=lambda length: gaps(length).mean())
-    begin = int((gaps(length) + gaps(length, 1)).argmin())
-    at = np.linspace(begin, begin + length, round(length) + 1)
-    rest = path(begin) - path(begin + length)
-    way = np.zeros_like(rest)
-    way[[0, 2]] = -rest[[0, 2]]
-    rest, spread = rest + way, (at - begin)[:, None] / length
-    before = path(np.maximum(at - length, 0)) + way + (spread - 1) * rest
-    fade = np.clip(1 - (begin + length - at) / max(min(begin, FADE * period), 1e-9), 0, 1)[:, None]
-    closed = path(at) + spread * rest
-    closed += fade**2 * (3 - 2 * fade) * (before - closed)
-    root, *turns = torch.from_numpy(closed).to(motion.angles).split([part.shape[1] for part in parts], 1)
-    angles, *moved = (part.reshape(len(at), -1, 3) for part in turns)
-    return Motion(root, angles, motion.fps, *moved)
+    length = float(min(np.minimum(lengths, last), key=lambda length: gaps(length).mean()))
+    begin = float((gaps(length) + gaps(length, 1)).argmin())
+    # Between frames as little as possible: feet stand still at frames.
+    begin = float(np.clip(begin - (length - round(length)) / 2, 0, last - length))
+    cut = torch.from_numpy(path(np.linspace(begin, begin + length, round(length) + 1))).to(motion.angles)
+    root, angles, *moved = (
+        part.reshape(len(cut), *like.shape[1:])
+        for part, like in zip(cut.split([x[0].numel() for x in parts], 1), parts)
+    )
+    return close(Motion(root, angles, motion.fps, *moved))
 
 
 def repeat(motion: Motion, times: int) -> Motion:
     """A motion that closes, several times over; the travel goes on."""
-    assert motion.translation is None
     root, angles = motion.root_position, motion.angles
     way = root[-1] - root[0]
     path = torch.cat((*(root[:-1] + number * way for number in range(times)), root[-1:] + (times - 1) * way))
-    return Motion(path, torch.cat((*[angles[:-1]] * times, angles[-1:])), motion.fps)
+    moved = motion.translation
+    moved = None if moved is None else torch.cat((*[moved[:-1]] * times, moved[-1:]))
+    return Motion(path, torch.cat((*[angles[:-1]] * times, angles[-1:])), motion.fps, moved)
 
 
 def middle_round(motion: Motion, times: int) -> Motion:
