@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from kinema.asset.character import Clip, Frame, Skeleton
+from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton
 from kinema.errors import KinemaError
 from kinema.export.timing import arrange, close_loop, hold_in_place, in_file_frame, resample, world_transforms
 from kinema.geometry.transforms import quaternion_to_matrix
 from kinema.rig.kinematics import Rig, place_joints
 
 SKELETON = Skeleton(("a", "b"), (-1, 0), np.array([[0.0, 1, 0], [0, 1, 1]]), np.array([[0.0, 1, 1], [0, 1, 2]]))
+BODY = Character("bones", Mesh(SKELETON.heads, np.zeros((0, 3), int), np.ones((2, 3))), SKELETON)
 
 
 def turning(degrees: np.ndarray, *, speed: float = 0.1, fps: float = 24.0) -> Clip:
@@ -49,7 +50,7 @@ def test_in_place_leaves_only_the_sway() -> None:
 
 def test_open_clip_is_closed_by_an_even_correction() -> None:
     # 0 -> 40 degrees: subtracting a ramp of 40 degrees leaves the first pose everywhere.
-    closed = close_loop(turning(np.linspace(0, 40, 25)))
+    closed = close_loop(BODY, turning(np.linspace(0, 40, 25)))
     np.testing.assert_allclose(angle(closed), 0, atol=1e-9)
     assert len(closed.root_position) == 25
     # The travel stays: root motion is not part of the loop.
@@ -58,7 +59,7 @@ def test_open_clip_is_closed_by_an_even_correction() -> None:
 
 def test_cycle_that_lacks_its_last_frame_gets_it() -> None:
     t = np.arange(24) / 24
-    closed = close_loop(turning(30 * np.sin(2 * np.pi * t)))
+    closed = close_loop(BODY, turning(30 * np.sin(2 * np.pi * t)))
     assert len(closed.root_position) == 25
     np.testing.assert_allclose(angle(closed), 30 * np.sin(2 * np.pi * np.arange(25) / 24), atol=1e-9)
     np.testing.assert_allclose(closed.root_position[:, 2], 0.1 * np.arange(25), atol=1e-12)
@@ -66,7 +67,7 @@ def test_cycle_that_lacks_its_last_frame_gets_it() -> None:
 
 def test_closed_cycle_stays_as_it_is() -> None:
     clip = turning(30 * np.sin(2 * np.pi * np.arange(25) / 24))
-    closed = arrange(clip, loop=True)
+    closed = arrange(BODY, clip, loop=True)
     np.testing.assert_allclose(closed.wxyz_parent_joint, clip.wxyz_parent_joint, atol=1e-12)
     assert len(closed.root_position) == 25
 
@@ -85,9 +86,9 @@ def slid(clip: Clip) -> np.ndarray:
 def test_slides_are_resampled_linearly_and_closed_with_the_loop() -> None:
     ramp = np.linspace(0, 1, 25)
     np.testing.assert_allclose(slid(resample(sliding(turning(150 * ramp), ramp), 60.0)), np.linspace(0, 1, 61))
-    np.testing.assert_allclose(slid(close_loop(sliding(turning(40 * ramp), ramp))), 0, atol=1e-12)
+    np.testing.assert_allclose(slid(close_loop(BODY, sliding(turning(40 * ramp), ramp))), 0, atol=1e-12)
     wave = np.sin(2 * np.pi * np.arange(24) / 24)
-    closed = close_loop(sliding(turning(30 * wave), 2 + wave))
+    closed = close_loop(BODY, sliding(turning(30 * wave), 2 + wave))
     np.testing.assert_allclose(slid(closed), 2 + np.sin(2 * np.pi * np.arange(25) / 24))
 
 

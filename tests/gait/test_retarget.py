@@ -66,7 +66,7 @@ def test_a_cycle_that_is_cut_closes():
     motion, _ = make_motion(
         ours.rig, ours.limbs, "run", frames=40, fps=20.0, period=0.8, rng=np.random.default_rng(0), body=ours
     )
-    part = cut_cycle(motion, 16)
+    part = cut_cycle(motion, 16.0)
     torch.testing.assert_close(part.angles[0], part.angles[-1], atol=1e-12, rtol=0)
     assert float(part.root_position[-1, 2] - part.root_position[0, 2]) > 0.5
 

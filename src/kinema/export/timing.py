@@ -1,6 +1,7 @@
 """Changes of a clip on its way into a file: another rate, in place, a closed loop, the file's own coordinates."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -8,9 +9,14 @@ from jaxtyping import Float
 
 from kinema.asset.character import Character, Clip, Frame, Skeleton
 from kinema.errors import KinemaError
+from kinema.evaluate.metrics import measure
 from kinema.geometry import rotations
+from kinema.motion.loop import cut_cycle, middle_round, repeat, without_stills
 from kinema.motion.motion import Motion
+from kinema.motion.plant import plant
+from kinema.rig.cuboids import bone_cuboids
 from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import find_limbs
 
 
 def as_clip(character: Character, motion: Motion | Clip) -> Clip:
@@ -32,9 +38,11 @@ def as_clip(character: Character, motion: Motion | Clip) -> Clip:
     return motion
 
 
-def arrange(clip: Clip, *, fps: float | None = None, in_place: bool = False, loop: bool = False) -> Clip:
+def arrange(
+    character: Character, clip: Clip, *, fps: float | None = None, in_place: bool = False, loop: bool = False
+) -> Clip:
     """The clip as the user asked for it: closed, then held in place, then at the rate `fps`."""
-    clip = close_loop(clip) if loop else clip
+    clip = close_loop(character, clip) if loop else clip
     clip = hold_in_place(clip) if in_place else clip
     return clip if fps is None else resample(clip, fps)
 
@@ -66,27 +74,27 @@ def hold_in_place(clip: Clip) -> Clip:
     return replace(clip, root_position=clip.root_position - t * travel)
 
 
-def close_loop(clip: Clip) -> Clip:
+def close_loop(character: Character, clip: Clip) -> Clip:
     """End in the pose of the first frame, the horizontal travel of the root apart.
 
-    A clip of a cycle that leaves out its last frame (the one that equals the first) gets it. Otherwise the mismatch is
-    spread evenly over time, which is the least change of velocity that closes the loop.
+    A clip of a cycle that leaves out its last frame (the one that equals the first) gets it, and a gait is cut to whole
+    periods. Otherwise the mismatch is spread evenly over time, the least change of velocity that closes the loop.
     """
     root, wxyz, translation = clip.root_position, clip.wxyz_parent_joint, clip.translation
     if len(root) < 3:
         return clip
-    cosine = np.abs((wxyz * np.roll(wxyz, -1, axis=0)).sum(-1))
-    *steps, gap = 2 * np.arccos(np.clip(cosine, 0, 1)).mean(-1)
-    height_gap = abs(root[-1, 1] - root[0, 1])
-    # One more step of the usual length leads back to the first frame: the cycle is complete but for that step.
-    usual = 0.25 * np.median(steps) < gap <= 1.5 * max(steps)
-    if usual and height_gap <= 1.5 * np.abs(np.diff(root[:, 1])).max() + 1e-9:
+    around = rotations.continuous(np.concatenate((wxyz, wxyz[:2])))
+    *steps, gap, _ = np.linalg.norm(np.diff(around, axis=0), axis=-1).mean(-1)
+    *bends, leaving, arriving = np.linalg.norm(np.diff(around, n=2, axis=0), axis=-1).mean(-1)
+    apart = gap > 0.25 * np.median(steps)
+    # One more step as smooth as the others leads on to the first frame: the cycle is complete but for that step.
+    if apart and max(leaving, arriving) <= 1.2 * max(bends) and gap <= 1.5 * max(steps):
         end = root[-1] + (root[-1] - root[0]) / (len(root) - 1)
         end[1] = root[0, 1]
-        closing = np.where((wxyz[-1] * wxyz[0]).sum(-1, keepdims=True) < 0, -wxyz[0], wxyz[0])
-        root, wxyz = np.concatenate((root, end[None])), np.concatenate((wxyz, closing[None]))
         translation = None if translation is None else np.concatenate((translation, translation[:1]))
-        return replace(clip, root_position=root, wxyz_parent_joint=wxyz, translation=translation)
+        return Clip(clip.name, clip.fps, np.concatenate((root, end[None])), around[:-1], translation)
+    if apart and (gait := _cut_gait(character, clip)) is not None:
+        return gait
     t = np.linspace(0, 1, len(root))
     if translation is not None:
         translation = translation + t[:, None, None] * (translation[0] - translation[-1])
@@ -96,6 +104,24 @@ def close_loop(clip: Clip) -> Clip:
     whole = rotations.multiply(wxyz[0], wxyz[-1] * [1.0, -1.0, -1.0, -1.0])
     turned = rotations.multiply(rotations.slerp(np.array([1.0, 0.0, 0.0, 0.0]), whole, t[:, None]), wxyz)
     return replace(clip, root_position=root, wxyz_parent_joint=turned, translation=translation)
+
+
+def _cut_gait(character: Character, clip: Clip) -> Clip | None:
+    """As many whole periods as the clip has, its feet planted again where they would slide; None of what is no gait."""
+    assert character.skeleton is not None
+    rig, limbs = Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character)
+    motion = without_stills(Motion.from_clip(rig, clip))
+    judged = partial(measure, character, rig=rig, limbs=limbs, mesh=False)
+    given = judged(motion)
+    if not given.period:
+        return None
+    cut = cut_cycle(motion, given.period * clip.fps)
+    new = judged(repeat(cut, 3))
+    if new.slide > max(1.1 * given.slide, given.slide + 0.005) and motion.translation is None:
+        planted = middle_round(plant(rig, bone_cuboids(character), limbs, repeat(cut, 3)), 3)
+        again = judged(repeat(planted, 3))
+        cut = planted if again.slide < new.slide and again.jerk < 1.1 * given.jerk else cut
+    return cut.to_clip(rig, name=clip.name)
 
 
 def to_file(frame: Frame, points: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 3"]:

@@ -69,7 +69,7 @@ def write(
     if fps is not None:
         check_rate(fps)
     several = () if motion is None else (motion,) if isinstance(motion, Motion | Clip) else tuple(motion)
-    clips = tuple(arrange(as_clip(character, one), fps=fps, in_place=in_place, loop=loop) for one in several)
+    clips = tuple(arrange(character, as_clip(character, one), fps=fps, in_place=in_place, loop=loop) for one in several)
     if name is not None and clips:
         clips = (replace(clips[0], name=name), *clips[1:])
     FORMATS[path.suffix.lower()](Job(path, character, clips, keep_clips))

@@ -44,7 +44,7 @@ class Recording:
         feet = track_feet(body.rig, body.limbs, motion)
         cycle, speed = find_cycle(feet), ground_speed(feet, find_stance(feet))
         if kind.repeats and not feet.loops and cycle.explained > 0.7:
-            motion = cut_cycle(motion, round(cycle.period))
+            motion = cut_cycle(motion, cycle.period, times=1)
             feet = track_feet(body.rig, body.limbs, motion)
         away = feet.body[-1] - feet.body[0]
         travelled = float(np.hypot(away[0], away[2])) * motion.fps / max(len(motion) - 1, 1)

@@ -1,6 +1,9 @@
 """Loops: cut a motion at whole periods, close it, play it several times over."""
 
+import numpy as np
 import torch
+from jaxtyping import Float
+from scipy.interpolate import CubicSpline
 
 from kinema.motion.motion import Motion
 
@@ -20,24 +23,40 @@ def close(motion: Motion) -> Motion:
     return Motion(motion.root_position + share[:, None] * rise, angles, motion.fps, moved)
 
 
-def cut_cycle(motion: Motion, period: int) -> Motion:
-    """The stretch of `period` frames that closes best, closed exactly (its travel apart); its last frame is its first.
+def cut_cycle(motion: Motion, period: float, *, times: int | None = None) -> Motion:
+    """So many (or all) whole periods where they close best, resampled to whole frames and closed, the travel apart.
 
-    Args:
-        period: A whole number of cycles [frames], such as `round(find_cycle(feet).period)`.
+    `period` [frames] may be a few per cent off, as `find_cycle` knows it.
     """
-    pose = motion.angles[:, 1:].flatten(1)
-    start = int((pose[period:] - pose[: len(motion) - period]).norm(dim=-1).argmin())
-    return close(motion[start : start + period + 1])
+    parts = [x for x in (motion.root_position, motion.angles, motion.translation) if x is not None]
+    last, values = len(motion) - 1, torch.cat([x.flatten(1) for x in parts], 1).detach().double().cpu().numpy()
+    path = CubicSpline(np.arange(last + 1), values)
+
+    def gaps(length: float, order: int = 0) -> Float[np.ndarray, "begins"]:
+        begins = np.arange(last - length + 1e-9)
+        return np.square(path(begins + length, order) - path(begins, order))[:, 3:].sum(-1)
+
+    lengths = (times or max(1, int(last / period + 0.05))) * period * np.linspace(0.95, 1.05, 101)
+    length = float(min(np.minimum(lengths, last), key=lambda length: gaps(length).mean()))
+    begin = float((gaps(length) + gaps(length, 1)).argmin())
+    # Between frames as little as possible: feet stand still at frames.
+    begin = float(np.clip(begin - (length - round(length)) / 2, 0, last - length))
+    cut = torch.from_numpy(path(np.linspace(begin, begin + length, round(length) + 1))).to(motion.angles)
+    root, angles, *moved = (
+        part.reshape(len(cut), *like.shape[1:])
+        for part, like in zip(cut.split([x[0].numel() for x in parts], 1), parts)
+    )
+    return close(Motion(root, angles, motion.fps, *moved))
 
 
 def repeat(motion: Motion, times: int) -> Motion:
     """A motion that closes, several times over; the travel goes on."""
-    assert motion.translation is None
     root, angles = motion.root_position, motion.angles
     way = root[-1] - root[0]
     path = torch.cat((*(root[:-1] + number * way for number in range(times)), root[-1:] + (times - 1) * way))
-    return Motion(path, torch.cat((*[angles[:-1]] * times, angles[-1:])), motion.fps)
+    moved = motion.translation
+    moved = None if moved is None else torch.cat((*[moved[:-1]] * times, moved[-1:]))
+    return Motion(path, torch.cat((*[angles[:-1]] * times, angles[-1:])), motion.fps, moved)
 
 
 def middle_round(motion: Motion, times: int) -> Motion:
