@@ -130,13 +130,7 @@ def memory_of(
 
 def memory_lines(estimate: dict[str, Any]) -> list[str]:
     """For people."""
-    flags = {
-        "bf16": "",
-        "int8": "--quantize int8",
-        "nf4": "--quantize nf4",
-        "offload": "--offload",
-        "tiles": "--tiling",
-    }
+    flags = {"int8": "--quantize int8", "nf4": "--quantize nf4", "offload": "--offload", "tiles": "--tiling"}
     frames, height, width = estimate["video"]
     size = ", ".join(f"{part} {count / 1e9:.2f}" for part, count in estimate["parameters"].items())
     lines = [f"{estimate['prior']}, {frames} frames of {width} x {height}; billions of parameters: {size}"]

@@ -11,25 +11,8 @@ from typing import Annotated, Any, Literal, Union
 
 import tyro
 
-from kinema.cli.animate import AnimateCommand, animate
-from kinema.cli.convert import (
-    ConvertCommand,
-    CreatureCommand,
-    InspectCommand,
-    RigCommand,
-    SplatCommand,
-    convert,
-    inspect,
-    make_creature,
-    rig,
-    splat,
-)
-from kinema.cli.demo import DemoCommand, demo
-from kinema.cli.doctor import DoctorCommand, doctor
-from kinema.cli.measure import EvalCommand, TrackCommand, evaluate, track
+from kinema.cli import animate, convert, demo, doctor, measure, show, train
 from kinema.cli.output import Output
-from kinema.cli.show import RenderCommand, ViewCommand, render, view
-from kinema.cli.train import train_prior
 from kinema.options import Flag, named
 from kinema.prior.nano.config import TrainPrior
 
@@ -47,20 +30,20 @@ def completion(command: CompletionCommand, output: Output) -> None:
 
 
 COMMANDS: dict[str, tuple[type, Any]] = {
-    "animate": (AnimateCommand, animate),
-    "inspect": (InspectCommand, inspect),
-    "creature": (CreatureCommand, make_creature),
-    "rig": (RigCommand, rig),
-    "splat": (SplatCommand, splat),
-    "render": (RenderCommand, render),
-    "track": (TrackCommand, track),
-    "convert": (ConvertCommand, convert),
-    "view": (ViewCommand, view),
-    "eval": (EvalCommand, evaluate),
-    "doctor": (DoctorCommand, doctor),
-    "train-prior": (TrainPrior, train_prior),
+    "animate": (animate.AnimateCommand, animate.animate),
+    "inspect": (convert.InspectCommand, convert.inspect),
+    "creature": (convert.CreatureCommand, convert.make_creature),
+    "rig": (convert.RigCommand, convert.rig),
+    "splat": (convert.SplatCommand, convert.splat),
+    "render": (show.RenderCommand, show.render),
+    "track": (measure.TrackCommand, measure.track),
+    "convert": (convert.ConvertCommand, convert.convert),
+    "view": (show.ViewCommand, show.view),
+    "eval": (measure.EvalCommand, measure.evaluate),
+    "doctor": (doctor.DoctorCommand, doctor.doctor),
+    "train-prior": (TrainPrior, train.train_prior),
     "completion": (CompletionCommand, completion),
-    "demo": (DemoCommand, demo),
+    "demo": (demo.DemoCommand, demo.demo),
 }
 """Every command: the dataclass of its options and the function that runs it."""
 Command = Union[tuple(Annotated[cls, tyro.conf.subcommand(name)] for name, (cls, _) in COMMANDS.items())]  # noqa: UP007
