@@ -58,7 +58,7 @@ def test_the_cycle_that_closes_best_is_cut_and_closed() -> None:
     assert len(part) == 13
     torch.testing.assert_close(part.angles[0], part.angles[-1], atol=1e-12, rtol=0)
     torch.testing.assert_close(part.angles, cycle().angles, atol=0.013, rtol=0)
-    assert float(part.root_position[0, 2]) == pytest.approx(float(thrice.root_position[24, 2]))
+    assert float(part.root_position[0, 2]) == pytest.approx(float(thrice.root_position[24, 2]), abs=0.01)
 
 
 def test_frozen_ends_are_dropped() -> None:
