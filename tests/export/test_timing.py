@@ -5,10 +5,16 @@ import pytest
 import torch
 
 from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton
+from kinema.create.creatures import creature
 from kinema.errors import KinemaError
-from kinema.export.timing import arrange, close_loop, hold_in_place, in_file_frame, resample, world_transforms
+from kinema.evaluate.metrics import measure
+from kinema.export.timing import arrange, as_clip, close_loop, hold_in_place, in_file_frame, resample, world_transforms
+from kinema.gait.make import make_motion
 from kinema.geometry.transforms import quaternion_to_matrix
+from kinema.motion.loop import repeat
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig, place_joints
+from kinema.rig.limbs import find_limbs
 
 SKELETON = Skeleton(("a", "b"), (-1, 0), np.array([[0.0, 1, 0], [0, 1, 1]]), np.array([[0.0, 1, 1], [0, 1, 2]]))
 BODY = Character("bones", Mesh(SKELETON.heads, np.zeros((0, 3), int), np.ones((2, 3))), SKELETON)
@@ -108,3 +114,39 @@ def test_world_transforms_are_those_of_the_rig() -> None:
     rig = Rig.from_skeleton(SKELETON, dtype=torch.float64)
     expected = place_joints(rig, torch.from_numpy(clip.root_position), rotations, torch.from_numpy(clip.translation))
     np.testing.assert_allclose(world_transforms(SKELETON, clip)[..., :3, :], expected.numpy(), atol=1e-12)
+
+
+GAITS = (
+    ("fox", "walk", 2.5), ("fox", "trot", 2.3), ("fox", "gallop", 2.7), ("horse", "walk", 2.6), ("horse", "trot", 2.4),
+    ("human", "walk", 2.5), ("human", "run", 2.65), ("ostrich", "walk", 2.45), ("ostrich", "run", 2.3),
+    ("spider", "walk", 2.55),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "gait", "cycles"), GAITS)
+def test_a_looped_gait_is_as_clean_as_the_clip(name: str, gait: str, cycles: float) -> None:
+    body = creature(name)
+    assert body.skeleton is not None
+    rig, limbs = Rig.from_skeleton(body.skeleton, dtype=torch.float64), find_limbs(body)
+    motion, _ = make_motion(rig, limbs, gait, frames=49, fps=24.0, phase=0.2, period=2 / cycles)
+    clip = arrange(body, as_clip(body, motion), loop=True)
+    period = 48 / cycles
+    assert len(clip.root_position) - 1 == pytest.approx(2 * period, abs=0.7)  # two whole periods, in whole frames
+    np.testing.assert_allclose(np.abs((clip.wxyz_parent_joint[0] * clip.wxyz_parent_joint[-1]).sum(-1)), 1, atol=1e-9)
+    loop = Motion.from_clip(rig, clip)
+    once, thrice = (measure(body, one, rig=rig, limbs=limbs) for one in (motion, repeat(loop, 3)))
+    assert thrice.gait == once.gait
+    assert thrice.slide <= max(1.1 * once.slide, once.slide + 0.005)
+    assert thrice.jerk <= 1.1 * once.jerk
+    travel = float((motion.root_position[-1, 2] - motion.root_position[0, 2]) / 48)
+    assert float(loop.root_position[-1, 2] - loop.root_position[0, 2]) == pytest.approx(travel * 2 * period, rel=0.05)
+    still = arrange(body, as_clip(body, motion), loop=True, in_place=True)
+    np.testing.assert_allclose(still.root_position[-1], still.root_position[0], atol=1e-9)
+
+
+def test_one_frame_too_many_is_cut_not_closed_by_a_step_back() -> None:
+    body = creature("fox")
+    assert body.skeleton is not None
+    rig = Rig.from_skeleton(body.skeleton, dtype=torch.float64)
+    motion, _ = make_motion(rig, find_limbs(body), "trot", frames=42, fps=24.0, period=20 / 24)
+    assert len(arrange(body, as_clip(body, motion), loop=True).root_position) == 41

@@ -87,10 +87,9 @@ def close_loop(character: Character, clip: Clip) -> Clip:
     *steps, gap, _ = np.linalg.norm(np.diff(around, axis=0), axis=-1).mean(-1)
     *bends, leaving, arriving = np.linalg.norm(np.diff(around, n=2, axis=0), axis=-1).mean(-1)
     apart = gap > 0.25 * np.median(steps)
-    # One more step as smooth as the others leads on to the first frame: the cycle is complete but for that step.
-    if apart and max(leaving, arriving) <= 1.2 * max(bends) and gap <= 1.5 * max(steps):
-        end = root[-1] + (root[-1] - root[0]) / (len(root) - 1)
-        end[1] = root[0, 1]
+    # One more step like those around it leads on to the first frame: the cycle is complete but for that step.
+    if apart and max(leaving, arriving) <= 1.2 * max(bends) and abs(2 * gap / (steps[0] + steps[-1]) - 1) < 0.25:
+        end = (root[-1] + (root[-1] - root[0]) / (len(root) - 1)) * [1.0, 0.0, 1.0] + root[0] * [0.0, 1.0, 0.0]
         translation = None if translation is None else np.concatenate((translation, translation[:1]))
         return Clip(clip.name, clip.fps, np.concatenate((root, end[None])), around[:-1], translation)
     if apart and (gait := _cut_gait(character, clip)) is not None:
@@ -112,12 +111,11 @@ def _cut_gait(character: Character, clip: Clip) -> Clip | None:
     rig, limbs = Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character)
     motion = without_stills(Motion.from_clip(rig, clip))
     judged = partial(measure, character, rig=rig, limbs=limbs, mesh=False)
-    given = judged(motion)
-    if not given.period:
+    if not (given := judged(motion)).period:
         return None
     cut = cut_cycle(motion, given.period * clip.fps)
-    new = judged(repeat(cut, 3))
-    if new.slide > max(1.1 * given.slide, given.slide + 0.005) and motion.translation is None:
+    new, may_plant = judged(repeat(cut, 3)), motion.translation is None and character.weights is not None
+    if may_plant and new.slide > max(1.1 * given.slide, given.slide + 0.005):
         planted = middle_round(plant(rig, bone_cuboids(character), limbs, repeat(cut, 3)), 3)
         again = judged(repeat(planted, 3))
         cut = planted if again.slide < new.slide and again.jerk < 1.1 * given.jerk else cut

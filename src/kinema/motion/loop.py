@@ -28,13 +28,13 @@ def cut_cycle(motion: Motion, period: float, *, times: int | None = None) -> Mot
 
     `period` [frames] may be a few per cent off, as `find_cycle` knows it.
     """
-    parts = [x for x in (motion.root_position, motion.angles, motion.translation) if x is not None]
-    last, values = len(motion) - 1, torch.cat([x.flatten(1) for x in parts], 1).detach().double().cpu().numpy()
-    path = CubicSpline(np.arange(last + 1), values)
+    last, moved = len(motion) - 1, motion.translation
+    parts = [motion.root_position[:, None], motion.angles, *(() if moved is None else (moved,))]
+    path = CubicSpline(np.arange(last + 1), torch.cat(parts, 1).detach().double().cpu().numpy())
 
     def gaps(length: float, order: int = 0) -> Float[np.ndarray, "begins"]:
         begins = np.arange(last - length + 1e-9)
-        return np.square(path(begins + length, order) - path(begins, order))[:, 3:].sum(-1)
+        return np.square(path(begins + length, order) - path(begins, order))[:, 1:].sum((1, 2))
 
     lengths = (times or max(1, int(last / period + 0.05))) * period * np.linspace(0.95, 1.05, 101)
     length = float(min(np.minimum(lengths, last), key=lambda length: gaps(length).mean()))
@@ -42,11 +42,8 @@ def cut_cycle(motion: Motion, period: float, *, times: int | None = None) -> Mot
     # Between frames as little as possible: feet stand still at frames.
     begin = float(np.clip(begin - (length - round(length)) / 2, 0, last - length))
     cut = torch.from_numpy(path(np.linspace(begin, begin + length, round(length) + 1))).to(motion.angles)
-    root, angles, *moved = (
-        part.reshape(len(cut), *like.shape[1:])
-        for part, like in zip(cut.split([x[0].numel() for x in parts], 1), parts)
-    )
-    return close(Motion(root, angles, motion.fps, *moved))
+    root, angles, *moved = cut.split([part.shape[1] for part in parts], 1)
+    return close(Motion(root[:, 0], angles, motion.fps, *moved))
 
 
 def repeat(motion: Motion, times: int) -> Motion:
