@@ -54,6 +54,16 @@ def test_clips_of_real_rigs_are_reproduced(name: str) -> None:
         assert error <= bound, f"{name} {clip}: {error:.2e}"
 
 
+def test_a_tilted_bind_pose_gives_way_to_the_nodes(shared_data: Path) -> None:
+    path = shared_data / "library" / "broken" / "triceratops.glb"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    character = load(path)
+    assert character.changes[0] == "rest pose: as the nodes stand; the bind pose is tilted by 24 degrees"
+    assert np.ptp(character.mesh.vertices[:, 1]) == pytest.approx(8.87, abs=0.01)
+    assert max(clip_errors(character, frames=6).values()) < 0.005
+
+
 @pytest.mark.slow
 def test_clips_of_the_knight_have_translations_only_where_the_file_moves_joints(
     shared_data: Path,

@@ -43,11 +43,12 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
     ]
     animations = [read_tracks(document, i) for i in range(len(document.json.get("animations", ())))]
     joints = joint_nodes(document, parts, animations) if rigged else []
-    rest = rest_pose(document, parts)
     with np.errstate(over="raise", invalid="raise"):
+        rest, lines = rest_pose(document, parts, animations)
         vertices = skin_parts(document, parts, rest)
     if not np.isfinite(vertices).all():
         raise KinemaError(f"{document.path}: vertex {np.argmax(~np.isfinite(vertices).all(1))} is not finite at rest")
+    changes += lines
     counts = [len(part.vertices) for part in parts]
     node, primitive = (np.repeat(index, counts) for index in zip(*((part.node, part.primitive) for part in parts)))
     binding = GltfBinding(document, (), rest, node, primitive, np.concatenate([np.arange(count) for count in counts]))

@@ -64,7 +64,7 @@ class GltfBinding:
     joint_nodes: tuple[int, ...]
     """The file's node of each of our joints; empty for a mesh without rig."""
     T_file_node_rest: Float[np.ndarray, "nodes 4 4"]
-    """Global transform of every node in our rest pose (the bind pose), in the file's coordinates and units."""
+    """Global transform of every node in our rest pose (mostly the bind pose), in the file's coordinates and units."""
     vertex_node: Int[np.ndarray, "vertices"]
     """The mesh node that each of our vertices belongs to."""
     vertex_primitive: Int[np.ndarray, "vertices"]

@@ -61,12 +61,7 @@ AS_IN_FILE = FrameOptions("+y", "+z", 1.0, 0.0)
 
 
 def find_frame(
-    vertices: Points,
-    skeleton: Skeleton | None,
-    given: FrameOptions = FOUND,
-    *,
-    usual_up: str = "+y",
-    moves: Moves = (),
+    vertices: Points, skeleton: Skeleton | None, given: FrameOptions = FOUND, *, usual_up: str = "+y", moves: Moves = ()
 ) -> tuple[Frame, tuple[str, ...]]:
     """The similarity from the file's coordinates to ours, and a line for each thing that is not as in glTF.
 
@@ -74,9 +69,8 @@ def find_frame(
     """
     up = _axis(given.up, "up") if given.up else _find_up(vertices, skeleton, AXES[usual_up])
     # Characters mostly look along -Y in Z-up files (Blender) and along +Z in Y-up files (glTF).
-    usual_facing = np.array([0, -1.0, 0]) if abs(up[2]) > 0.5 else np.array([0, 0, 1.0])
-    found = None if given.facing else _find_facing(vertices, skeleton, up, usual_facing, moves)
-    facing = _axis(given.facing or "", "facing") if found is None else found
+    usual = np.array([0, -1.0, 0]) if abs(up[2]) > 0.5 else np.array([0, 0, 1.0])
+    facing = _axis(given.facing, "facing") if given.facing else _find_facing(vertices, skeleton, up, usual, moves)
     if abs(facing @ up) > 0.5:
         names = given.facing or axis_name(facing), given.up or axis_name(up)
         raise KinemaError("facing {} and up {} are the same axis".format(*names))
@@ -121,14 +115,13 @@ def words(name: str) -> list[str]:
     return [part for part in re.split(r"[^a-z]+", cut) if part]
 
 
-def _has(name: str, wanted: set[str]) -> bool:
-    """True if a name has one of the words, also in the plural."""
-    return any(word in wanted or word.removesuffix("s") in wanted for word in words(name))
+def _words(name: str) -> set[str]:
+    return {form for word in words(name) for form in (word, word.removesuffix("s"))}
 
 
 def _mean(values: Float[np.ndarray, "joints 3"], skeleton: Skeleton, *any_of: set[str]) -> Vector:
     """Mean value of the joints whose names have a word of every set; NaN, which settles nothing, if there are none."""
-    found = [j for j, name in enumerate(skeleton.names) if all(_has(name, wanted) for wanted in any_of)]
+    found = [j for j, name in enumerate(skeleton.names) if all(wanted & _words(name) for wanted in any_of)]
     return values[found].mean(0) if found else np.full(3, np.nan)
 
 
@@ -136,9 +129,8 @@ def _find_up(vertices: Points, skeleton: Skeleton | None, usual: Vector) -> Vect
     """The usual axis, unless feet and trunk, or else the shape of the mesh, clearly indicate another."""
     if skeleton is not None:
         away = _mean(skeleton.heads, skeleton, TRUNK) - _mean(skeleton.heads, skeleton, FOOT)
-        one_sided = len({bool(np.isfinite(_mean(skeleton.heads, skeleton, FOOT, side)[0])) for side in (LEFT, RIGHT)})
-        if one_sided == 2:
-            return usual  # half a rig: its feet lie aside as much as below
+        left, right = (np.isnan(_mean(skeleton.heads, skeleton, FOOT, side)[0]) for side in (LEFT, RIGHT))
+        away = away if left == right else np.zeros(3)  # the feet of half a rig lie aside as much as below
         clearly = np.linalg.norm(away) > 0.1 * _size(vertices) and np.abs(away).max() > 1.5 * (away @ usual)
         return AXES[axis_name(away)] if clearly else usual
     if len(vertices) < 50:
@@ -192,7 +184,7 @@ def _find_facing(vertices: Points, skeleton: Skeleton | None, up: Vector, usual:
         toes = _mean(skeleton.tails - heads, skeleton, FOOT)
         hints = (head - rear, 2.0, 0.03), (head - trunk, 1.5, 0.15), (legs, 2.0, 0.1), (np.cross(left, up), 1.5, 0.03)
         hints = *hints, (face - (trunk if np.isnan(skull[0]) else skull), 1.5, 0.04), (toes, 1.0, 0.01)
-        for direction, weight, least in (*hints, (_moved_forward(moves, skeleton, up), 2.5, 0.02)):
+        for direction, weight, least in (*hints, (_moved_forward(moves, skeleton, up), 2.5, 0.03)):
             flat = direction - (direction @ up) * up
             length = np.linalg.norm(flat)
             if length > least * size:
@@ -210,22 +202,30 @@ def _find_facing(vertices: Points, skeleton: Skeleton | None, up: Vector, usual:
 def _moved_forward(moves: Moves, skeleton: Skeleton, up: Vector) -> Vector:
     """Where the clips go: a body advances over its lowest joints, and one that swims waves its rear most."""
     total, heads, tall = np.zeros(3), skeleton.heads, np.ptp(skeleton.heads @ up)
-    unnamed = not any(_has(name, HEAD | LEG | TRUNK | GAITS) for name in (*skeleton.names, *dict(moves)))
+    unnamed = not (HEAD | LEG | TRUNK | GAITS | SWIMS) & _words(" ".join((*skeleton.names, *dict(moves))))
     for name, place in moves:
-        said = set(words(name))
-        if len(place) < 3 or said & ASIDE:
-            continue
-        if said & GAITS:
+        said = set() if len(place) < 3 else _words(name)
+        if said & GAITS and not said & ASIDE:
             step, height = np.diff(place, axis=0), place @ up
             standing = np.maximum(height[1:], height[:-1]) < height.min() + 0.06 * tall
             if standing.any():
-                total += len(step) * (step.mean((0, 1)) - step[standing].mean(0))
-        elif said & SWIMS or unnamed:
+                total += len(step) * (step.mean((0, 1)) - step[standing].mean(0)) @ _turned(place, heads, up)
+        elif said & SWIMS or (said and unnamed):
             wave = np.linalg.norm((place - place.mean(1, keepdims=True)).std(0), axis=-1)
-            # Without names what waves may also be a jaw, so that the wave must be clear.
-            sure = 1.0 if said & SWIMS else 0.3
+            sure = 0.3 if unnamed else 1.0  # what waves may also be a jaw
             total -= sure * (wave - wave.mean()) @ (heads - heads.mean(0)) / max(float(wave.sum()), 1e-30)
     return total
+
+
+def _turned(place: Float[np.ndarray, "t joints 3"], heads: Float[np.ndarray, "joints 3"], up: Vector) -> np.ndarray:
+    """The turn about `up` from rest to a clip, where the clip clearly faces elsewhere than the rest pose does."""
+    level = np.eye(3) - np.outer(up, up)
+    now, rest = (place - place.mean(1, keepdims=True)) @ level, (heads - heads.mean(0)) @ level
+    turn = complex((now * rest).sum(), (np.cross(rest, now) @ up).sum())
+    if turn.real > abs(turn.imag) or abs(turn) < 0.3 * np.linalg.norm(now) * np.linalg.norm(rest) * len(place) ** 0.5:
+        return np.eye(3)
+    c, s = turn.real / abs(turn), turn.imag / abs(turn)
+    return c * level + np.outer(up, up) + s * np.cross(np.eye(3), up)
 
 
 def _shape_facing(vertices: Points, up: Vector, forward: Vector) -> Vector:
