@@ -19,9 +19,8 @@ from kinema.distill.energies import sole_points, standing_speed
 from kinema.distill.parameters import Filmed
 from kinema.distill.tempo import Tempo, base_path
 from kinema.errors import KinemaError
-from kinema.gait.make import make_motion
+from kinema.gait.hang import hanging_arms
 from kinema.geometry.camera import Cameras
-from kinema.geometry.transforms import apply
 from kinema.motion.motion import Motion
 from kinema.render.stage import Stage
 from kinema.rig.kinematics import Rig
@@ -156,22 +155,3 @@ def scales(rig: Rig, limbs: Limbs) -> tuple[Float[Tensor, "joints 3"], Float[Ten
             scale[joint] = spread if place < leg.foot else 0.35 * spread
     scale[0] = torch.tensor([0.1, 0.1, 0.15])
     return scale, torch.tensor([0.03, 0.08, 0.05]) * limbs.leg_length
-
-
-def hanging_arms(rig: Rig, limbs: Limbs) -> Float[Tensor, "joints 3"]:
-    """Angles with the arms as they hang, zero elsewhere: rigs come with arms stretched out, and nobody moves like that.
-
-    The arms come down only part of the way where a hand or what it holds would reach the ground.
-    """
-    angles = torch.zeros(len(rig.parents), 3)
-    joints = [joint for arm in limbs.arms for joint in arm.joints]
-    if not joints:
-        return angles
-    stand, _ = make_motion(rig, limbs, "stand", frames=2, fps=1.0)
-    probes = torch.from_numpy(limbs.probes[joints]).to(rig.heads)
-    for share in (1.0, 0.75, 0.5, 0.25):
-        angles[joints] = share * stand.angles.mean(0)[joints]
-        pose = Motion(rig.heads[:1], angles[None], 1.0).pose(rig)[0, joints]
-        if apply(pose, probes)[..., 1].min() > 0.15 * limbs.leg_length:
-            return angles
-    return torch.zeros_like(angles)

@@ -14,14 +14,14 @@ TAU = 2 * np.pi
 
 
 def action_plan(
-    body: GaitBody, action: Action | None, *, frames: int, fps: float, event: float, phase: float, style: Style
+    body: GaitBody, action: Action | None, *, time: Curve, since: Curve, phase: float, style: Style
 ) -> FootPlan:
-    """Plan of a standing body and of an action whose middle is at `event` [s].
+    """Plan of a standing body that breathes with `time` [s] and of an action, `since` [s] after its middle.
 
     The middle is: the apex of the jump, the head passing the front while looking, the strike of the kick, halfway down
     to the seat, and the middle of the time that the hand waves or the mouth is at the food.
     """
-    time, plan, tail = np.arange(frames) / fps, FootPlan.still(body, frames), body.limbs.tail
+    plan, tail = FootPlan.still(body, len(time)), body.limbs.tail
     # Standing: the chest rises and falls, weight shifts a little, the tail hangs and sways.
     breath = np.sin(TAU * (time / 2.6 + phase))
     slow = np.sin(TAU * (time / 4.1 + 0.3 + phase))
@@ -34,7 +34,7 @@ def action_plan(
     for arm in body.limbs.arms:
         hang_arm(body, plan, arm, swing=0.02 * breath, spread=0.02 * breath, elbow=0.15)
     if action is not None:
-        action(body, plan, time - event, style)
+        action(body, plan, since, style)
     return plan
 
 
