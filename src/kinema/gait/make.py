@@ -32,6 +32,8 @@ class Label:
     """`Limbs.body`"""
     side: int
     """+1 left, -1 right: the side that limps, waves, kicks or leads."""
+    wording: str = ""
+    """Verb phrase of a recorded clip's own caption ("lunges forward and bites"); empty where it has none."""
 
 
 def make_motion(
