@@ -63,6 +63,9 @@ class Field(nn.Module):
         way = self.layers(torch.cat((space, moments), -1)) * (REACH * self.tempo.leg_length)
         return points + way + (at[:, None] * self.tempo.velocity)[:, None]
 
+    def last_start(self, frames: int) -> float:
+        return self.tempo.cycle or float(max(self.frames - frames, 0))
+
     def film(self, at: Times, cameras: Cameras) -> Filmed:
         splats, centers = self.stage.splats, self(self.stage.splats.centers, at)
         posed = PosedSplats(centers, splats.covariances.expand(len(at), -1, -1, -1))
