@@ -51,11 +51,11 @@ class Basis:
     def of(kind: Literal["auto", "fourier", "dct", "free"], tempo: Tempo, frames: int) -> "Basis":
         """The basis of a kind for a clip; `auto`: whole cycles for gaits, cosines for actions."""
         if kind == "auto":
-            kind = "fourier" if tempo.period > 0 else "dct"
-        if kind == "fourier" and tempo.period <= 0:
+            kind = "fourier" if tempo.repeats else "dct"
+        if kind == "fourier" and not tempo.repeats:
             raise KinemaError(f"--time fourier needs a motion that repeats, and {tempo.motion!r} does not")
         terms = {"fourier": 1 + 2 * HARMONICS, "dct": max(4, frames // 2), "free": frames}[kind]
-        return Basis(kind, frames, tempo.period, terms)
+        return Basis(kind, frames, tempo.cycle, terms)
 
     def table(self, at: Float[Tensor, "times"]) -> Float[Tensor, "times terms"]:
         """Values of the basis functions at frame numbers, which may be fractions.
@@ -100,6 +100,9 @@ class Coefficients(nn.Module):
         way = way + at[:, None] * self.drift * self.tempo.velocity.norm()
         return Motion(base_path(self.stage.rig, self.tempo, at) + way, angles.unflatten(-1, (-1, 3)), fps)
 
+    def last_start(self, frames: int) -> float:
+        return self.basis.period if self.basis.kind == "fourier" else float(max(self.frames - frames, 0))
+
     def film(self, at: Float[Tensor, "frames"], cameras: Cameras) -> Filmed:
         motion = self.motion(at, fps=self.tempo.fps)
         T_world_joint = motion.pose(self.stage.rig)
@@ -117,7 +120,7 @@ class Coefficients(nn.Module):
         """Mean angular travel per frame [rad]: of the legs in a gait, in an action of the joint that moves most."""
         travel = self.motion(torch.arange(frames, dtype=torch.float32), fps=1.0).angles.diff(dim=0).abs()
         legs = [j for leg in self.limbs.legs for j in leg.joints]
-        if self.tempo.period > 0 and legs:
+        if self.tempo.repeats and legs:
             return float(travel[:, legs, 0].mean())
         return float(travel.mean(0).amax())
 
@@ -128,7 +131,7 @@ class Coefficients(nn.Module):
         Strides that came out short then make a slower walk and not one that slides.
         """
         told = float(self.tempo.velocity.norm())
-        if not (self.limbs.legs and self.tempo.period and told):
+        if not (self.limbs.legs and self.tempo.repeats and told):
             return
         rate = 2 * SOLES_PER_FRAME
         pose = self.motion(torch.arange(0, self.tempo.period, 1 / rate), fps=self.tempo.fps).pose(self.stage.rig)

@@ -3,19 +3,10 @@
 The order is the order in which training data and the prompt classifier count them: add rows at the end.
 """
 
-import re
-
 from kinema.errors import KinemaError
 from kinema.gait import actions
 from kinema.gait.kinds import Footfalls, Gait, MotionKind
-
-
-def verbs(text: str) -> tuple[tuple[str, str], ...]:
-    """Participle and third person of each phrase: "trot[ting|s] along" is "trotting along" and "trots along"."""
-    phrases = [" ".join(phrase.split()) for phrase in text.split(",")]
-    forms = ([re.sub(r"\[(.*?)\|(.*?)\]", group, phrase) for phrase in phrases] for group in (r"\1", r"\2"))
-    return tuple(zip(*forms))
-
+from kinema.gait.vocabulary import verbs
 
 # Lateral sequence: hind left, front left, hind right, front right.
 WALK = Footfalls((0.0, 0.5, 0.75, 0.25), wave=-0.04)
