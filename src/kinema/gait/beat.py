@@ -1,4 +1,4 @@
-"""When a cycle begins: the front left foot touches down, the tail's tip crosses to the left, or the wings are highest."""
+"""When a cycle begins: the front left foot touches down, the tail crosses to the left, or the wings are highest."""
 
 from dataclasses import dataclass
 

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.gait.actions import action_plan
+from kinema.gait.clip_names import STATES
 from kinema.gait.cycle import cycle_plan
 from kinema.gait.kinds import Action, MotionKind, Style
 from kinema.gait.motions import find_motion
@@ -44,6 +45,8 @@ class Label:
     """+1 left, -1 right: the side that limps, waves, kicks or leads."""
     wording: str = ""
     """Verb phrase of this very clip where its caption has one ("lunges forward and bites"), without the noun."""
+    direction: float = 0.0
+    """Where the body goes, seen from where it faces [rad], + to the left: π backwards, ±π/2 sideways."""
 
 
 def make_motion(
@@ -73,8 +76,8 @@ def make_motion(
         label = Label(kind.name, True, phase % 1.0, period, speed, limbs.body, style.side)
         return solve(body, plan, fps=fps, crouch=style.crouch + gait.crouch), label
     time = np.arange(frames) / fps
-    if kind.action is None:
-        plan = action_plan(body, None, time=time, since=time, phase=phase, style=style)
+    if kind.action is None or kind.name in STATES:
+        plan = action_plan(body, kind.action, time=time, since=time, phase=phase, style=style)
         label = Label(kind.name, False, 0.0, 0.0, 0.0, limbs.body, style.side)
     else:
         begin, natural = action_times(body, kind.action, style)
@@ -89,10 +92,9 @@ def make_motion(
 def action_times(body: GaitBody, action: Action, style: Style) -> tuple[float, float]:
     """When an action begins, from its middle on, and its duration [s]."""
     since = np.arange(-LONGEST, LONGEST, 1 / DENSE)
-    acted, still = (
-        _outline(body, action_plan(body, which, time=since, since=since, phase=0.0, style=style))
-        for which in (action, None)
-    )
+    plans = [action_plan(body, which, time=since, since=since, phase=0.0, style=style) for which in (action, None)]
+    joints = sorted({joint for plan in plans for joint in plan.turns})
+    acted, still = (_outline(body, plan, joints) for plan in plans)
     # Breathing goes on all the time and is no part of it.
     begin, end = action_span(acted - still)
     return float(since[begin]), float(since[end] - since[begin])
@@ -108,9 +110,9 @@ def action_span(place: Float[np.ndarray, "frames points 3"]) -> tuple[int, int]:
     return max(begin, 0), max(min(end, len(place) - 1), begin + 1)
 
 
-def _outline(body: GaitBody, plan: FootPlan) -> Float[np.ndarray, "frames points 3"]:
+def _outline(body: GaitBody, plan: FootPlan, joints: list[int]) -> Float[np.ndarray, "frames points 3"]:
     """A plan as points that move about as far as the body does [leg lengths]: solving it would take much longer."""
     feet = plan.contacts.swapaxes(0, 1) / body.leg
     trunk = np.stack(((plan.path + plan.shift) / body.leg, plan.tilt), 1)
-    turns = [0.5 * turn for turn in plan.turns.values()]
-    return np.concatenate((trunk, feet, *turns), 1)
+    at_rest = np.broadcast_to(np.eye(3), (len(plan.path), 3, 3))
+    return np.concatenate((trunk, feet, *(0.5 * plan.turns.get(joint, at_rest) for joint in joints)), 1)

@@ -59,9 +59,21 @@ class Recording:
 
     @staticmethod
     def of(
-        kind: MotionKind | str, body: GaitBody, motion: Motion, *, wording: str = "", held: bool = False
+        kind: MotionKind | str,
+        body: GaitBody,
+        motion: Motion,
+        *,
+        wording: str = "",
+        held: bool = False,
+        heading: float | None = None,
     ) -> "Recording":
-        """Measure a clip of a motion; `wording` is its own verb phrase."""
+        """Measure a clip of a motion.
+
+        Args:
+            wording: its own verb phrase.
+            held: it shows nothing but the end of the action.
+            heading: where it faces [rad]; None finds it.
+        """
         name = kind if isinstance(kind, str) else kind.name
         row = MOTIONS.get(kind) if isinstance(kind, str) else kind
         gait = row.gait if row else None
@@ -85,7 +97,7 @@ class Recording:
         travelled = float(np.hypot(away[0], away[2])) * motion.fps / max(len(motion) - 1, 1)
         speed = ground_speed(feet, find_stance(feet)) if repeats and body.limbs.legs else 0.0
         in_place = travelled < 0.25 * speed
-        heading = _heading(body, motion, begin=None if repeats or state else begin)
+        heading = facing(body, motion, begin=None if repeats or state else begin) if heading is None else heading
         if not repeats:
             speed = float(away[0] * np.sin(heading) + away[2] * np.cos(heading)) * motion.fps / max(len(motion) - 1, 1)
             speed = speed if abs(speed) > 0.15 * body.leg else 0.0
@@ -115,20 +127,27 @@ class Recording:
         root = played.root_position + torch.from_numpy(rounds).to(motion.angles)[:, None] * way
         return replace(played, root_position=root, fps=fps)
 
+    def origin(self, start: float) -> Float[np.ndarray, "3"]:
+        """Where the body comes from, over the ground: an action from where it begins, else from the start [m]."""
+        begins = self.period > 0 and not self.repeats
+        at = self.at(np.array([self.begin if begins else start]), fps=1.0)
+        return at.root_position[0].double().numpy() * [1, 0, 1]
+
     def play(self, *, frames: int, fps: float, start: float = 0.0, tempo: float = 1.0) -> Motion:
         """The clip on its own body, all joints as recorded, facing +Z; see `retarget`."""
         times = start + tempo * np.arange(frames) / fps
         played = self.at(times, fps=fps)
         root, angles = played.root_position, played.angles.clone()
         back = torch.from_numpy(about(UP, np.asarray(-self.heading))).to(root)
-        root = root @ back.mT
+        root = (root - torch.from_numpy(self.origin(start)).to(root)) @ back.mT
+        root = root + self.body.rig.heads[0] * torch.tensor([1.0, 0.0, 1.0])
         angles[:, 0, 0] -= self.heading  # the root's first axis is up
         if self.in_place:
             root[:, 2] += torch.from_numpy(self.speed * (times - times[0])).to(root)
         return replace(played, root_position=root, angles=angles)
 
 
-def _heading(body: GaitBody, motion: Motion, *, begin: float | None) -> float:
+def facing(body: GaitBody, motion: Motion, *, begin: float | None = None) -> float:
     """Where the joint that carries the legs faces [rad], on the whole or at a time."""
     carrier = max(body.rig.parents[body.limbs.legs[0].joints[0]], 0) if body.limbs.legs else 0
     ahead = motion.pose(body.rig)[:, carrier, :, 2].double().cpu().numpy()
@@ -163,7 +182,7 @@ def retarget(
     # Begin at rest's place, facing +Z.
     back = about(UP, np.asarray(-recording.heading))
     rotation = back @ rotation
-    position = (position - position[0, 0] * [1, 0, 1]) @ back.T + source.heads[0] * [1, 0, 1]
+    position = (position - recording.origin(start)) @ back.T + source.heads[0] * [1, 0, 1]
     if recording.in_place:
         position[..., 2] += (recording.speed * (times - times[0]))[:, None]
     plan, scale, sides = FootPlan.still(target, frames), target.leg / source.leg, -1 if mirror else 1

@@ -4,20 +4,20 @@ import csv
 import json
 import re
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from kinema.asset.bvh import read_bvh
-from kinema.asset.character import Character, Mesh
+from kinema.asset.character import Character, Clip, Mesh
 from kinema.asset.clips_npz import load_clips_npz
 from kinema.asset.load import load
 from kinema.errors import KinemaError
+from kinema.gait.beat import TAIL_BEATS, WING_BEATS
 from kinema.gait.clip_names import ARTISTS_NAMES, CAPTIONS, CAPTURES, is_held, motion_of
 from kinema.gait.plan import GaitBody
-from kinema.gait.retarget import Recording
+from kinema.gait.retarget import Recording, facing
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
@@ -111,7 +111,6 @@ def _captures(folder: Path) -> list[Take]:
     return [Take(file, file.stem, name, "", "upright") for file, name in named if name and file.is_file()]
 
 
-@cache
 def load_character(file: Path) -> Character:
     """The character of a file, clips and all; joints alone for motion capture."""
     if file.suffix == ".npz":
@@ -129,12 +128,30 @@ def gait_body(character: Character) -> GaitBody:
     return GaitBody.of(Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character))
 
 
-def record(take: Take, character: Character, body: GaitBody) -> Recording | None:
-    """The take as a recording; None if it repeats in its name only."""
-    clip = next((c for c in character.clips if take.captured or c.name == take.clip), None)
+def usual_heading(takes: list[Take], character: Character, body: GaitBody) -> float:
+    """Where the clips of a character face, seen from its rest pose, in quarter turns [rad]."""
+    clips = {clip.name: clip for clip in character.clips}
+    names = sorted((take for take in takes if take.clip in clips), key=lambda take: take.name not in ("walk", "stand"))
+    if not names:
+        return 0.0
+    quarter = np.pi / 2
+    return quarter * round(facing(body, Motion.from_clip(body.rig, clips[names[0].clip])) / quarter)
+
+
+def record(take: Take, clips: dict[str, Clip], body: GaitBody, *, heading: float | None) -> Recording | None:
+    """The take as a recording; None if it repeats in its name only, or walks on legs that were not found.
+
+    Args:
+        heading: where it faces [rad]; None finds it.
+    """
+    clip = clips.get(take.clip) or (next(iter(clips.values())) if take.captured else None)
     if clip is None:
         return None
     motion = Motion.from_clip(body.rig, clip)
     motion = motion[T_POSE:].resample(30.0) if take.captured else motion
-    recording = Recording.of(take.name, body, motion, wording=take.wording, held=is_held(take.wording))
-    return recording if not recording.repeats or recording.explained > 0.7 else None
+    held = is_held(take.wording)
+    recording = Recording.of(take.name, body, motion, wording=take.wording, held=held, heading=heading)
+    on_legs = recording.repeats and take.name not in TAIL_BEATS | WING_BEATS and take.kind not in ("snake", "other")
+    if (on_legs and not body.limbs.legs) or (recording.repeats and recording.explained < 0.7):
+        return None
+    return recording
