@@ -32,6 +32,8 @@ class Label:
     """`Limbs.body`"""
     side: int
     """+1 left, -1 right: the side that limps, waves, kicks or leads."""
+    direction: float = 0.0
+    """Where the body goes, seen from where it faces [rad], + to the left: π backwards, ±π/2 sideways."""
 
 
 def make_motion(
@@ -63,5 +65,5 @@ def make_motion(
     period = usual if period is None else period
     speed = body.stride * gait.speed(body.leg) * usual / period if speed is None else speed
     plan = cycle_plan(body, gait, frames=frames, fps=fps, phase=phase, period=period, speed=speed, style=style)
-    label = Label(kind.name, phase % 1.0, period, speed, 0.0, limbs.body, style.side)
+    label = Label(kind.name, phase % 1.0, period, speed, 0.0, limbs.body, style.side, gait.heads(style))
     return solve(body, plan, fps=fps, crouch=style.crouch + gait.crouch), label

@@ -100,7 +100,8 @@ class Actor:
 
     def film(self, motion: Motion, label: Label, rng: np.random.Generator) -> tuple[Video, Video, tuple[float, float]]:
         """Video and reference from a random side, on a straight base path."""
-        velocity = torch.tensor([0.0, 0.0, label.speed * self.limbs.leg_length / FPS])
+        ahead = torch.tensor([np.sin(label.direction), 0.0, np.cos(label.direction)])
+        velocity = (label.speed * self.limbs.leg_length / FPS * ahead).float()
         base = self.stage.rig.heads[0] + torch.arange(FRAMES)[:, None] * velocity
         # The path's constant part says nothing: bring the mean over the ground to the base path's.
         away = (motion.root_position - base).mean(0) * torch.tensor([1.0, 0.0, 1.0])
