@@ -23,7 +23,9 @@ def swing_arms(body: GaitBody, plan: FootPlan, gait: Gait, cycles: Curve, *, amo
         else:
             together = gait.footfalls.together
             swing = gait.arm_swing * np.cos(TAU * cycles) if together else (gait.arm_swing * amount) * beat
-            hang_arm(body, plan, arm, swing=-swing, spread=still, elbow=gait.elbow)
+            # The elbow folds as the arm comes forward.
+            elbow = gait.elbow + 0.3 * np.maximum(gait.elbow, 0.2) * swing / max(gait.arm_swing, 1e-6)
+            hang_arm(body, plan, arm, swing=-swing, spread=still, elbow=elbow)
 
 
 def hang_arm(body: GaitBody, plan: FootPlan, arm: Arm, *, swing: Curve, spread: Curve, elbow: PerFrame) -> None:
@@ -42,6 +44,12 @@ def hang_arm(body: GaitBody, plan: FootPlan, arm: Arm, *, swing: Curve, spread: 
         # The forearm folds forward about the lateral axis, wherever the rest pose had it.
         bent = about(-LEFT, np.broadcast_to(elbow, swing.shape))
         plan.turns[fore] = world.swapaxes(-1, -2) @ about(LEFT, swing) @ bent @ about(LEFT, -swing) @ world
+
+
+def key_arm(body: GaitBody, plan: FootPlan, arm: Arm, upper: Path, fore: Path) -> None:
+    """Aim an arm as `point_arm` does, by directions of the left arm: those of the right one are mirrored."""
+    mirror = np.array([arm.side, 1.0, 1.0])
+    point_arm(body, plan, arm, upper * mirror, fore * mirror)
 
 
 def point_arm(body: GaitBody, plan: FootPlan, arm: Arm, direction: Path, fore: Path) -> None:

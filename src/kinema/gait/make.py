@@ -73,7 +73,8 @@ def make_motion(
         period = usual if period is None else period
         speed = body.stride * gait.speed(body.leg) * usual / period if speed is None else speed
         plan = cycle_plan(body, gait, frames=frames, fps=fps, phase=phase, period=period, speed=speed, style=style)
-        label = Label(kind.name, True, phase % 1.0, period, speed, limbs.body, style.side)
+        way = gait.heads(style)
+        label = Label(kind.name, True, phase % 1.0, period, speed, limbs.body, style.side, direction=way)
         return solve(body, plan, fps=fps, crouch=style.crouch + gait.crouch), label
     time = np.arange(frames) / fps
     if kind.action is None or kind.name in STATES:

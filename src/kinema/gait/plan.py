@@ -112,6 +112,11 @@ def bend(
         plan.turns[j] = part @ plan.turns[j] if j in plan.turns else part
 
 
+def room(body: GaitBody) -> float:
+    """Share of a bend of the back that the ground leaves room for: below 1 for bodies that hang low."""
+    return min(1.0, 2.0 * body.limbs.clearance / body.leg)
+
+
 def tilt_matrix(angles: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 3 3"]:
     """Ry(up) Rx(left) Rz(forward): yaw outermost."""
     return about(UP, angles[..., 1]) @ about(LEFT, angles[..., 0]) @ about(FORWARD, angles[..., 2])
