@@ -18,6 +18,9 @@ from kinema.rig.midline import find_heads, find_tails, spine_and_neck
 from kinema.rig.roles import ARM, FIN, LEG, WING, Part, find_parts
 from kinema.rig.tree import JointTree
 
+Kind = Literal["arm", "wing", "fin"]
+KINDS: dict[int, Kind] = {ARM: "arm", WING: "wing", FIN: "fin"}
+"""Roles of limbs that do not stand on the ground."""
 Side = Literal[-1, 0, 1]
 """+1 left (+X), -1 right, 0 in the middle plane."""
 
@@ -46,7 +49,7 @@ class Arm:
 
     joints: tuple[int, ...]
     side: Side
-    kind: Literal["arm", "wing", "fin"]
+    kind: Kind
 
     @property
     def wing(self) -> bool:
@@ -95,7 +98,13 @@ class Limbs:
         """The least confidence of all roles."""
         return min(self.confidence.values(), default=1.0)
 
-    def limbs_of(self, kind: str) -> tuple[Arm, ...]:
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many there are of each of `confidence`."""
+        others = {f"{kind}s": len(self.limbs_of(kind)) for kind in KINDS.values()}
+        return {"legs": len(self.legs), **others, "tails": len(self.tails), "heads": len(self.heads)}
+
+    def limbs_of(self, kind: Kind) -> tuple[Arm, ...]:
         """The limbs that are an "arm", a "wing" or a "fin"."""
         return tuple(arm for arm in self.arms if arm.kind == kind)
 
@@ -108,15 +117,15 @@ class Limbs:
         """
         winged = bool(self.limbs_of("wing"))
         if not self.legs:
-            return self._legless(winged)
+            return self._legless()
         by_legs = ("hopper", "bird" if winged else "biped", "quadruped", "winged" if winged else "quadruped", "crawler")
         return by_legs[min(len(self.legs), 5) - 1]
 
-    def _legless(self, winged: bool) -> str:
+    def _legless(self) -> str:
         if self.limbs_of("fin"):
             return "fish"
         if self.arms or not (self.heads and self.tails):
-            return "bird" if winged else "other"
+            return "other"
         return "snake" if self.slender else "fish"
 
 
@@ -153,9 +162,6 @@ def find_limbs(character: Character) -> Limbs:
         tuple(legs), tuple(arms), spine, neck, tuple(chain[0] for chain in heads.chains), tails.chains, length,
         tree.height, clearance, probes, _is_slender(tree), confidence,
     )  # fmt: skip
-
-
-KINDS: dict[int, Literal["arm", "wing", "fin"]] = {ARM: "arm", WING: "wing", FIN: "fin"}
 
 
 def _confidence(parts: list[Part], role: int) -> float:

@@ -47,9 +47,9 @@ def find_heads(tree: JointTree) -> Found:
     head = max(ends, key=lambda j: ahead[j])
     # A jaw or nose hangs on the head and carries less than it.
     parent = tree.parents[head]
-    if parent in ahead and len(tree.points[parent]) > 1.5 * len(tree.points[head]):
-        head = parent
-    elif WORDS[NONE].search(tree.names[head]):
+    if (parent in ahead and len(tree.points[parent]) > 1.5 * len(tree.points[head])) or WORDS[NONE].search(
+        tree.names[head]
+    ):
         head = parent
     rest = [j for j in (root, *middle) if j not in tree.subtree(head)]
     if head <= root or TRUNK.search(tree.names[head]):

@@ -28,11 +28,15 @@ WORDS = {
         r"(?<![a-z])arm|[a-z]arm(?![a-z])|arm[_.\d]|clav|collar|shoulder|hand|elbow|wrist|finger|thumb|palm|fist|index"
         r"|pinky|pincer|claw|腕|手|(?<![a-z])bras|brazo"
     ),
-    LEG: re.compile(r"leg|thigh|calf|shin|knee|foot|feet|toe|ankle|hoof|paw|femur|tibia|hock|足|bein(?![a-z])|jambe|pierna"),
+    LEG: re.compile(
+        r"leg|thigh|calf|shin|knee|foot|feet|toe|ankle|hoof|paw|femur|tibia|hock|足|bein(?![a-z])|jambe|pierna"
+    ),
 }
 """Names of joints by role; the first that matches counts."""
 HEAD = re.compile(r"head(?!top|_?(end|tip|leaf|nub))|kopf|cabeza|(?<![a-z])t[eê]te|頭")
-TRUNK = re.compile(r"spine|torso|chest|abdomen|body|hip|pelvis|waist|(?<![a-z])back(?!pack)|belly|stomach|root|backpack|bag|cape")
+TRUNK = re.compile(
+    r"spine|torso|chest|abdomen|body|hip|pelvis|waist|(?<![a-z])back(?!pack)|belly|stomach|root|backpack|bag|cape"
+)
 TAIL = re.compile(r"(?<!pony)tail|schwanz|(?<![a-z])cola(?![a-z])|尻尾|しっぽ")
 GROUND = 0.03
 """Height up to which a part surely stands [body heights]."""
@@ -111,7 +115,9 @@ class _Shape:
         above = ancestors(tree.parents, top)
         carrier = next((h for h in heads if h in above or tree.parents[h] in above[:1]), None)
         # Ears may hang beside the head instead of on it; arms hang below it.
-        over = carrier is not None and self.center > tree.heads[carrier][1] + (0.0 if carrier in above else 0.03 * tree.height)
+        over = carrier is not None and self.center > tree.heads[carrier][1] + (
+            0.0 if carrier in above else 0.03 * tree.height
+        )
         self.on_head = 5.0 if over else 2.5 if carrier in above else 0.0
         found = [next((role for role, word in WORDS.items() if word.search(tree.names[j])), None) for j in joints]
         self.named = np.array([found.count(role) / len(joints) for role in range(len(ROLES))])
