@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from kinema.asset.character import Clip
+from kinema.gait.kinds import LIKE
 from kinema.gait.motions import MOTIONS
 from kinema.gait.recorded import recorded_motion
 from kinema.gait.retarget import Recording
@@ -25,14 +26,14 @@ KIND_SHARES = {
     "upright": 0.38, "quadruped": 0.30, "bird": 0.08, "crawler": 0.08, "fish": 0.06, "snake": 0.03, "winged": 0.04,
     "other": 0.03,
 }  # fmt: skip
-OWN_SHARE = 0.5
+OWN_SHARE = 0.4
 """Share of clips that show a character of the library with its own clip, where a kind of body has both."""
 RIG_SHARE = 0.25
 """Share of the other bodies that are third-party rigs, not random creatures."""
 SESSION = 12
 """Motions that one random creature does."""
-PROCEDURAL = 12
-"""How many recorded clips a row of the tables counts for when a motion is drawn."""
+PROCEDURAL, GAIT = 12, 120
+"""How many recorded clips an action and a gait of the tables count for when a motion is drawn."""
 TURNED = frozenset(("sleep", "lie", "climb", "swim", "fly", "float", "glide", "sit_ups", "push_ups", "crawl", "flip"))
 """Motions that other bodies are not given: they rest on more than feet, or on nothing."""
 
@@ -109,10 +110,15 @@ class Cast:
         return _FLOORS[key]
 
     def given_shot(
-        self, rng: np.random.Generator, actor: Actor, kind: str, takes: dict[str, list[Take]]
+        self, rng: np.random.Generator, actor: Actor, takes: dict[str, list[Take]]
     ) -> Shot | None:
         """A motion of the tables, or a recording of another body of the kind."""
-        rows = {name: PROCEDURAL for name, row in MOTIONS.items() if row.shares.get(actor.limbs.body, 0) > 0}
+        body = LIKE.get(actor.limbs.body, actor.limbs.body)
+        rows = {
+            name: GAIT if row.repeats else PROCEDURAL
+            for name, row in MOTIONS.items()
+            if row.shares.get(body, 0) > 0
+        }
         able = {name: of for name, of in takes.items() if name not in TURNED} if actor.limbs.legs else {}
         names = sorted(rows.keys() | able.keys())
         if not names:
