@@ -28,7 +28,12 @@ NOT_THIRD_PERSON = _set("""
     its his this always perhaps sometimes across towards is was has does as plus less us yes glasses legs arms eyes wings
     hands feet clothes trousers shorts jeans pants shoes boots pajamas tentacles horns ears spots stripes
 """)
-NUMBERS = _set("two three four five six seven eight nine ten several many few various multiple numerous")
+WHERE = _set("home outside inside away forward forwards upward upwards downward ahead back left right there here and alone together")
+"""Words that tell a place without a preposition."""
+NUMBERS = _set("""
+    two three four five six seven eight nine ten several many few various multiple numerous fifteen twenty thirty fifty
+    hundred dozen
+""")
 GROUPS = _set("group pack herd crowd flock team couple pair swarm gang army bunch school band trio duo squad line")
 PLURALS = _set("people men women children wolves mice geese oxen guys folks they we")
 NEGATIONS = _set("not never no without cannot neither nor nobody hardly")

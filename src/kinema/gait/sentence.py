@@ -77,7 +77,7 @@ def take_apart(text: str) -> Sentence:
 def make_key(phrase: str) -> tuple[str, ...]:
     """The words of a phrase in base form, without articles, possessives and words of pace."""
     words = [w for w in fw.PACE.sub(" ", phrase).replace(",", " ").split() if not _is_filler(w)]
-    return tuple(_base(word) for word in words)
+    return tuple(_base(word) for word in words or phrase.split())
 
 
 def _core(words: list[str], *, state: bool) -> tuple[str, tuple[str, ...]]:
@@ -154,7 +154,7 @@ def _base(word: str) -> str:
 
 
 def _is_filler(word: str) -> bool:
-    return word in fw.DETERMINERS | fw.FAST | fw.SLOW | fw.INTENSIFIERS | fw.BE
+    return word in fw.DETERMINERS | fw.FAST | fw.SLOW | fw.INTENSIFIERS | fw.BE | fw.NUMBERS
 
 
 def _is_adverb(word: str) -> bool:
