@@ -46,7 +46,7 @@ def test_sides_are_true():
 
 def test_paraphrases_are_not_templates():
     assert len(PARAPHRASES) >= 60
-    assert {name for _, name in PARAPHRASES} == set(MOTIONS)
+    assert {name for _, name in PARAPHRASES} <= set(MOTIONS)
     rng = np.random.default_rng(2)
     trained = {caption(label(name), rng).lower().strip(".") for name in MOTIONS for _ in range(400)}
     assert not trained & {text.lower() for text, _ in PARAPHRASES}

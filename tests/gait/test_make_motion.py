@@ -47,7 +47,8 @@ def test_stance_feet_stand_still_and_the_body_moves_at_its_speed(kind, name):
     if not gait.turn:
         cycle = motion.root_position[30] - motion.root_position[0]
         # One period of travel: v T L.
-        np.testing.assert_allclose(cycle.numpy(), [0, 0, speed * period * limbs.leg_length], atol=1e-9)
+        way = speed * period * limbs.leg_length * np.array([np.sin(label.direction), 0, np.cos(label.direction)])
+        np.testing.assert_allclose(cycle.numpy(), way, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", list(BODIES))
@@ -81,14 +82,17 @@ def test_standing_keeps_all_feet():
 @pytest.mark.parametrize("name", [name for name, kind in MOTIONS.items() if not kind.repeats])
 def test_actions_move_without_sinking_in(kind, name):
     _, rig, limbs = prepared(kind)
+    if limbs.body not in MOTIONS[name].shares:
+        pytest.skip(f"no {kind} does it")
     for seed in range(3):
         motion, label = make_motion(rig, limbs, name, frames=36, fps=12.0, rng=np.random.default_rng(seed), event=1.4)
         points = contact_points(rig, limbs, motion)
         assert points[..., 1].min() > -1e-9
         assert torch.isfinite(motion.angles).all()
         assert label.event == 1.4
-        moved = motion.angles.diff(dim=0).abs().max()
-        assert (moved > 0.05) == (not MOTIONS[name].still)
+        size = {"frames": 36, "fps": 12.0, "event": 1.4}
+        standing, _ = make_motion(rig, limbs, "stand", rng=np.random.default_rng(seed), **size)
+        assert ((motion.angles - standing.angles).abs().max() > 0.2) == (not MOTIONS[name].still)
 
 
 def test_an_unknown_motion_is_named_with_the_known_ones():

@@ -6,9 +6,9 @@ import torch
 from gait_bodies import BODIES
 
 from kinema.gait.captions import caption
-from kinema.gait.kinds import Footfalls, Gait, MotionKind, Style
+from kinema.gait.kinds import Footfalls, Gait, MotionKind, Style, verbs
 from kinema.gait.make import make_motion
-from kinema.gait.motions import MOTIONS, verbs
+from kinema.gait.motions import MOTIONS
 from kinema.gait.plan import FootPlan, GaitBody, bend
 from kinema.gait.recorded import recorded_motion
 from kinema.gait.retarget import Recording

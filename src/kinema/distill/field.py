@@ -56,12 +56,15 @@ class Field(nn.Module):
         x = (points - torch.from_numpy(self.stage.box[0]).float()) / self.stage.size
         waves = [f(torch.pi * 2.0**k * x) for k in range(OCTAVES) for f in (torch.sin, torch.cos)]
         # What does not repeat is spelled in half waves over the clip.
-        cycle = 2 * torch.pi * at / self.tempo.period if self.tempo.period > 0 else torch.pi * at / self.frames
+        cycle = 2 * torch.pi * at / self.tempo.cycle if self.tempo.repeats else torch.pi * at / self.frames
         time = [f(k * cycle) for k in range(1, HARMONICS + 1) for f in (torch.sin, torch.cos)]
         space = torch.cat((x, *waves), -1).expand(len(at), -1, -1)
         moments = torch.stack(time, -1)[:, None].expand(-1, len(points), -1)
         way = self.layers(torch.cat((space, moments), -1)) * (REACH * self.tempo.leg_length)
         return points + way + (at[:, None] * self.tempo.velocity)[:, None]
+
+    def last_start(self, frames: int) -> float:
+        return self.tempo.cycle or float(max(self.frames - frames, 0))
 
     def film(self, at: Times, cameras: Cameras) -> Filmed:
         splats, centers = self.stage.splats, self(self.stage.splats.centers, at)

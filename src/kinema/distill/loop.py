@@ -130,7 +130,7 @@ class Distiller:
     def clip_times(self) -> tuple[Float[Tensor, "frames"], float]:
         """Times of the clip's frames in frames of the prior, and the clip's frame rate."""
         count, speed = self.config.frames, self.tempo.fps / self.config.fps
-        if self.config.loop and self.tempo.period > 0:
+        if self.config.loop and self.tempo.repeats:
             # Whole cycles in whole frames: they take up to half a frame more or less than they would.
             cycles = max(1, round(count * speed / self.tempo.period))
             steps = max(2, round(cycles * self.tempo.period / speed))

@@ -19,9 +19,8 @@ from kinema.distill.energies import sole_points, standing_speed
 from kinema.distill.parameters import Filmed
 from kinema.distill.tempo import Tempo, base_path
 from kinema.errors import KinemaError
-from kinema.gait.make import make_motion
+from kinema.gait.hang import hanging_arms
 from kinema.geometry.camera import Cameras
-from kinema.geometry.transforms import apply
 from kinema.motion.motion import Motion
 from kinema.render.stage import Stage
 from kinema.rig.kinematics import Rig
@@ -52,11 +51,11 @@ class Basis:
     def of(kind: Literal["auto", "fourier", "dct", "free"], tempo: Tempo, frames: int) -> "Basis":
         """The basis of a kind for a clip; `auto`: whole cycles for gaits, cosines for actions."""
         if kind == "auto":
-            kind = "fourier" if tempo.period > 0 else "dct"
-        if kind == "fourier" and tempo.period <= 0:
+            kind = "fourier" if tempo.repeats else "dct"
+        if kind == "fourier" and not tempo.repeats:
             raise KinemaError(f"--time fourier needs a motion that repeats, and {tempo.motion!r} does not")
         terms = {"fourier": 1 + 2 * HARMONICS, "dct": max(4, frames // 2), "free": frames}[kind]
-        return Basis(kind, frames, tempo.period, terms)
+        return Basis(kind, frames, tempo.cycle, terms)
 
     def table(self, at: Float[Tensor, "times"]) -> Float[Tensor, "times terms"]:
         """Values of the basis functions at frame numbers, which may be fractions.
@@ -101,6 +100,9 @@ class Coefficients(nn.Module):
         way = way + at[:, None] * self.drift * self.tempo.velocity.norm()
         return Motion(base_path(self.stage.rig, self.tempo, at) + way, angles.unflatten(-1, (-1, 3)), fps)
 
+    def last_start(self, frames: int) -> float:
+        return self.basis.period if self.basis.kind == "fourier" else float(max(self.frames - frames, 0))
+
     def film(self, at: Float[Tensor, "frames"], cameras: Cameras) -> Filmed:
         motion = self.motion(at, fps=self.tempo.fps)
         T_world_joint = motion.pose(self.stage.rig)
@@ -118,7 +120,7 @@ class Coefficients(nn.Module):
         """Mean angular travel per frame [rad]: of the legs in a gait, in an action of the joint that moves most."""
         travel = self.motion(torch.arange(frames, dtype=torch.float32), fps=1.0).angles.diff(dim=0).abs()
         legs = [j for leg in self.limbs.legs for j in leg.joints]
-        if self.tempo.period > 0 and legs:
+        if self.tempo.repeats and legs:
             return float(travel[:, legs, 0].mean())
         return float(travel.mean(0).amax())
 
@@ -129,7 +131,7 @@ class Coefficients(nn.Module):
         Strides that came out short then make a slower walk and not one that slides.
         """
         told = float(self.tempo.velocity.norm())
-        if not (self.limbs.legs and self.tempo.period and told):
+        if not (self.limbs.legs and self.tempo.repeats and told):
             return
         rate = 2 * SOLES_PER_FRAME
         pose = self.motion(torch.arange(0, self.tempo.period, 1 / rate), fps=self.tempo.fps).pose(self.stage.rig)
@@ -156,22 +158,3 @@ def scales(rig: Rig, limbs: Limbs) -> tuple[Float[Tensor, "joints 3"], Float[Ten
             scale[joint] = spread if place < leg.foot else 0.35 * spread
     scale[0] = torch.tensor([0.1, 0.1, 0.15])
     return scale, torch.tensor([0.03, 0.08, 0.05]) * limbs.leg_length
-
-
-def hanging_arms(rig: Rig, limbs: Limbs) -> Float[Tensor, "joints 3"]:
-    """Angles with the arms as they hang, zero elsewhere: rigs come with arms stretched out, and nobody moves like that.
-
-    The arms come down only part of the way where a hand or what it holds would reach the ground.
-    """
-    angles = torch.zeros(len(rig.parents), 3)
-    joints = [joint for arm in limbs.arms for joint in arm.joints]
-    if not joints:
-        return angles
-    stand, _ = make_motion(rig, limbs, "stand", frames=2, fps=1.0)
-    probes = torch.from_numpy(limbs.probes[joints]).to(rig.heads)
-    for share in (1.0, 0.75, 0.5, 0.25):
-        angles[joints] = share * stand.angles.mean(0)[joints]
-        pose = Motion(rig.heads[:1], angles[None], 1.0).pose(rig)[0, joints]
-        if apply(pose, probes)[..., 1].min() > 0.15 * limbs.leg_length:
-            return angles
-    return torch.zeros_like(angles)

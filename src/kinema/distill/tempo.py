@@ -13,13 +13,19 @@ from kinema.distill.config import Animate
 from kinema.errors import KinemaError
 from kinema.gait.motions import MOTIONS
 from kinema.gait.plan import GaitBody
-from kinema.prior.protocol import VideoPrior
+from kinema.prior.protocol import KnownMotion, VideoPrior
 from kinema.rig.anatomy import Anatomy
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
 
 FASTER = ("fast", "quick", "hurr", "swift", "rapid", "brisk", "full speed", "sprint", "race")
 SLOWER = ("slow", "calm", "leisur", "gentl", "tired", "lazil", "careful", "stroll", "amble")
+ACTION_SECONDS = 2.0
+"""Duration of an action that the prior tells nothing of [s]."""
+LEAST_FRAMES, MOST_FRAMES = 12.0, 36.0
+"""Frames of the prior that an action takes at least and at most: short ones are shown more slowly."""
+MARGIN = 0.12
+"""Time before and after an action, as a share of it."""
 UNKNOWN_ACTION = "action"
 """Name of a motion whose verb is not known: it does not repeat and stays in place."""
 
@@ -30,13 +36,20 @@ class Tempo:
 
     motion: str
     """The motion that the prompt was read as."""
+    repeats: bool
+    """A cycle, not an action."""
     period: float
-    """Frames per cycle; 0 for an action."""
+    """Frames per cycle, or of the whole action; 0 for a state."""
     fps: float
     """The prior's frames per second for this character: large animals are filmed more slowly."""
     speed: float
     """Along the facing direction [m per frame]."""
     leg_length: float
+
+    @property
+    def cycle(self) -> float:
+        """Frames per cycle; 0 for what does not repeat."""
+        return self.period if self.repeats else 0.0
 
     @property
     def still(self) -> bool:
@@ -96,17 +109,34 @@ def choose_tempo(
             raise KinemaError(f"--{name} {value}: must be a number not below zero")
     words = prompt.lower()
     haste = 1.15 if any(w in words for w in FASTER) else 0.8 if any(w in words for w in SLOWER) else 1.0
+    known = find_known(prior, motion, limbs.body)
     gait = MOTIONS[motion].gait if motion in MOTIONS else None
-    if gait is None:
-        fps = prior.needs.frame_rate(0.0) if period is None else prior.frames / max(period, 1e-3)
-        return Tempo(motion, 0.0, fps, (speed or 0.0) / fps, limbs.leg_length)
-    # Speed grows faster than cadence: half of the haste goes into the stride.
-    seconds = period or gait.period(limbs.leg_length) / math.sqrt(haste)
-    meters = speed if speed is not None else gait.speed(limbs.leg_length) * limbs.leg_length * stride * haste
-    fps = prior.needs.frame_rate(seconds)
-    return Tempo(motion, prior.needs.cycle_frames or seconds * fps, fps, meters / fps, limbs.leg_length)
+    if gait is not None and limbs.legs:
+        # Speed grows faster than cadence: half of the haste goes into the stride.
+        seconds = period or gait.period(limbs.leg_length) / math.sqrt(haste)
+        meters = speed if speed is not None else gait.speed(limbs.leg_length) * limbs.leg_length * stride * haste
+        repeats = True
+    else:
+        repeats = known is not None and known.repeats
+        seconds = period if period is not None else known.seconds / haste if known is not None else ACTION_SECONDS
+        usual = known.speed * limbs.leg_length * haste if known is not None and repeats else 0.0
+        meters = speed if speed is not None else usual
+    if repeats:
+        fps = prior.needs.frame_rate(seconds)
+        frames = prior.needs.cycle_frames or seconds * fps
+    else:
+        frames = min(max(seconds * prior.needs.fps, LEAST_FRAMES), MOST_FRAMES) if seconds else 0.0
+        fps = frames / seconds if seconds else prior.needs.fps
+    return Tempo(motion, repeats, frames, fps, meters / fps, limbs.leg_length)
+
+
+def find_known(prior: VideoPrior, motion: str, body: str) -> KnownMotion | None:
+    """How a prior knows a motion: on that kind of body or, if it saw none do it, on any."""
+    named = [known for known in prior.motions if known.name == motion]
+    return next((known for known in named if known.body == body), named[0] if named else None)
 
 
 def default_frames(tempo: Tempo, fps: float) -> int:
-    """Two seconds, or two cycles where they take longer: a clip with less does not show the gait."""
-    return min(120, max(round(2 * fps), round(2 * tempo.period / tempo.fps * fps) + 1))
+    """Two seconds; two cycles, or an action with some time around it, where they take longer."""
+    seconds = tempo.period / tempo.fps * (2 if tempo.repeats else 1 + 2 * MARGIN)
+    return min(120, max(round(2 * fps), round(seconds * fps) + 1))

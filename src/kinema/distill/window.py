@@ -9,7 +9,7 @@ from torch import Tensor
 
 from kinema.distill.parameters import Filmed, MotionParameters
 from kinema.distill.tempo import Tempo, base_path
-from kinema.prior.protocol import Context, VideoPrior
+from kinema.prior.protocol import Context, VideoPrior, picture_size
 from kinema.render.follow import Viewpoint
 from kinema.render.stage import Stage
 
@@ -33,11 +33,17 @@ class Windows:
     tempo: Tempo
     parameters: MotionParameters
 
+    @property
+    def size(self) -> dict[str, int]:
+        """Width and height of the picture."""
+        width, height = picture_size(self.prior, np.ptp(self.stage.box, axis=0))
+        return {"width": width, "height": height}
+
     def draw(self, rng: np.random.Generator) -> Window:
         """A random window: of a gait at any phase, of an action at any frame from which it fits."""
         cameras = self.prior.needs.cameras
         yaw = cameras.draw_yaw(rng)
-        start = float(rng.uniform(0, self.tempo.period or max(self.parameters.frames - self.prior.frames, 1e-9)))
+        start = float(rng.uniform(0, self.parameters.last_start(self.prior.frames)))
         return Window(yaw, float(rng.uniform(*cameras.elevation_deg)), start)
 
     def times(self, window: Window) -> Float[Tensor, "frames"]:
@@ -49,18 +55,19 @@ class Windows:
 
     def context(self, window: Window) -> Context:
         """What the prior is told before it sees anything."""
-        prior, tempo = self.prior, self.tempo
+        tempo = self.tempo
         path = base_path(self.stage.rig, tempo, self.times(window))
-        reference = self.stage.reference(path, self.view(window), width=prior.width, height=prior.height)
-        # An action happens in the middle of the clip; its event time is told as a share of this window.
-        event = (0.5 * self.parameters.frames - window.start) / prior.frames
-        phase = (window.start / tempo.period) % 1.0 if tempo.period > 0 else event
-        told = phase if prior.needs.phase else None
-        return Context(reference, window.yaw_deg, window.elevation_deg, told, tempo.period, tempo.speed_legs)
+        reference = self.stage.reference(path, self.view(window), **self.size)
+        # A cycle begins with the clip; an action lies in its middle.
+        begin = 0.0 if tempo.repeats else 0.5 * (self.parameters.frames - 1 - tempo.period)
+        phase = (window.start - begin) / tempo.period if tempo.period > 0 else 0.0
+        told = (phase % 1.0 if tempo.repeats else phase) if self.prior.needs.phase else None
+        pace = (tempo.period, tempo.speed_legs, tempo.repeats)
+        return Context(reference, window.yaw_deg, window.elevation_deg, told, *pace)
 
     def film(self, window: Window) -> Filmed:
         """The motion as it is now, as the prior sees it; differentiable."""
-        prior, at = self.prior, self.times(window)
+        at = self.times(window)
         path = base_path(self.stage.rig, self.tempo, at)
-        cameras = self.stage.cameras(path, self.view(window), width=prior.width, height=prior.height)
+        cameras = self.stage.cameras(path, self.view(window), **self.size)
         return self.parameters.film(at, cameras)

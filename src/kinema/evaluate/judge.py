@@ -13,6 +13,7 @@ from kinema.errors import KinemaError
 from kinema.evaluate.classify import prompt_errors
 from kinema.evaluate.metrics import UNITS, Metrics, measure
 from kinema.evaluate.videophy import VideoPhy
+from kinema.gait.hang import hanging_arms
 from kinema.motion.motion import Motion
 from kinema.motion.source import find_motion_of, find_path, read_config
 from kinema.prior.nano.prior import NanoPrior
@@ -70,8 +71,10 @@ def text_score(character: Character, rig: Rig, clip: Motion, prompt: str, *, met
     The same for other sentences, over the same views and the same noise, tells whether they would help more.
     """
     prior = NanoPrior.load()
-    stage = Stage.from_character(character, rig, count=2000, look="canonical", rng=np.random.default_rng(0))
-    legs = len(find_limbs(character).legs)
+    limbs = find_limbs(character)
+    body = {"limbs": limbs, "standing": hanging_arms(rig, limbs), "rng": np.random.default_rng(0)}
+    stage = Stage.from_character(character, rig, count=2000, look="canonical", **body)
+    legs = len(limbs.legs)
     prompts = [prompt, *(other for other in OTHERS if legs == 4 or other != "trotting")]
     seconds = (len(clip) - 1) / clip.fps
     if seconds <= 0:

@@ -14,14 +14,14 @@ TAU = 2 * np.pi
 
 
 def action_plan(
-    body: GaitBody, action: Action | None, *, frames: int, fps: float, event: float, phase: float, style: Style
+    body: GaitBody, action: Action | None, *, time: Curve, since: Curve, phase: float, style: Style
 ) -> FootPlan:
-    """Plan of a standing body and of an action whose middle is at `event` [s].
+    """Plan of a standing body that breathes with `time` [s] and of an action, `since` [s] after its middle.
 
     The middle is: the apex of the jump, the head passing the front while looking, the strike of the kick, halfway down
     to the seat, and the middle of the time that the hand waves or the mouth is at the food.
     """
-    time, plan, tail = np.arange(frames) / fps, FootPlan.still(body, frames), body.limbs.tail
+    plan, tail = FootPlan.still(body, len(time)), body.limbs.tail
     # Standing: the chest rises and falls, weight shifts a little, the tail hangs and sways.
     breath = np.sin(TAU * (time / 2.6 + phase))
     slow = np.sin(TAU * (time / 4.1 + 0.3 + phase))
@@ -34,7 +34,7 @@ def action_plan(
     for arm in body.limbs.arms:
         hang_arm(body, plan, arm, swing=0.02 * breath, spread=0.02 * breath, elbow=0.15)
     if action is not None:
-        action(body, plan, time - event, style)
+        action(body, plan, since, style)
     return plan
 
 
@@ -70,21 +70,7 @@ def sit(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None
     """Go down and stay: four legs sit on the haunches, two squat, many lie low."""
     down = keyed(since, (-0.5, 0.5), (0.0, 1.0))
     if len(body.limbs.legs) == 4:
-        hips = [(leg.rank > 0, body.heads[leg.joints[0], 2]) for leg in body.limbs.legs]
-        fore, hind = (float(np.mean([z for rear, z in hips if rear == behind])) for behind in (False, True))
-        # Nose up by the angle that brings the croup down as far as its flesh allows; the shoulders keep their height.
-        sine = 0.8 * min(0.5 * body.leg, body.limbs.clearance) / max(fore - hind, 1e-6)
-        angle = float(np.arcsin(np.clip(sine, 0.05, 0.75)))
-        plan.tilt[:, 0] -= angle * down
-        plan.shift[:, 1] -= (fore - body.pivot[2]) * np.sin(angle * down)
-        plan.shift[:, 2] += 0.35 * (fore - hind) * (1 - np.cos(angle * down))
-        bend(plan, body.neck, pitch=0.7 * angle * down)
-        for i, leg in enumerate(body.limbs.legs):
-            if leg.rank > 0:
-                plan.contacts[i, :, 2] += 0.12 * body.leg * down
-                plan.contacts[i, :, 1] += 0.05 * body.leg * np.sin(np.pi * down) ** 2
-                plan.stance[i, (down > 0) & (down < 1)] = False
-        bend(plan, body.limbs.tail[:1], pitch=1.1 * angle * down)
+        sit_on_haunches(body, plan, down)
     elif len(body.limbs.legs) == 2:
         plan.shift[:, 1] -= 0.5 * body.leg * down
         plan.shift[:, 2] -= 0.3 * body.leg * down
@@ -92,6 +78,23 @@ def sit(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None
         bend(plan, body.neck, pitch=-0.3 * down)
     else:
         plan.shift[:, 1] -= 0.8 * body.limbs.clearance * down
+
+
+def sit_on_haunches(body: GaitBody, plan: FootPlan, down: Curve) -> None:
+    """Bring the croup of four legs down by a share of its way to the ground."""
+    fore, hind = girdles(body)
+    # Nose up by the angle that brings the croup down as far as its flesh allows; the shoulders keep their height.
+    sine = 0.8 * min(0.5 * body.leg, body.limbs.clearance) / max(fore - hind, 1e-6)
+    angle = float(np.arcsin(np.clip(sine, 0.05, 0.75)))
+    plan.tilt[:, 0] -= angle * down
+    plan.shift[:, 1] -= (fore - body.pivot[2]) * np.sin(angle * down)
+    plan.shift[:, 2] += 0.35 * (fore - hind) * (1 - np.cos(angle * down))
+    bend(plan, body.neck, pitch=0.7 * angle * down)
+    for i in feet_of(body, rear=True):
+        plan.contacts[i, :, 2] += 0.12 * body.leg * down
+        plan.contacts[i, :, 1] += 0.05 * body.leg * np.sin(np.pi * down) ** 2
+        plan.stance[i, (down > 0) & (down < 1)] = False
+    bend(plan, body.limbs.tail[:1], pitch=1.1 * angle * down)
 
 
 def look(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
@@ -119,10 +122,10 @@ def wave(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> Non
         fore = (1 - up)[:, None] * np.array([0.1 * s, -1.0, 0.2]) + 0.6 * across
         fore = fore + up[:, None] * np.stack((s * (0.05 + 0.55 * beat), 0 * up + 1.0, 0 * up + 0.2), -1)
         return point_arm(body, plan, arm, upper, fore)
-    feet = [i for i, leg in enumerate(body.limbs.legs) if leg.rank == 0 and leg.side == style.side]
+    feet = feet_of(body, rear=False, side=style.side)
     forward, height = body.leg * up * (0.45 + 0.10 * beat), body.leg * up * (0.55 + 0.15 * beat)
-    _swing(plan, feet, up > 0, forward, height, 0.4 * up, 0.4 * up)
-    _lean_away(body, plan, up, style)
+    swing_feet(plan, feet, up > 0, forward, height, 0.4 * up, 0.4 * up)
+    lean_away(body, plan, up, style)
 
 
 def kick(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
@@ -132,15 +135,15 @@ def kick(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> Non
     if len(body.limbs.legs) == 4:
         plan.tilt[:, 0] += body.rock * key((0, 0.1, 0.38, 0.36, 0))
         bend(plan, body.neck, pitch=key((0, 0.2, 0.45, 0.45, 0)))
-        feet = [i for i, leg in enumerate(body.limbs.legs) if leg.rank > 0]
+        feet = feet_of(body, rear=True)
         forward, height = body.leg * key((0, 0.15, -0.85, -0.8, 0)), body.leg * key((0, 0.3, 0.85, 0.8, 0))
         pitch = key((0, 0.5, 1.5, 1.4, 0))
-        return _swing(plan, feet, swinging, forward, height, pitch, pitch)
-    feet = [i for i, leg in enumerate(body.limbs.legs) if leg.rank == 0 and leg.side == style.side]
+        return swing_feet(plan, feet, swinging, forward, height, pitch, pitch)
+    feet = feet_of(body, rear=False, side=style.side)
     forward, height = body.leg * key((0, -0.35, 0.85, 0.8, 0)), body.leg * key((0, 0.25, 0.6, 0.55, 0))
-    _swing(plan, feet, swinging, forward, height, key((0, 0.6, -0.4, -0.4, 0)), key((0, 0.5, -0.4, -0.4, 0)))
+    swing_feet(plan, feet, swinging, forward, height, key((0, 0.6, -0.4, -0.4, 0)), key((0, 0.5, -0.4, -0.4, 0)))
     plan.tilt[:, 0] += key((0, 0.08, -0.22, -0.2, 0))
-    _lean_away(body, plan, key((0, 1, 1, 1, 0)), style)
+    lean_away(body, plan, key((0, 1, 1, 1, 0)), style)
     for arm in body.limbs.arms:
         if not arm.wing:
             swing = -float(np.sign(arm.side * style.side)) * key((0, 0.5, -0.6, -0.6, 0))
@@ -150,13 +153,15 @@ def kick(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> Non
 def eat(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
     """The mouth goes to the ground; a body with arms that stands upright takes the hand to the mouth."""
     down = keyed(since, (-1.3, -0.7, 0.9, 1.5), (0, 1, 1, 0))
-    chew = np.sin(TAU * 1.6 * since) * down
-    head = body.limbs.head
-    if head is None:
+    feed(body, plan, down, np.sin(TAU * 1.6 * since) * down, style)
+
+
+def feed(body: GaitBody, plan: FootPlan, down: Curve, chew: Curve, style: Style) -> None:
+    """Bring mouth and food together as far as `down` says (0 to 1) and move the jaws or the hand by `chew`."""
+    if body.limbs.head is None:
         return
     arms = [arm for arm in body.limbs.arms if not arm.wing]
-    reach = body.heads[head] - body.heads[0]
-    if len(body.limbs.legs) == 2 and arms and reach[1] > 1.2 * abs(reach[2]):
+    if is_upright(body) and arms:
         arm = min(arms, key=lambda a: a.side != style.side)
         s = float(arm.side)
         hold = np.clip(down * (0.75 + 0.25 * chew), 0, 1)[:, None]
@@ -164,24 +169,56 @@ def eat(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None
         fore = (1 - hold) * np.array([0.1 * s, -1.0, 0.25]) + hold * np.array([-0.45 * s, 0.75, 0.55])
         point_arm(body, plan, arm, upper, fore)
         return bend(plan, body.neck, pitch=0.2 * down + 0.08 * chew)
-    neck, base = body.neck, body.heads[body.neck[0]]
-    flesh = descendants(body.rig.parents, neck[0])
-    away = (body.heads[flesh][:, None] + body.limbs.probes[flesh] - base).reshape(-1, 3)
+    neck, base, head = body.limbs.neck or body.neck, body.heads[body.neck[0]], body.heads[body.limbs.head]
+    follows = 1.0 if neck == body.neck else 0.4
+    flesh = descendants(body.rig.parents, body.limbs.head)
+    away = (body.heads[flesh][:, None] + body.limbs.probes[flesh] - head).reshape(-1, 3)
     # Turn the neck until the lowest point of head, beak or trunk is at the ground; a short one bows the forehand too.
     angles = np.linspace(0.0, 1.9, 77)
-    low = base[1] + (np.outer(np.cos(angles), away[:, 1]) - np.outer(np.sin(angles), away[:, 2])).min(-1)
+    low = base[1] + np.cos(angles) * (head - base)[1] - np.sin(angles) * (head - base)[2]
+    nose = follows * angles
+    low += (np.outer(np.cos(nose), away[:, 1]) - np.outer(np.sin(nose), away[:, 2])).min(-1)
     there = low < 0.05 * body.leg
-    pitch = float(angles[int(there.argmax())] if there.any() else angles[int(low.argmin())])
+    angle = float(angles[int(there.argmax())] if there.any() else angles[int(low.argmin())])
     # The bend is shared by n joints, so the whole turns by (n + 1) / 2n of it.
-    pitch = min(pitch * 2 * len(neck) / (len(neck) + 1), 2.6)
+    pitch = min(angle * 2 * len(neck) / (len(neck) + 1), 2.6)
     missing = 0.0 if there.any() else float(low.min())
     bow = float(np.clip(np.arctan2(missing, max(base[2] - body.pivot[2], 0.2 * body.leg)), 0.0, 0.32))
     plan.tilt[:, 0] += bow * down
     bend(plan, neck, pitch=pitch * down + 0.10 * style.nod * chew)
+    if follows < 1.0:
+        # The head turns less than the neck: its nose points down, not back to the legs.
+        bend(plan, (body.limbs.head,), pitch=(follows * angle - pitch) * down)
     plan.shift[:, 1] -= (0.25 if len(body.limbs.legs) == 2 else 0.05) * body.leg * down
 
 
-def _swing(plan: FootPlan, feet: list[int], off: np.ndarray, ahead: Curve, up: Curve, foot: Curve, toe: Curve) -> None:
+def is_upright(body: GaitBody) -> bool:
+    """Two legs under a head that is higher than it is ahead: people, not birds and theropods."""
+    reach = body.heads[body.limbs.head or 0] - body.heads[0]
+    return len(body.limbs.legs) == 2 and bool(reach[1] > 1.2 * abs(reach[2]))
+
+
+def dip(body: GaitBody, depth: float) -> float:
+    """How far the trunk comes down when it should by a depth [leg lengths] and must not touch the ground [m]."""
+    return min(depth * body.leg, 0.4 * body.limbs.clearance)
+
+
+def girdles(body: GaitBody) -> tuple[float, float]:
+    """z of shoulders and hips, the tops of the first legs and of the others [m]."""
+    tops = [(leg.rank > 0, body.heads[leg.joints[0], 2]) for leg in body.limbs.legs]
+    fore, hind = (np.mean([z for rear, z in tops if rear == behind] or [0.0]) for behind in (False, True))
+    return float(fore), float(hind)
+
+
+def feet_of(body: GaitBody, *, rear: bool, side: int | None = None) -> list[int]:
+    """Indices of the legs of the first pair or of those behind it, of one side or of both."""
+    legs = enumerate(body.limbs.legs)
+    return [i for i, leg in legs if (leg.rank > 0) == rear and side in (None, leg.side)]
+
+
+def swing_feet(
+    plan: FootPlan, feet: list[int], off: np.ndarray, ahead: Curve, up: Curve, foot: Curve, toe: Curve
+) -> None:
     """Move feet ahead and up [m], pitch foot and toes [rad], and end their stance while they are `off` the ground."""
     plan.contacts[feet, :, 2] += ahead
     plan.contacts[feet, :, 1] += up
@@ -190,6 +227,6 @@ def _swing(plan: FootPlan, feet: list[int], off: np.ndarray, ahead: Curve, up: C
     plan.stance[feet] &= ~off
 
 
-def _lean_away(body: GaitBody, plan: FootPlan, amount: np.ndarray, style: Style) -> None:
+def lean_away(body: GaitBody, plan: FootPlan, amount: np.ndarray, style: Style) -> None:
     """Shift the weight over the legs that stay."""
     plan.shift[:, 0] -= 0.45 * style.side * float(np.abs(body.home[:, 0]).mean()) * amount

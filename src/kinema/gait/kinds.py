@@ -4,6 +4,7 @@ Speeds come from the Froude number v² / (g L), which animals of all sizes share
 frequencies from the pendulum √(g / L).
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -61,7 +62,7 @@ class Gait:
     """v² / (g L)."""
     pendulum: float
     """Period over √(L / g)."""
-    lift: float
+    lift: ByLegs
     """Height of a swinging foot."""
     bob: float
     """Vertical amplitude of the trunk; positive: highest in mid-stance (walks)."""
@@ -75,17 +76,23 @@ class Gait:
     """Lowers the trunk."""
     heel: ByLegs = (0.55, 0.35, 0.35)
     """Heel pitch at the end of stance."""
-    nod: float = 0.03
+    flick: ByLegs = (0.1, 0.25, 0.25)
+    """How much farther the heel pitches early in swing."""
+    nod: ByLegs = (0.03, 0.06, 0.03)
     """Amplitude of the head's pitch."""
     nods: ByLegs = 2.0
     """Nods per cycle."""
     head_down: ByLegs = 0.0
     """Mean pitch of the neck."""
-    tail: float = 0.2
-    """Amplitude of the tail's yaw."""
+    tail: float = 0.4
+    """Amplitude of the tail's yaw; of its pitch in canters and gallops."""
+    spine: ByLegs = (0.09, 0.17, 0.03)
+    """Amplitude of the yaw of hips and shoulders; of the back's pitch in canters and gallops."""
     arm_swing: float = 0.3
     elbow: float = 0.3
     """Mean bend of the elbows."""
+    direction: float = 0.0
+    """Where the body goes, seen from where it faces [rad]: π backwards, π/2 sideways (to `Style.side`)."""
     turn: float = 0.0
     """Change of heading per cycle, + to the left."""
     lame: bool = False
@@ -98,6 +105,10 @@ class Gait:
     def speed(self, leg_length: float) -> float:
         """Typical speed [leg lengths per second]."""
         return float(np.sqrt(self.froude * GRAVITY / leg_length))
+
+    def heads(self, style: "Style") -> float:
+        """Direction of travel in that style [rad], + to the left: sideways is to the style's side."""
+        return self.direction * style.side
 
     @property
     def stride(self) -> float:
@@ -126,6 +137,7 @@ class Style:
     """Head down [rad]."""
     lag: float = 0.0
     """Delays touchdowns of the hind legs [cycles]."""
+    spine: float = 1.0
     side: int = 1
     """The side that leads, limps, waves or kicks."""
 
@@ -139,12 +151,16 @@ class Style:
             duty=float(rng.uniform(0.94, 1.06)), heel=around(0.2), nod=around(0.4), tail=around(0.5),
             arms=around(0.25), crouch=float(rng.uniform(0.0, 0.05)), lean=float(rng.normal(0.0, 0.03)),
             head=float(rng.normal(0.0, 0.08)), lag=float(rng.normal(0.0, 0.012)),
-            side=1 if rng.random() < 0.5 else -1,
+            side=1 if rng.random() < 0.5 else -1, spine=around(0.35),
         )  # fmt: skip
 
 
 Action = Callable[[GaitBody, FootPlan, np.ndarray, Style], None]
 """Changes the plan of a standing body; the array is the time since the middle of the action, per frame [s]."""
+
+
+LIKE = {"winged": "quadruped"}
+"""Kinds of body that walk as another does."""
 
 
 @dataclass(frozen=True)
@@ -175,3 +191,10 @@ class MotionKind:
     def still(self) -> bool:
         """The body does nothing but breathe."""
         return self.gait is None and self.action is None
+
+
+def verbs(text: str) -> tuple[tuple[str, str], ...]:
+    """Participle and third person of each phrase: "trot[ting|s] along" is "trotting along" and "trots along"."""
+    phrases = [" ".join(phrase.split()) for phrase in text.split(",")]
+    forms = ([re.sub(r"\[(.*?)\|(.*?)\]", group, phrase) for phrase in phrases] for group in (r"\1", r"\2"))
+    return tuple(zip(*forms))

@@ -17,6 +17,7 @@ from kinema.distill.field import Deformation, Field, deform
 from kinema.distill.loop import Distiller, Observer
 from kinema.distill.tempo import Tempo, read_tempo
 from kinema.evaluate.metrics import Metrics, measure
+from kinema.gait.hang import hanging_arms
 from kinema.job.feet import follow_physics, plant_feet, settle
 from kinema.motion.motion import Motion
 from kinema.motion.source import rigged
@@ -103,7 +104,8 @@ def animate(
 def make_stage(config: Animate, character: Character, anatomy: Anatomy, prior: VideoPrior) -> Stage:
     """The character as Gaussians on its ground, in the look that the prior knows."""
     rng, look = np.random.default_rng(config.seed), prior.needs.look
-    stage = Stage.from_character(character, anatomy.rig, count=config.splats, look=look, rng=rng, limbs=anatomy.limbs)
+    body = {"limbs": anatomy.limbs, "standing": hanging_arms(anatomy.rig, anatomy.limbs)}
+    stage = Stage.from_character(character, anatomy.rig, count=config.splats, look=look, rng=rng, **body)
     return stage if config.render_ground else replace(stage, scene=replace(stage.scene, ground=None))
 
 

@@ -235,11 +235,11 @@ def find_cycle(feet: Feet) -> Cycle:
     if not count or frames < 2 * SHORTEST_PERIOD:
         return none
     local = feet.local
-    period, explained = _best_period(local, np.geomspace(SHORTEST_PERIOD, frames / 1.15, 90), refine=True)
+    period, explained = best_period(local, np.geomspace(SHORTEST_PERIOD, frames / 1.15, 90), refine=True)
     if feet.loops and (explained < 0.97 or period > 0.7 * frames):
         local = np.tile(feet.local[:-1], (3, 1, 1))
         closing = (frames - 1) / np.arange(1, int((frames - 1) / SHORTEST_PERIOD) + 1)[::-1]
-        period, explained = _best_period(local, closing, refine=False)
+        period, explained = best_period(local, closing, refine=False)
     if explained <= 0:
         return none
     z, y = fundamental(local[..., 2], period), fundamental(local[..., 1], period)
@@ -250,7 +250,7 @@ def find_cycle(feet: Feet) -> Cycle:
     return Cycle(period, explained, phase % 1.0, reach, lift)
 
 
-def _best_period(local: Paths, candidates: Float[np.ndarray, "n"], *, refine: bool) -> tuple[float, float]:
+def best_period(local: Paths, candidates: Float[np.ndarray, "n"], *, refine: bool) -> tuple[float, float]:
     """Period [frames] and the share of variance that it explains."""
     # Height counts more: it is smaller than the stride but tells contacts apart.
     signals = np.concatenate((local[..., 2], 2 * local[..., 1]), 1)

@@ -27,7 +27,7 @@ OFS = 2.0
 class CogVideoXPrior:
     """CogVideoX (see `VideoPrior`)."""
 
-    read = None
+    read, motions = None, ()
     add_noise = add_diffusion_noise
 
     def __init__(

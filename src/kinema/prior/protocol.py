@@ -1,7 +1,7 @@
 """The face that every video model shows to the distiller: a denoiser with an encoder, and what it needs to be shown."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -11,6 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 Video = Float[Tensor, "frames 3 height width"]
+TALL = 1.1
+"""Height over length and width of a box from which on a picture may be upright."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,14 @@ class Context:
     yaw_deg: float = 45.0
     elevation_deg: float = 10.0
     phase: float | None = None
-    """Position in the gait cycle at frame 0 [cycles]; an action's event time as a share of the window. None: nobody
-    knows phase, period and speed, and the prior has to see them for itself."""
+    """Position in the cycle at frame 0 [cycles], or the progress of an action there: 0 it begins, 1 it has ended.
+    None: nobody knows phase, period and speed, and the prior has to see them for itself."""
     period: float = 0.0
-    """Length of a gait cycle [frames]; 0 for what does not repeat."""
+    """Length of a cycle or of an action [frames]; 0 for a state, which has no progress."""
     speed: float = 0.0
     """Travel of the base path [leg lengths per frame]."""
+    repeats: bool = True
+    """A cycle, not an action."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class Needs:
     look: Literal["canonical", "color"] = "color"
     """How characters are coloured: by body part, or as they are."""
     cameras: CameraRange = CameraRange()
+    upright: bool = False
+    """True: a tall body is filmed in an upright picture, width and height exchanged."""
     phase: bool = False
     """True if `condition` uses the context's phase, period and speed."""
     engines: tuple[Literal["fit", "sds"], ...] = ("fit", "sds")
@@ -92,6 +98,22 @@ class PromptReading:
     """Why nothing can be made of the words, apart from an unknown motion: a negation, a sequence, the body ..."""
 
 
+@dataclass(frozen=True)
+class KnownMotion:
+    """A motion that a prior was trained on, for one kind of body."""
+
+    name: str
+    body: str
+    """`Limbs.body`"""
+    clips: int
+    """How many training clips show it, of those that were counted."""
+    repeats: bool
+    seconds: float
+    """Usual duration of a cycle or of the action [s]; 0 for a state."""
+    speed: float
+    """Usual travel [leg lengths per second]."""
+
+
 @runtime_checkable
 class VideoPrior(Protocol):
     """A text-to-video model. `t` in (0, 1) is the share of its noise schedule: 0 clean, 1 pure noise.
@@ -103,6 +125,11 @@ class VideoPrior(Protocol):
     height: int
     width: int
     needs: Needs
+
+    @property
+    def motions(self) -> Sequence[KnownMotion]:
+        """What it was trained on; empty where there is no such list."""
+        ...
 
     @property
     def read(self) -> Callable[[str], PromptReading] | None:
@@ -128,6 +155,12 @@ class VideoPrior(Protocol):
     def denoise(self, noisy: Tensor, t: float, conditions: list[Any]) -> list[Tensor]:
         """Clean estimates ẑ, one per condition, in one batch where that is faster."""
         ...
+
+
+def picture_size(prior: VideoPrior, extent: Float[np.ndarray, "3"]) -> tuple[int, int]:
+    """Width and height in which the prior is shown a body whose box has that extent [m]."""
+    tall = prior.needs.upright and extent[1] > TALL * max(extent[0], extent[2])
+    return (prior.height, prior.width) if tall else (prior.width, prior.height)
 
 
 def guide(cond: Tensor, uncond: Tensor, scale: float) -> Tensor:

@@ -21,7 +21,7 @@ from kinema.prior.text_cache import Embedding, PromptEmbeddings
 class UNetPrior:
     """A 3D U-Net (see `VideoPrior`)."""
 
-    needs, read = Needs(fps=8.0), None
+    needs, read, motions = Needs(fps=8.0), None, ()
     add_noise = add_diffusion_noise
 
     def __init__(

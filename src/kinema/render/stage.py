@@ -15,18 +15,18 @@ from kinema.render.ground import Ground
 from kinema.render.image import Video
 from kinema.render.rasterize import rasterize
 from kinema.render.scene import Scene, backdrop, render_video
-from kinema.rig.kinematics import Rig, Transforms
+from kinema.rig.kinematics import Angles, Rig, Transforms, forward_kinematics
 from kinema.rig.limbs import Limbs
-from kinema.skin import Skin
+from kinema.skin import Skin, blend, skin_points
 from kinema.splat.colors import canonical_colors
-from kinema.splat.pose import pose_splats, rest_splats
+from kinema.splat.pose import pose_splats
 from kinema.splat.splats import Splats
 from kinema.splat.transfer import transfer_weights
 
 Look = Literal["canonical", "color"]
 """The position on the body as a colour, or the asset's colours."""
 MARGIN = 1.15
-"""Room around the box at rest, as a factor. A model that was trained on these images has to be trained again if it
+"""Room around the box, as a factor. A model that was trained on these images has to be trained again if it
 changes."""
 
 
@@ -38,34 +38,45 @@ class Stage:
     splats: Splats
     skin: Skin
     colors: Float[Tensor, "n 3"]
+    standing: Transforms
+    """T_world_joint of the body as it stands: at rest, with its arms lowered."""
     box: Float[np.ndarray, "2 3"]
-    """Lowest and highest corner of the mesh at rest [m]."""
+    """Lowest and highest corner of the mesh as it stands [m]."""
     scene: Scene
 
     @staticmethod
     def from_character(
         character: Character, rig: Rig, *, count: int, look: Look, rng: np.random.Generator, relax: int = 1,
-        limbs: Limbs | None = None,
+        limbs: Limbs | None = None, standing: Angles | None = None,
     ) -> "Stage":  # fmt: skip
-        """Cover the mesh with `count` Gaussians; `relax` rounds even them out. Limbs that are not given are found."""
+        """Cover the mesh with `count` Gaussians; `relax` rounds even them out. Limbs that are not given are found.
+
+        Args:
+            standing: angles in which the body stands before it moves (`gait.hang.hanging_arms`); by default at rest.
+        """
         splats, anchor = Splats.from_mesh(character.mesh, count, rng=rng, relax=relax)
         skin = transfer_weights(character, anchor, most=4)
         colors = canonical_colors(character, splats.centers, limbs=limbs) if look == "canonical" else splats.colors
-        box = np.stack((character.mesh.vertices.min(0), character.mesh.vertices.max(0)))
+        angles = torch.zeros_like(rig.heads) if standing is None else standing.to(rig.heads)
+        stands = forward_kinematics(rig, rig.heads[0], angles)
+        vertices = torch.from_numpy(np.ascontiguousarray(character.mesh.vertices)).to(rig.heads)
+        posed = skin_points(blend(Skin.from_character(character, dtype=rig.heads.dtype), rig, stands), vertices)
+        box = torch.stack((posed.amin(0), posed.amax(0))).double().numpy()
         # Squares in proportion to the character: images do not tell an ant from an elephant.
         tile = 0.2 * float(np.ptp(box, axis=0).max())
-        return Stage(rig, splats, skin, colors, box, Scene(ground=Ground(tile=tile)))
+        return Stage(rig, splats, skin, colors, stands, box, Scene(ground=Ground(tile=tile)))
 
     @property
     def size(self) -> float:
-        """Longest edge of the box at rest [m]."""
+        """Longest edge of the box [m]."""
         return float(np.ptp(self.box, axis=0).max())
 
     def cameras(self, base_path: Points, viewpoint: Viewpoint, *, width: int, height: int) -> Cameras:
-        """Cameras that travel with the root's base path; at zoom 1 the whole character at rest is in the image."""
+        """Cameras that travel with the root's base path; at zoom 1 the whole standing character fills the image."""
         target = torch.from_numpy(self.box.mean(0)).to(base_path) + base_path - self.rig.heads[0]
         extent, image = np.ptp(self.box, axis=0), {"width": width, "height": height}
-        distance = framing_distance(extent, fovy_deg=viewpoint.fovy_deg, margin=MARGIN, **image)
+        side = {"yaw_deg": viewpoint.yaw_deg, "elevation_deg": viewpoint.elevation_deg, "fovy_deg": viewpoint.fovy_deg}
+        distance = framing_distance(extent, margin=MARGIN, **side, **image)
         return follow(target, viewpoint, distance=distance, **image)
 
     def film(self, T_world_joint: Transforms, cameras: Cameras) -> Video:
@@ -75,10 +86,10 @@ class Stage:
 
     @torch.no_grad()
     def reference(self, base_path: Points, viewpoint: Viewpoint, *, width: int, height: int) -> Video:
-        """Video of the character at rest, carried along the base path like a statue on a cart."""
+        """Video of the character as it stands, carried along the base path like a statue on a cart."""
         # It keeps its place in the picture, so one rasterization serves all frames; only the ground moves.
         at_rest = self.cameras(self.rig.heads[:1], viewpoint, width=width, height=height)
-        still = rest_splats(self.splats)
+        still = pose_splats(self.splats, self.skin, self.rig, self.standing[None])
         standing = self.splats.opacities * (still.centers[0, :, 1] >= 0)
         image = rasterize(still.centers, still.covariances, standing, self.colors, at_rest, depth=False)
         ground = backdrop(self.cameras(base_path, viewpoint, width=width, height=height), self.scene)

@@ -35,12 +35,8 @@ class TrainPrior:
     """Blocks of the network."""
     heads: int = 6
     """Attention heads of a block."""
-    channels: int = 96
+    channels: int = 144
     """Principal components per patch."""
-    columns: int = 28
-    """How many patches of the picture (there are 48) a step looks at, those near the character first."""
-    whole_from: float = 0.85
-    """From this share of the time on a step looks at all patches."""
     rate: float = 3e-3
     """Learning rate of the matrices (Muon); all else gets two thirds of it (AdamW)."""
     average: float = 0.999

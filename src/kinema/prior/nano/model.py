@@ -1,20 +1,21 @@
-"""The denoiser: a diffusion transformer over the tokens of a window, v-prediction on a cosine schedule."""
+"""The denoiser: a diffusion transformer over the tokens near the character, v-prediction on a cosine schedule."""
 
 import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import layer_norm, scaled_dot_product_attention, silu
 
-from kinema.prior.nano.codec import FRAMES, PATCH_FRAMES, STILL_VALUES, TIMES, TOKENS
+from kinema.prior.nano.codec import PATCH_FRAMES, PLACES, STILL_VALUES, TIMES, TOKENS
 
 TEXT = 384
 TEXT_SCALE = TEXT**0.5
 """Sentence embeddings have length one; their 384 numbers should be about one each, or the words are learnt last."""
-CONDITIONS = 9
-MOMENTS = 8
+SHOT = 11
+MOMENTS = 13
+"""Numbers that describe the whole window, and each group of frames."""
 
 Tokens = Float[Tensor, "batch tokens channels"]
 Levels = Float[Tensor, "batch"]
@@ -25,16 +26,24 @@ class Conditions:
     """Everything beside the noisy latents, batched."""
 
     text: Float[Tensor, "batch 384"]
-    """Sentence embedding; zeros: no text."""
+    """Embedding of the verb phrase; zeros: no text."""
     still: Float[Tensor, "batch places values"]
     """Patches of the character at rest, colours in [-1, 1]."""
-    motion: Float[Tensor, "batch 4"]
-    """phase [cycles or share of the window], period [frames, 0: an action], speed [leg lengths per frame], 1 if known.
+    upright: Bool[Tensor, "batch"]
+    """The picture is taller than wide."""
+    motion: Float[Tensor, "batch 6"]
+    """1 if it repeats; phase [cycles] or progress of an action (0 begins, 1 ends) at frame 0; frames per cycle or
+    action (0: a state); speed [leg lengths per frame]; 1 if these are told; 1 if the speed is told.
 
     All zero means that nobody told: then the model has to see the phase for itself, as it does when it judges clips.
     """
     camera: Float[Tensor, "batch 2"]
     """yaw and elevation [rad]."""
+
+    @staticmethod
+    def cat(parts: "list[Conditions]") -> "Conditions":
+        names = ("text", "still", "upright", "motion", "camera")
+        return Conditions(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
 
 
 def signal_noise(t: Tensor) -> tuple[Tensor, Tensor]:
@@ -54,10 +63,10 @@ class Nano(nn.Module):
         self.tokens_in = nn.Linear(channels, width)
         self.still_in = nn.Linear(STILL_VALUES, width)
         self.moment_in = nn.Linear(MOMENTS, width)
-        self.position = nn.Parameter(torch.zeros(TOKENS, width))
+        self.position = nn.Parameter(torch.zeros(2, TOKENS, width))
         self.level = nn.Sequential(nn.Linear(64, width), nn.SiLU(), nn.Linear(width, width))
         self.text_in = nn.Sequential(nn.Linear(TEXT, width), nn.SiLU(), nn.Linear(width, width))
-        self.shot_in = nn.Sequential(nn.Linear(CONDITIONS, width), nn.SiLU(), nn.Linear(width, width))
+        self.shot_in = nn.Sequential(nn.Linear(SHOT, width), nn.SiLU(), nn.Linear(width, width))
         self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
         self.final = nn.Linear(width, 2 * width)
         self.tokens_out = nn.Linear(width, channels)
@@ -72,30 +81,27 @@ class Nano(nn.Module):
         if generator is not None:
             nn.init.normal_(self.position, std=0.02, generator=generator)
 
-    def forward(
-        self, noisy: Tokens, t: Levels, given: Conditions, *, places: Int[Tensor, "batch tokens"] | None = None
-    ) -> Tokens:
-        """v of all tokens or, to train faster, of those at `places` only."""
+    def forward(self, noisy: Tokens, t: Levels, given: Conditions, places: Int[Tensor, "batch tokens"]) -> Tokens:
+        """v of the tokens at `places` (see `near_character`)."""
         frequencies = torch.exp(torch.linspace(0, math.log(200.0), 32, device=t.device, dtype=t.dtype))
         angles = t[:, None] * frequencies
         level = self.level(torch.cat((angles.sin(), angles.cos()), -1))
-        c = silu(level + self.text_in(TEXT_SCALE * given.text) + self.shot_in(_context_features(given)))
-        still = self.still_in(given.still).unsqueeze(1).expand(-1, TIMES, -1, -1).flatten(1, 2)
-        moments = self.moment_in(_moment_features(given.motion)).repeat_interleave(TOKENS // TIMES, dim=1)
-        where = still + moments + self.position
-        if places is not None:
-            where = where.gather(1, places[..., None].expand(-1, -1, self.width))
-        x = self.tokens_in(noisy) + where
+        c = silu(level + self.text_in(TEXT_SCALE * given.text) + self.shot_in(_shot_features(given)))
+        here = (places[:, : places.shape[1] // TIMES, None] % PLACES).expand(-1, -1, STILL_VALUES)
+        still = self.still_in(given.still.gather(1, here))
+        moments = self.moment_in(_moment_features(given.motion))
+        where = (still[:, None] + moments[:, :, None]).flatten(1, 2)
+        x = self.tokens_in(noisy) + where + self.position[given.upright.long()[:, None], places]
         for block in self.blocks:
             x = block(x, c)
         shift, scale = self.final(c).unsqueeze(1).chunk(2, -1)
         x = layer_norm(x, (self.width,)) * (1 + scale) + shift
         return self.tokens_out(x) + (_quiet_skip(t)[:, None] + self.skip(silu(level)))[:, None, :] * noisy
 
-    def clean(self, noisy: Tokens, t: Levels, given: Conditions) -> Tokens:
+    def clean(self, noisy: Tokens, t: Levels, given: Conditions, places: Int[Tensor, "batch tokens"]) -> Tokens:
         """ẑ = alpha z_t - sigma v."""
         alpha, sigma = (s[:, None, None] for s in signal_noise(t))
-        return alpha * noisy - sigma * self(noisy, t, given)
+        return alpha * noisy - sigma * self(noisy, t, given, places)
 
 
 class Block(nn.Module):
@@ -126,24 +132,27 @@ def _quiet_skip(t: Levels) -> Levels:
     return alpha * sigma * (1 - quiet) / (alpha**2 * quiet + sigma**2)
 
 
-def _moment_features(motion: Float[Tensor, "batch 4"]) -> Float[Tensor, "batch times 8"]:
-    """Where in the cycle each group of frames is; for an action, where relative to its event."""
-    phase, period, speed, known = (column[:, None] for column in motion.unbind(-1))
+def _moment_features(motion: Float[Tensor, "batch 6"]) -> Float[Tensor, "batch times 13"]:
+    """Where in the cycle each group of frames is, or how far an action has got."""
+    repeats, phase, period, speed, told, paced = (column[:, None] for column in motion.unbind(-1))
     frame = torch.arange(TIMES, device=motion.device, dtype=motion.dtype) * PATCH_FRAMES + (PATCH_FRAMES - 1) / 2
-    repeats = known * (period > 0)
-    action = known - repeats
-    cycle = 2 * torch.pi * (phase + frame / torch.where(period > 0, period, torch.ones_like(period)))
-    waves = [repeats * f(k * cycle) for k in (1, 2) for f in (torch.sin, torch.cos)]
-    constant = (action, known, 5 * known * speed)
-    features = (*waves, action * (frame / FRAMES - phase), *(value.expand(-1, TIMES) for value in constant))
-    return torch.stack(features, -1)
+    runs = told * (period > 0)
+    at = phase + frame / torch.where(period > 0, period, torch.ones_like(period))
+    cycle, action = runs * repeats, runs * (1 - repeats)
+    waves = [cycle * f(2 * torch.pi * k * at) for k in (1, 2) for f in (torch.sin, torch.cos)]
+    done = at.clamp(0, 1)
+    waves += [action * f(torch.pi * k * done) for k in (1, 2) for f in (torch.sin, torch.cos)]
+    constant = (action, told, 5 * paced * speed, told - runs)
+    return torch.stack((*waves, action * at.clamp(-1, 2), *(value.expand(-1, TIMES) for value in constant)), -1)
 
 
-def _context_features(given: Conditions) -> Float[Tensor, "batch 9"]:
-    phase, period, speed, known = given.motion.unbind(-1)
+def _shot_features(given: Conditions) -> Float[Tensor, "batch 11"]:
+    """Pace and camera of the whole window."""
+    repeats, _, period, speed, told, paced = given.motion.unbind(-1)
     yaw, elevation = given.camera.unbind(-1)
-    repeats = known * (period > 0)
-    action = known - repeats
-    rate = repeats * 8.0 / torch.where(period > 0, period, torch.ones_like(period))
-    motion = (rate, rate * rate, repeats, action, action * phase, 5 * known * speed)
-    return torch.stack((*motion, yaw.sin(), yaw.cos(), elevation.sin()), -1)
+    runs = told * (period > 0)
+    rate = runs / torch.where(period > 0, period, torch.ones_like(period))
+    cycle, action = runs * repeats, runs * (1 - repeats)
+    motion = (8 * rate * cycle, 64 * rate**2 * cycle, cycle, action, 16 * rate * action, 5 * paced * speed, told - runs)
+    view = (yaw.sin(), yaw.cos(), elevation.sin(), given.upright.to(yaw))
+    return torch.stack((*motion, *view), -1)

@@ -7,35 +7,51 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import torch
-from jaxtyping import Float, Int8, UInt8
-from torch import Tensor
+from jaxtyping import Bool, Float, Float16, UInt8
 
 from kinema.gait.make import Label
-from kinema.prior.nano.codec import still_tokens
+from kinema.prior.nano.codec import Codec
+from kinema.tensor_files import load_tensors, save_tensors
 
 SHARD = 256
 """Clips per shard."""
+ARRAYS = ("latents", "still", "upright", "motion", "camera", "natural")
 
 
 @dataclass(frozen=True)
 class Clips:
-    """A batch of videos with what is known about them."""
+    """A batch of videos with what is known about them; pictures of both formats have as many tokens."""
 
-    residual: Int8[np.ndarray, "clips frames 3 height width"]
-    """127 times the difference to the character at rest."""
-    still: UInt8[np.ndarray, "clips 3 height width"]
-    motion: Float[np.ndarray, "clips 3"]
-    """phase, period, speed (see `Conditions`)."""
+    latents: Float16[np.ndarray, "clips tokens channels"]
+    """Of the difference to the character as it stands, in the codec beside the shards."""
+    still: UInt8[np.ndarray, "clips places values"]
+    """Patches of the character as it stands, colours from 0 to 255."""
+    upright: Bool[np.ndarray, "clips"]
+    """The picture is taller than wide."""
+    motion: Float[np.ndarray, "clips 4"]
+    """1 if it repeats, phase or progress at frame 0, frames per cycle or action, leg lengths per frame (see
+    `Conditions`)."""
     camera: Float[np.ndarray, "clips 2"]
+    """yaw and elevation [rad]."""
+    natural: Float[np.ndarray, "clips 2"]
+    """Duration of the cycle or action [s; 0: a state] and speed [leg lengths per second] before the tempo was drawn."""
     label: list[Label]
     """What is to be seen; captions are worded anew whenever a clip is shown."""
 
-    def residuals(self, index: list[int] | slice = slice(None)) -> Float[Tensor, "clips frames 3 height width"]:
-        return torch.from_numpy(np.array(self.residual[index])).float() / 127
 
-    def stills(self, index: list[int] | slice = slice(None)) -> Float[Tensor, "clips places values"]:
-        return still_tokens(torch.from_numpy(np.array(self.still[index])).float() / 127.5 - 1)
+def codec_path(folder: Path) -> Path:
+    return folder / "codec.safetensors"
+
+
+def write_codec(folder: Path, codec: Codec) -> None:
+    """Keep the codec of all shards of a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    save_tensors(codec_path(folder), {"components": codec.components}, header={"scale": codec.scale}, key="codec")
+
+
+def read_codec(folder: Path) -> Codec:
+    tensors, header = load_tensors(codec_path(folder), key="codec")
+    return Codec(tensors["components"], header["scale"])
 
 
 def shard_path(folder: Path, index: int) -> Path:
@@ -48,7 +64,7 @@ def write_shard(folder: Path, index: int, clips: Clips) -> None:
     partial = final.with_name(final.name + ".part")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    for key in ("residual", "still", "motion", "camera"):
+    for key in ARRAYS:
         np.save(partial / f"{key}.npy", getattr(clips, key))
     (partial / "labels.json").write_text(json.dumps([asdict(label) for label in clips.label]))
     partial.rename(final)
@@ -56,8 +72,9 @@ def write_shard(folder: Path, index: int, clips: Clips) -> None:
 
 @cache
 def read_shard(folder: Path, index: int) -> Clips:
-    """Videos stay on disk (memory-mapped)."""
+    """Latents and stills stay on disk (memory-mapped)."""
     path = shard_path(folder, index)
     labels = [Label(**entry) for entry in json.loads((path / "labels.json").read_text())]
-    residual, still = (np.load(path / f"{key}.npy", mmap_mode="r") for key in ("residual", "still"))
-    return Clips(residual, still, np.load(path / "motion.npy"), np.load(path / "camera.npy"), labels)
+    large, small = ARRAYS[:2], ARRAYS[2:]
+    arrays = [np.load(path / f"{key}.npy", mmap_mode="r") for key in large]
+    return Clips(*arrays, *(np.load(path / f"{key}.npy") for key in small), labels)

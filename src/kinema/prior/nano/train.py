@@ -18,29 +18,27 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
-from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, max_pool2d
 
 from kinema.asset.load import existing_file
 from kinema.errors import KinemaError
 from kinema.files import make_folder
-from kinema.gait.captions import caption
+from kinema.gait.captions import wording
 from kinema.gait.make import Label
-from kinema.prior.nano.codec import COLUMNS, HEIGHT, PATCH, ROWS, TIMES, WIDTH, Codec, fit_codec, patches
+from kinema.prior.nano.codec import Codec, fit_codec, near_character
 from kinema.prior.nano.config import TrainPrior
-from kinema.prior.nano.data import caption_examples, make_shards
+from kinema.prior.nano.data import make_shards, sample_patches
 from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
 from kinema.prior.nano.muon import Muon
-from kinema.prior.nano.prior import NanoPrior, Reader, fit_reader, save_weights
-from kinema.prior.nano.shards import SHARD, read_shard, shard_path
+from kinema.prior.nano.prior import FAST_BFLOAT16, NanoPrior, save_weights
+from kinema.prior.nano.shards import SHARD, codec_path, read_codec, read_shard, shard_path, write_codec
 from kinema.prior.nano.text import embed_texts
 from kinema.tensor_files import load_tensors, optimizer_tensors, restore_optimizer, save_tensors
 
-WORDINGS = 100
-"""Sentences per motion and kind of body."""
-KEEP_QUADRUPED = 0.35
-"""Chance that a clip of a four-legged body is used when it is drawn: there are three times as many as of all others."""
+WORDINGS = 60
+"""Phrases per motion, kind of body and caption of a clip."""
+UNTOLD, UNPACED, UNWORDED = 0.3, 0.15, 0.1
+"""Shares of clips of which neither phase nor pace is told, of which the speed is not told, and without words."""
 CHECKPOINT, HEADER = "checkpoint.safetensors", "run"
 """File to go on from, and the key of its header."""
 Report = Callable[[dict[str, float]], None]
@@ -76,6 +74,7 @@ def train(config: TrainPrior, *, report: Report = lambda _: None) -> Path:
     make_folder(config.out)
     report({"shards_to_wait_for": float(config.ahead)})
     data, context = config.out / "data", multiprocessing.get_context("spawn")
+    _fit_codec_once(config, data)
     makers, others = [], []
     for index in range(config.makers):
         args = (data, range(index, config.shards, config.makers), config.seed, config.shared)
@@ -105,6 +104,16 @@ def train(config: TrainPrior, *, report: Report = lambda _: None) -> Path:
             process.terminate()
 
 
+def _fit_codec_once(config: TrainPrior, data: Path) -> None:
+    """Choose the codec before the first clip is made: shards hold latents. Weights to start from bring their own."""
+    if codec_path(data).is_file():
+        return
+    if config.start_from is not None:
+        return write_codec(data, _start(config, config.start_from).codec)
+    sample = sample_patches(np.random.default_rng((config.seed, 2**31)), config.shared)
+    write_codec(data, fit_codec(sample, channels=config.channels))
+
+
 def join_ranks(config: TrainPrior, rank: int, meeting: str) -> None:
     """Make this process rank number `rank`; all of them meet in the folder `meeting`."""
     torch.set_num_threads(1)
@@ -120,8 +129,6 @@ def _other_rank(config: TrainPrior, rank: int, meeting: str) -> None:
 def _train(config: TrainPrior, data: Path, makers: list[BaseProcess], report: Report) -> Path:
     rank = dist.get_rank() if config.ranks > 1 else 0
     run = resume(config, data)
-    # The prompt classifier needs no videos: it is fitted to captions alone.
-    reader = fit_reader(*caption_examples(np.random.default_rng(0), count=6000)) if rank == 0 else None
     texts = CaptionEmbeddings()
     log = (config.out / "log.jsonl").open("a")
     last_save = time.monotonic()
@@ -134,7 +141,7 @@ def _train(config: TrainPrior, data: Path, makers: list[BaseProcess], report: Re
         loss, seconds = _mean_over_ranks(config, torch.tensor([loss, time.monotonic() - begun])).tolist()
         run.seconds += seconds
         run.step += 1
-        if reader is None:
+        if rank:
             continue
         if run.step % 20 == 0:
             entry = {"step": run.step, "seconds": round(run.seconds, 1), "loss": round(loss, 5), "shards": ready}
@@ -142,9 +149,9 @@ def _train(config: TrainPrior, data: Path, makers: list[BaseProcess], report: Re
             log.flush()
             report(entry)
         if time.monotonic() - last_save > config.checkpoint_minutes * 60:
-            save(config, run, reader)
+            save(config, run, data)
             last_save = time.monotonic()
-    return save(config, run, reader) if reader else config.out
+    return config.out if rank else save(config, run, data)
 
 
 def _mean_over_ranks(config: TrainPrior, values: Tensor) -> Tensor:
@@ -159,19 +166,17 @@ def step(config: TrainPrior, run: Run, data: Path, ready: int, texts: "CaptionEm
     rank = (dist.get_rank(),) if config.ranks > 1 else ()
     rng = np.random.default_rng((config.seed, run.step, *rank))
     generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-    clean, given = _batch(config, run.codec, data, ready, texts, rng)
+    clean, given = _batch(config, data, ready, texts, rng)
     n = len(clean)
     t = (torch.arange(n) + torch.rand(n, generator=generator)) / n  # stratified over the batch
     t = 0.02 + 0.97 * t**0.8  # the distiller asks mostly at high noise
-    # Half of every picture is ground that says nothing; only the end of the training looks at all of it.
-    progress = run.seconds / (config.minutes * 60)
-    places = _near_character(given.still, generator, keep=config.columns) if progress < config.whole_from else None
-    if places is not None:
-        clean = clean.gather(1, places[..., None].expand(-1, -1, clean.shape[-1]))
+    places = near_character(given.still, given.upright, generator=generator)
+    clean = clean.gather(1, places[..., None].expand(-1, -1, clean.shape[-1]))
     noise = torch.randn(clean.shape, generator=generator)
     alpha, sigma = (s[:, None, None] for s in signal_noise(t))
-    predicted = run.model(alpha * clean + sigma * noise, t, given, places=places)
-    loss = (predicted - (alpha * noise - sigma * clean)).square().mean()
+    with torch.autocast("cpu", torch.bfloat16, enabled=FAST_BFLOAT16):
+        predicted = run.model(alpha * clean + sigma * noise, t, given, places)
+    loss = (predicted.float() - (alpha * noise - sigma * clean)).square().mean()
     loss.backward()
     if config.ranks > 1:
         gradients = [p.grad for p in run.model.parameters() if p.grad is not None]
@@ -179,6 +184,7 @@ def step(config: TrainPrior, run: Run, data: Path, ready: int, texts: "CaptionEm
         for gradient, values in zip(gradients, mean.split([g.numel() for g in gradients])):
             gradient.copy_(values.view_as(gradient))
     torch.nn.utils.clip_grad_norm_(run.model.parameters(), 1.0)
+    progress = run.seconds / (config.minutes * 60)
     rate = config.rate * min(1.0, (run.step + 1) / 100) * min(1.0, 2.5 * (1 - progress) + 0.01)
     for optimizer, factor in zip(run.optimizers, (1.0, 0.67)):
         for group in optimizer.param_groups:
@@ -192,52 +198,32 @@ def step(config: TrainPrior, run: Run, data: Path, ready: int, texts: "CaptionEm
     return float(loss.detach())
 
 
-def _near_character(
-    still: Float[Tensor, "batch places values"], generator: torch.Generator, *, keep: int
-) -> Int[Tensor, "batch tokens"]:
-    """Tokens of the `keep` places in the picture nearest to the character, with some chance for the others.
-
-    Chosen by the still alone: which tokens are there must not tell where the motion will be.
-    """
-    n = len(still)
-    colors = still.reshape(n, ROWS, COLUMNS, 3, PATCH, PATCH).permute(0, 3, 1, 4, 2, 5).reshape(n, 3, HEIGHT, WIDTH)
-    high, low = colors.amax(1), colors.amin(1)
-    body = max_pool2d(((high - low > 0.44) | (high < -0.4)).float(), 2)  # ground and sky are grey and light
-    near = sum(max_pool2d(body, 2 * r + 1, 1, r) for r in (0, 1, 2, 4, 6))
-    chance = torch.randn(n, ROWS * COLUMNS, generator=generator)
-    score = avg_pool2d(torch.as_tensor(near), PATCH // 2).flatten(1) + 0.3 * chance
-    place = score.topk(keep, dim=1).indices.sort(1).values
-    return (place[:, None] + ROWS * COLUMNS * torch.arange(TIMES)[:, None]).flatten(1)
-
-
 def _batch(
-    config: TrainPrior, codec: Codec, data: Path, ready: int, texts: "CaptionEmbeddings", rng: np.random.Generator
+    config: TrainPrior, data: Path, ready: int, texts: "CaptionEmbeddings", rng: np.random.Generator
 ) -> tuple[Tensor, Conditions]:
-    drawn: list[int] = []
-    while len(drawn) < config.batch:
-        index = int(rng.integers(0, ready * SHARD))
-        label = read_shard(data, index // SHARD).label[index % SHARD]
-        if label.body != "quadruped" or rng.random() < KEEP_QUADRUPED:
-            drawn.append(index)
-    picked = np.sort(drawn)
+    picked = np.sort(rng.integers(0, ready * SHARD, config.batch))
     parts: list[tuple[Tensor, ...]] = []
     for shard in np.unique(picked // SHARD):
         clips = read_shard(data, int(shard))
         index = (picked[picked // SHARD == shard] % SHARD).tolist()
         text = texts([_wording(clips.label[i], int(rng.integers(WORDINGS))) for i in index])
         told = (torch.from_numpy(values[index]).float() for values in (clips.motion, clips.camera))
-        parts.append((codec.encode(clips.residuals(index)), text, clips.stills(index), *told))
-    latents, text, still, motion, camera = (torch.cat(column) for column in zip(*parts))
-    n = len(latents)
-    told = torch.from_numpy((rng.random((n, 1)) > 0.2).astype(np.float32))
-    text = text * torch.from_numpy((rng.random((n, 1)) > 0.1).astype(np.float32))
-    return latents, Conditions(text, still, torch.cat((motion, torch.ones(n, 1)), -1) * told, camera)
+        still = torch.from_numpy(np.array(clips.still[index])).float() / 127.5 - 1
+        latents = torch.from_numpy(np.array(clips.latents[index])).float()
+        parts.append((latents, text, still, torch.from_numpy(clips.upright[index]), *told))
+    latents, text, still, upright, motion, camera = (torch.cat(column) for column in zip(*parts))
+    # What is told is left out often, and the speed alone too, so that the words decide.
+    told, words = (torch.from_numpy(rng.random((len(latents), 1))).float() for _ in range(2))
+    known = (told > UNTOLD).float()
+    paced = (told > UNTOLD + UNPACED).float()
+    motion = torch.cat((motion[:, :3] * known, motion[:, 3:] * paced, known, paced), -1)
+    return latents, Conditions(text * (words > UNWORDED), still, upright, motion, camera)
 
 
 def _wording(label: Label, number: int) -> str:
-    """One of the sentences for a motion; finitely many, so that each is embedded once only."""
-    kind = zlib.crc32(f"{label.name} {label.body} {label.side}".encode())
-    return caption(label, np.random.default_rng((kind, number)))
+    """One of the phrases for a motion; finitely many, so that each is embedded once only."""
+    kind = zlib.crc32(f"{label.name} {label.body} {label.side} {label.wording}".encode())
+    return wording(label, np.random.default_rng((kind, number)))
 
 
 class CaptionEmbeddings:
@@ -258,9 +244,15 @@ def resume(config: TrainPrior, data: Path) -> Run:
     path = config.out / CHECKPOINT
     start = path if path.is_file() else config.start_from
     if start is None:
-        model = _network(config, torch.Generator().manual_seed(config.seed))
-        sample = patches(read_shard(data, 0).residuals()).flatten(0, 1)
-        return Run.begin(model, fit_codec(sample, channels=config.channels))
+        return Run.begin(_network(config, torch.Generator().manual_seed(config.seed)), read_codec(data))
+    run = _start(config, start)
+    if start != path:
+        run.step, run.seconds = 0, 0.0
+    return run
+
+
+def _start(config: TrainPrior, start: Path) -> Run:
+    """The run of a checkpoint, or a new one with finished weights."""
     try:
         tensors, header = load_tensors(start, key=HEADER)
     except ValueError:
@@ -275,12 +267,11 @@ def resume(config: TrainPrior, data: Path) -> Run:
     run.average = {k.removeprefix("average."): v for k, v in tensors.items() if k.startswith("average.")}
     for number, optimizer in enumerate(run.optimizers):
         restore_optimizer(optimizer, tensors, f"optimizer.{number}.")
-    if start == path:
-        run.step, run.seconds = header["step"], header["seconds"]
+    run.step, run.seconds = header["step"], header["seconds"]
     return run
 
 
-def save(config: TrainPrior, run: Run, reader: Reader) -> Path:
+def save(config: TrainPrior, run: Run, data: Path) -> Path:
     """Write the checkpoint to go on from, and the averaged weights that are shipped; returns the weights' path."""
     tensors = {f"model.{k}": v for k, v in run.model.state_dict().items()} | {"codec": run.codec.components}
     tensors |= {f"average.{k}": v for k, v in run.average.items()}
@@ -292,7 +283,7 @@ def save(config: TrainPrior, run: Run, reader: Reader) -> Path:
     averaged.load_state_dict(run.average)
     options = {k: v.name if isinstance(v, Path) else v for k, v in asdict(config).items()}
     note = {"steps": run.step, "seconds": run.seconds, "config": options}
-    save_weights(config.out / "weights.safetensors", averaged, run.codec, reader, note=note)
+    save_weights(config.out / "weights.safetensors", averaged, run.codec, note=note)
     return config.out / "weights.safetensors"
 
 

@@ -1,0 +1,157 @@
+"""The shared data's clips as a list: file, motion, words and kind of body of each, before anything is loaded."""
+
+import csv
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from kinema.asset.bvh import read_bvh
+from kinema.asset.character import Character, Clip, Mesh
+from kinema.asset.clips_npz import load_clips_npz
+from kinema.asset.load import load
+from kinema.errors import KinemaError
+from kinema.gait.beat import TAIL_BEATS, WING_BEATS
+from kinema.gait.clip_names import ARTISTS_NAMES, CAPTIONS, CAPTURES, is_held, motion_of
+from kinema.gait.plan import GaitBody
+from kinema.gait.retarget import Recording, facing
+from kinema.motion.motion import Motion
+from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import find_limbs
+
+HELD_OUT = tuple(
+    line.split("#")[0].strip()
+    for line in (Path(__file__).parent / "held_out.txt").read_text().splitlines()
+    if line.split("#")[0].strip()
+)
+"""Characters that no training may see."""
+ALLOWED = {"kaykit_mannequin": r"Crawl|Crouch|Push_Ups|Sit_Ups|Bow|Rifle|Skeletons|Sneak|Waving|Summon|Idle_B"}
+"""Clips of a twin of a held-out character that the held-out one does not have; the others are left out."""
+KINDS = {
+    "human": "upright", "quadruped": "quadruped", "bird": "bird", "insect": "crawler", "fish": "fish",
+    "snake": "snake", "dragon": "winged", "other": "other", "body": "other",
+}  # fmt: skip
+UPRIGHT = ("m2m_kaiju", "m2m_trex", "velociraptor", "parasaurolophus", "character")
+"""Stand on two legs, whatever the list calls them."""
+SWIMMERS = ("dolphin", "fish1", "fish2", "fish3", "shark", "whale")
+CMU_SCALE = 0.0564
+"""Metres per unit of the motion capture's files."""
+T_POSE = 8
+"""Frames at the start of a capture that may hold a T-pose."""
+SHORTEST = 8
+"""Frames of the shortest clip that is used."""
+
+
+@dataclass(frozen=True)
+class Take:
+    """One clip of one file."""
+
+    file: Path
+    clip: str
+    """Name in the file; "" for a rig without clips."""
+    name: str
+    """The motion that it shows."""
+    wording: str
+    kind: str
+    """upright, quadruped, bird, crawler, fish, snake, winged or other."""
+
+    @property
+    def captured(self) -> bool:
+        """Motion capture: joints without a body."""
+        return self.file.suffix == ".bvh"
+
+
+def read_takes(shared: Path, *, leave_out: tuple[str, ...] = HELD_OUT) -> tuple[Take, ...]:
+    """All clips below `shared` that show a motion of the vocabulary, and rigs without clips."""
+    takes = [*_library(shared / "library"), *_rigs(shared / "clips"), *_captures(shared / "motion" / "cmu")]
+    takes = [t for t in takes if t.file.stem not in leave_out and re.search(ALLOWED.get(t.file.stem, ""), t.clip)]
+    if not takes:
+        raise KinemaError(f"{shared}: holds no library/index.tsv, clips/*.npz or motion/cmu/*.bvh")
+    return tuple(takes)
+
+
+def _library(folder: Path) -> list[Take]:
+    if not (folder / "index.tsv").is_file():
+        return []
+    nouns = {entry["name"]: entry["noun"] for entry in json.loads((folder / "characters.json").read_text())}
+    takes = []
+    for row in csv.DictReader((folder / "index.tsv").read_text().splitlines(), delimiter="\t"):
+        file, kind = folder / row["file"], KINDS[row["body"]]
+        kind = "upright" if file.stem in UPRIGHT else kind
+        if not row["clip"]:
+            takes.append(Take(file, "", "", "", kind))
+            continue
+        wording = re.sub(r"^an? ((drunk|old|strong|cartoon) )?\w+ ", "", row["caption"])
+        if file.stem in nouns:
+            wording = row["caption"].removeprefix(nouns[file.stem]).strip()
+        name = motion_of(wording, CAPTIONS, kind=kind)
+        if name and int(row["frames"]) >= SHORTEST:
+            takes.append(Take(file, row["clip"], name, wording, kind))
+    return takes
+
+
+def _rigs(folder: Path) -> list[Take]:
+    takes = []
+    for file in sorted(folder.glob("*.npz")):
+        kind = "fish" if file.stem in SWIMMERS else "upright" if file.stem in UPRIGHT else "quadruped"
+        with np.load(file, allow_pickle=False) as data:
+            clips = [str(name) for name in data["clip_names"]]
+        names = [(clip, motion_of(clip.lower(), ARTISTS_NAMES)) for clip in clips]
+        takes += [Take(file, clip, name, "", kind) for clip, name in names if name]
+    return takes
+
+
+def _captures(folder: Path) -> list[Take]:
+    index = folder / "index_selected.tsv"
+    rows = csv.DictReader(index.read_text().splitlines(), delimiter="\t") if index.is_file() else ()
+    named = [(folder / f"{row['clip']}.bvh", motion_of(row["description"].lower(), CAPTURES)) for row in rows]
+    return [Take(file, file.stem, name, "", "upright") for file, name in named if name and file.is_file()]
+
+
+def load_character(file: Path) -> Character:
+    """The character of a file, clips and all; joints alone for motion capture."""
+    if file.suffix == ".npz":
+        return load_clips_npz(file)
+    if file.suffix != ".bvh":
+        return load(file)
+    skeleton, clip = read_bvh(file, scale=CMU_SCALE)
+    empty = np.zeros((0, 3))
+    return Character(file.stem, Mesh(empty, np.zeros((0, 3), dtype=np.int64), empty), skeleton, clips=(clip,))
+
+
+def gait_body(character: Character) -> GaitBody:
+    """The body of a character, in double precision."""
+    assert character.skeleton is not None
+    return GaitBody.of(Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character))
+
+
+def usual_heading(takes: list[Take], character: Character, body: GaitBody) -> float:
+    """Where the clips of a character face, seen from its rest pose, in quarter turns [rad]."""
+    clips = {clip.name: clip for clip in character.clips}
+    names = sorted((take for take in takes if take.clip in clips), key=lambda take: take.name not in ("walk", "stand"))
+    if not names:
+        return 0.0
+    quarter = np.pi / 2
+    return quarter * round(facing(body, Motion.from_clip(body.rig, clips[names[0].clip])) / quarter)
+
+
+def record(take: Take, clips: dict[str, Clip], body: GaitBody, *, heading: float | None) -> Recording | None:
+    """The take as a recording; None if it repeats in its name only, or walks on legs that were not found.
+
+    Args:
+        heading: where it faces [rad]; None finds it.
+    """
+    clip = clips.get(take.clip) or (next(iter(clips.values())) if take.captured else None)
+    if clip is None:
+        return None
+    motion = Motion.from_clip(body.rig, clip)
+    motion = motion[T_POSE:].resample(30.0) if take.captured else motion
+    held = is_held(take.wording)
+    recording = Recording.of(take.name, body, motion, wording=take.wording, held=held, heading=heading)
+    on_legs = recording.repeats and take.name not in TAIL_BEATS | WING_BEATS and take.kind not in ("snake", "other")
+    if (on_legs and not body.limbs.legs) or (recording.repeats and recording.explained < 0.7):
+        return None
+    return recording
