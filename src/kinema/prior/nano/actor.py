@@ -12,7 +12,7 @@ from kinema.asset.character import Character
 from kinema.create.creatures import random_creature
 from kinema.gait.clip_names import STATES
 from kinema.gait.hang import hanging_arms
-from kinema.gait.kinds import MotionKind
+from kinema.gait.kinds import LIKE, MotionKind
 from kinema.gait.make import Label, make_motion
 from kinema.gait.motions import MOTIONS, find_motion
 from kinema.gait.plan import GaitBody
@@ -41,7 +41,7 @@ BODIES = {body for kind in MOTIONS.values() for body in kind.shares}
 
 def draw_motion(body: str, rng: np.random.Generator, motions: Mapping[str, MotionKind] = MOTIONS) -> MotionKind:
     """A motion for that kind of body (`Limbs.body`), as often as its share says."""
-    weights = np.array([kind.shares.get(body, 0.0) for kind in motions.values()])
+    weights = np.array([kind.shares.get(LIKE.get(body, body), 0.0) for kind in motions.values()])
     return motions[str(rng.choice(list(motions), p=weights / weights.sum()))]
 
 
@@ -58,7 +58,7 @@ class Actor:
         while True:
             # Proportions beyond what any animal has may hide a leg from us; such a body teaches nothing.
             actor = Actor.of(random_creature(rng, family=family, detail="low"), rng)
-            if actor.limbs.body in BODIES:
+            if LIKE.get(actor.limbs.body, actor.limbs.body) in BODIES:
                 return actor
 
     @staticmethod

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from kinema.asset.character import Clip
+from kinema.gait.kinds import LIKE
 from kinema.gait.motions import MOTIONS
 from kinema.gait.recorded import recorded_motion
 from kinema.gait.retarget import Recording
@@ -108,11 +109,10 @@ class Cast:
             _FLOORS[key] = low if low < -0.02 * height or low > 0.25 * height else 0.0
         return _FLOORS[key]
 
-    def given_shot(
-        self, rng: np.random.Generator, actor: Actor, kind: str, takes: dict[str, list[Take]]
-    ) -> Shot | None:
+    def given_shot(self, rng: np.random.Generator, actor: Actor, takes: dict[str, list[Take]]) -> Shot | None:
         """A motion of the tables, or a recording of another body of the kind."""
-        rows = {name: PROCEDURAL for name, row in MOTIONS.items() if row.shares.get(actor.limbs.body, 0) > 0}
+        body = LIKE.get(actor.limbs.body, actor.limbs.body)
+        rows = {name: PROCEDURAL for name, row in MOTIONS.items() if row.shares.get(body, 0) > 0}
         able = {name: of for name, of in takes.items() if name not in TURNED} if actor.limbs.legs else {}
         names = sorted(rows.keys() | able.keys())
         if not names:
