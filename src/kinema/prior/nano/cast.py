@@ -11,8 +11,10 @@ import numpy as np
 import torch
 
 from kinema.asset.character import Clip
+from kinema.gait.actions import is_upright
 from kinema.gait.kinds import LIKE
 from kinema.gait.motions import MOTIONS
+from kinema.gait.plan import GaitBody
 from kinema.gait.recorded import recorded_motion
 from kinema.gait.retarget import Recording
 from kinema.gait.takes import Take, gait_body, load_character, read_takes, record, usual_heading
@@ -32,8 +34,8 @@ RIG_SHARE = 0.25
 """Share of the other bodies that are third-party rigs, not random creatures."""
 SESSION = 12
 """Motions that one random creature does."""
-PROCEDURAL = 12
-"""How many recorded clips a row of the tables counts for when a motion is drawn."""
+PROCEDURAL = 3.0
+"""Weight of a row of the tables with share 1 when a motion is drawn; recordings weigh the root of their number."""
 TURNED = frozenset(("sleep", "lie", "climb", "swim", "fly", "float", "glide", "sit_ups", "push_ups", "crawl", "flip"))
 """Motions that other bodies are not given: they rest on more than feet, or on nothing."""
 
@@ -95,7 +97,8 @@ class Cast:
         actor = self.member(take.file).actor
         motion, label = recorded_motion(recording, frames=FRAMES, fps=FPS, rng=rng, cycle_frames=_cycle_frames(rng))
         motion = lifted(motion, self.floor(take, recording, actor))
-        return Shot(actor, motion, label, (recording.period, recording.speed / actor.body.leg))
+        shot = Shot(actor, motion, label, (recording.period, recording.speed / actor.body.leg))
+        return shot if shot.stays() else None
 
     def floor(self, take: Take, recording: Recording, actor: Actor) -> float:
         """How far a whole clip hangs above the ground or stands in it [m]; a tenth of the frames may be lower."""
@@ -112,22 +115,23 @@ class Cast:
     def given_shot(self, rng: np.random.Generator, actor: Actor, takes: dict[str, list[Take]]) -> Shot | None:
         """A motion of the tables, or a recording of another body of the kind."""
         body = LIKE.get(actor.limbs.body, actor.limbs.body)
-        rows = {name: PROCEDURAL for name, row in MOTIONS.items() if row.shares.get(body, 0) > 0}
+        rows = {name: PROCEDURAL * share for name, row in MOTIONS.items() if (share := row.shares.get(body, 0)) > 0}
         able = {name: of for name, of in takes.items() if name not in TURNED} if actor.limbs.legs else {}
         names = sorted(rows.keys() | able.keys())
         if not names:
             return None
-        weights = np.sqrt([rows.get(name, 0) + len(able.get(name, ())) for name in names])
+        weights = np.array([rows.get(name, 0.0) + np.sqrt(len(able.get(name, ()))) for name in names])
         name = str(rng.choice(names, p=weights / weights.sum()))
         if name in rows and (name not in able or rng.random() < 0.5):
             return actor.perform(rng, name)
         take = able[name][int(rng.integers(len(able[name])))]
         recording = self.recording(take)
-        if recording is None or len(recording.body.limbs.legs) != len(actor.limbs.legs):
+        if recording is None or not _alike(recording.body, actor.body):
             return actor.perform(rng, name) if name in rows else None
         timing = {"frames": FRAMES, "fps": FPS, "rng": rng, "cycle_frames": _cycle_frames(rng)}
         motion, label = recorded_motion(recording, actor.body, **timing)
-        return Shot(actor, motion, label, (recording.period, recording.speed / recording.body.leg))
+        shot = Shot(actor, motion, label, (recording.period, recording.speed / recording.body.leg))
+        return shot if shot.stays() else None
 
     def body(self, rng: np.random.Generator, kind: str) -> Actor | None:
         """A random creature of a kind, or a third-party rig; None where there is neither."""
@@ -167,6 +171,12 @@ def cast_shots(rng: np.random.Generator, shared: Path) -> Iterator[Shot]:
 def lifted(motion: Motion, floor: float) -> Motion:
     """The motion with the ground at another height."""
     return replace(motion, root_position=motion.root_position - torch.tensor([0.0, floor, 0.0]))
+
+
+def _alike(source: GaitBody, target: GaitBody) -> bool:
+    """As many legs, and both upright or neither: a theropod does not gesture as people do."""
+    same = len(source.limbs.legs) == len(target.limbs.legs)
+    return same and (len(target.limbs.legs) != 2 or is_upright(source) == is_upright(target))
 
 
 def _draw(takes: dict[str, list[Take]], rng: np.random.Generator) -> Take:
