@@ -28,16 +28,20 @@ KIND_SHARES = {
     "upright": 0.38, "quadruped": 0.30, "bird": 0.08, "crawler": 0.08, "fish": 0.06, "snake": 0.03, "winged": 0.04,
     "other": 0.03,
 }  # fmt: skip
-OWN_SHARE = 0.5
+OWN_SHARE = 0.4
 """Share of clips that show a character of the library with its own clip, where a kind of body has both."""
 RIG_SHARE = 0.25
 """Share of the other bodies that are third-party rigs, not random creatures."""
 SESSION = 12
 """Motions that one random creature does."""
-PROCEDURAL = 3.0
-"""Weight of a row of the tables with share 1 when a motion is drawn; recordings weigh the root of their number."""
+PROCEDURAL, GAIT = 12, 120
+"""How many recorded clips an action and a gait of the tables count for when a motion is drawn."""
 TURNED = frozenset(("sleep", "lie", "climb", "swim", "fly", "float", "glide", "sit_ups", "push_ups", "crawl", "flip"))
 """Motions that other bodies are not given: they rest on more than feet, or on nothing."""
+
+WITH_TAIL = frozenset(("tail_whip", "wag"))
+LONGEST_STRIDE = 3.2
+"""Stride up to which a gait is given to other bodies [leg lengths]; big-headed figures run with longer ones."""
 
 
 @dataclass(frozen=True)
@@ -115,18 +119,20 @@ class Cast:
     def given_shot(self, rng: np.random.Generator, actor: Actor, takes: dict[str, list[Take]]) -> Shot | None:
         """A motion of the tables, or a recording of another body of the kind."""
         body = LIKE.get(actor.limbs.body, actor.limbs.body)
-        rows = {name: PROCEDURAL * share for name, row in MOTIONS.items() if (share := row.shares.get(body, 0)) > 0}
+        rows = {
+            name: GAIT if row.repeats else PROCEDURAL for name, row in MOTIONS.items() if row.shares.get(body, 0) > 0
+        }
         able = {name: of for name, of in takes.items() if name not in TURNED} if actor.limbs.legs else {}
         names = sorted(rows.keys() | able.keys())
         if not names:
             return None
-        weights = np.array([rows.get(name, 0.0) + np.sqrt(len(able.get(name, ()))) for name in names])
+        weights = np.sqrt([rows.get(name, 0) + len(able.get(name, ())) for name in names])
         name = str(rng.choice(names, p=weights / weights.sum()))
         if name in rows and (name not in able or rng.random() < 0.5):
             return actor.perform(rng, name)
         take = able[name][int(rng.integers(len(able[name])))]
         recording = self.recording(take)
-        if recording is None or not _alike(recording.body, actor.body):
+        if recording is None or not _fits(recording, actor.body):
             return actor.perform(rng, name) if name in rows else None
         timing = {"frames": FRAMES, "fps": FPS, "rng": rng, "cycle_frames": _cycle_frames(rng)}
         motion, label = recorded_motion(recording, actor.body, **timing)
@@ -173,10 +179,14 @@ def lifted(motion: Motion, floor: float) -> Motion:
     return replace(motion, root_position=motion.root_position - torch.tensor([0.0, floor, 0.0]))
 
 
-def _alike(source: GaitBody, target: GaitBody) -> bool:
-    """As many legs, and both upright or neither: a theropod does not gesture as people do."""
-    same = len(source.limbs.legs) == len(target.limbs.legs)
-    return same and (len(target.limbs.legs) != 2 or is_upright(source) == is_upright(target))
+def _fits(recording: Recording, target: GaitBody) -> bool:
+    """As many legs, both upright or neither (a theropod does not gesture as people do), and strides that legs make."""
+    source, stride = recording.body, abs(recording.speed) * recording.period
+    if len(source.limbs.legs) != len(target.limbs.legs) or (recording.name in WITH_TAIL and not target.limbs.tail):
+        return False
+    if recording.repeats and stride > LONGEST_STRIDE * source.leg:
+        return False
+    return len(target.limbs.legs) != 2 or is_upright(source) == is_upright(target)
 
 
 def _draw(takes: dict[str, list[Take]], rng: np.random.Generator) -> Take:

@@ -60,7 +60,7 @@ class NanoPrior:
             raise KinemaError(f"{path}: not nano weights ({error})") from None
         tensors = {name: tensor.float() for name, tensor in tensors.items()}
         codec = Codec(tensors.pop("codec.components"), header["scale"])
-        reader = Reader(tuple(header["classes"]), *(tensors.pop(f"reader.{k}") for k in ("weight", "bias", "bank")))
+        reader = None
         model = Nano(channels=codec.components.shape[0], **header["size"])
         model.load_state_dict(tensors)
         return NanoPrior(model, codec, reader, tuple(KnownMotion(*row) for row in header.get("motions", ())))
@@ -130,12 +130,11 @@ class Reader:
         return PromptReading(self.classes[best], float(odds[best]), float((self.bank @ embedding).max()))
 
 
-def save_weights(path: Path, model: Nano, codec: Codec, reader: Reader, *, note: dict[str, object]) -> None:
+def save_weights(path: Path, model: Nano, codec: Codec, *, note: dict[str, object]) -> None:
     """Half precision, with all that `NanoPrior.load` needs in one file; appears whole or not at all."""
     tensors = dict(model.state_dict()) | {"codec.components": codec.components}
-    tensors |= {f"reader.{key}": getattr(reader, key) for key in ("weight", "bias", "bank")}
     size = {"width": model.width, "layers": model.layers, "heads": model.heads}
-    header = {"size": size, "scale": codec.scale, "classes": reader.classes, **note}
+    header = {"size": size, "scale": codec.scale, **note}
     save_tensors(path, {name: value.half() for name, value in tensors.items()}, header=header, key=HEADER)
 
 

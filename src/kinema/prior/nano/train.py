@@ -27,10 +27,10 @@ from kinema.gait.captions import wording
 from kinema.gait.make import Label
 from kinema.prior.nano.codec import Codec, fit_codec, near_character
 from kinema.prior.nano.config import TrainPrior
-from kinema.prior.nano.data import caption_examples, make_shards, sample_patches
+from kinema.prior.nano.data import make_shards, sample_patches
 from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
 from kinema.prior.nano.muon import Muon
-from kinema.prior.nano.prior import FAST_BFLOAT16, NanoPrior, Reader, fit_reader, save_weights
+from kinema.prior.nano.prior import FAST_BFLOAT16, NanoPrior, save_weights
 from kinema.prior.nano.shards import SHARD, codec_path, read_codec, read_shard, shard_path, write_codec
 from kinema.prior.nano.text import embed_texts
 from kinema.tensor_files import load_tensors, optimizer_tensors, restore_optimizer, save_tensors
@@ -129,8 +129,6 @@ def _other_rank(config: TrainPrior, rank: int, meeting: str) -> None:
 def _train(config: TrainPrior, data: Path, makers: list[BaseProcess], report: Report) -> Path:
     rank = dist.get_rank() if config.ranks > 1 else 0
     run = resume(config, data)
-    # The prompt classifier needs no videos: it is fitted to captions alone.
-    reader = fit_reader(*caption_examples(np.random.default_rng(0), count=6000)) if rank == 0 else None
     texts = CaptionEmbeddings()
     log = (config.out / "log.jsonl").open("a")
     last_save = time.monotonic()
@@ -143,7 +141,7 @@ def _train(config: TrainPrior, data: Path, makers: list[BaseProcess], report: Re
         loss, seconds = _mean_over_ranks(config, torch.tensor([loss, time.monotonic() - begun])).tolist()
         run.seconds += seconds
         run.step += 1
-        if reader is None:
+        if rank:
             continue
         if run.step % 20 == 0:
             entry = {"step": run.step, "seconds": round(run.seconds, 1), "loss": round(loss, 5), "shards": ready}
@@ -151,9 +149,9 @@ def _train(config: TrainPrior, data: Path, makers: list[BaseProcess], report: Re
             log.flush()
             report(entry)
         if time.monotonic() - last_save > config.checkpoint_minutes * 60:
-            save(config, run, reader)
+            save(config, run, data)
             last_save = time.monotonic()
-    return save(config, run, reader) if reader else config.out
+    return config.out if rank else save(config, run, data)
 
 
 def _mean_over_ranks(config: TrainPrior, values: Tensor) -> Tensor:
@@ -273,7 +271,7 @@ def _start(config: TrainPrior, start: Path) -> Run:
     return run
 
 
-def save(config: TrainPrior, run: Run, reader: Reader) -> Path:
+def save(config: TrainPrior, run: Run, data: Path) -> Path:
     """Write the checkpoint to go on from, and the averaged weights that are shipped; returns the weights' path."""
     tensors = {f"model.{k}": v for k, v in run.model.state_dict().items()} | {"codec": run.codec.components}
     tensors |= {f"average.{k}": v for k, v in run.average.items()}
@@ -285,7 +283,7 @@ def save(config: TrainPrior, run: Run, reader: Reader) -> Path:
     averaged.load_state_dict(run.average)
     options = {k: v.name if isinstance(v, Path) else v for k, v in asdict(config).items()}
     note = {"steps": run.step, "seconds": run.seconds, "config": options}
-    save_weights(config.out / "weights.safetensors", averaged, run.codec, reader, note=note)
+    save_weights(config.out / "weights.safetensors", averaged, run.codec, note=note)
     return config.out / "weights.safetensors"
 
 
