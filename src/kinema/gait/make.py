@@ -1,14 +1,17 @@
 """`make_motion`: any gait or action for any body, with the labels that it was made from."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from kinema.gait.actions import action_plan
 from kinema.gait.cycle import cycle_plan
-from kinema.gait.kinds import MotionKind, Style
+from kinema.gait.kinds import Gait, MotionKind, Style, Wave, WingBeat
 from kinema.gait.motions import find_motion
-from kinema.gait.plan import GaitBody, solve
+from kinema.gait.plan import FootPlan, GaitBody, solve
+from kinema.gait.waves import wave_plan
+from kinema.gait.wings import flight_plan
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
@@ -21,11 +24,14 @@ class Label:
     name: str
     """`MotionKind.name`"""
     phase: float
-    """Cycles since the reference leg (front left) touched down at frame 0, in [0, 1); 0 for actions."""
+    """Cycles since the reference leg (front left) touched down at frame 0, in [0, 1); 0 for actions.
+
+    Of a wave: since the tip of the tail passed the middle to the left; of a wing beat: since the wings were highest.
+    """
     period: float
     """Duration of a cycle [s]; 0 for actions."""
     speed: float
-    """[leg lengths per second]"""
+    """[leg lengths per second]; without legs, in thirds of the body's length."""
     event: float
     """Time of the middle of an action (apex of the jump, strike of the kick) [s]; 0 for gaits."""
     body: str
@@ -55,7 +61,7 @@ def make_motion(
     kind = find_motion(kind) if isinstance(kind, str) else kind
     body = body or GaitBody.of(rig, limbs)
     style = style or (Style.random(rng) if rng is not None else Style())
-    gait = kind.gait if limbs.legs else None
+    gait = kind.gait if can_do(limbs, kind) else None
     if gait is None:
         event = (frames - 1) / fps / 2 if event is None else event
         plan = action_plan(body, kind.action, frames=frames, fps=fps, event=event, phase=phase, style=style)
@@ -64,6 +70,29 @@ def make_motion(
     usual = gait.period(body.leg)
     period = usual if period is None else period
     speed = body.stride * gait.speed(body.leg) * usual / period if speed is None else speed
-    plan = cycle_plan(body, gait, frames=frames, fps=fps, phase=phase, period=period, speed=speed, style=style)
+    pace = {"frames": frames, "fps": fps, "phase": phase, "period": period, "speed": speed, "style": style}
     label = Label(kind.name, phase % 1.0, period, speed, 0.0, limbs.body, style.side, gait.heads(style))
-    return solve(body, plan, fps=fps, crouch=style.crouch + gait.crouch), label
+    crouch = style.crouch + gait.crouch if isinstance(gait, Gait) else 0.0
+    return solve(body, _plan(body, gait, pace), fps=fps, crouch=crouch), label
+
+
+def _plan(body: GaitBody, gait: Gait | Wave | WingBeat, pace: dict[str, Any]) -> FootPlan:
+    match gait:
+        case Gait():
+            return cycle_plan(body, gait, **pace)
+        case Wave():
+            return wave_plan(body, gait, **pace)
+        case WingBeat():
+            return flight_plan(body, gait, **pace)
+
+
+def can_do(limbs: Limbs, kind: MotionKind) -> bool:
+    """The body has the limbs that a motion needs: legs to step, wings to beat, none to swim or slither."""
+    match kind.gait:
+        case Gait():
+            return bool(limbs.legs)
+        case Wave():
+            return not limbs.legs
+        case WingBeat():
+            return any(arm.wing for arm in limbs.arms)
+    return True
