@@ -118,7 +118,7 @@ class Gait:
 
 @dataclass(frozen=True)
 class Wave:
-    """A wave that runs from head to tail of a body without legs; lengths in units of a third of its length."""
+    """A wave that runs from head to tail of a body without legs; lengths in its unit (`Limbs.leg_length`)."""
 
     pendulum: float
     """Period over √(unit / g)."""
@@ -161,7 +161,7 @@ class WingBeat:
     fold: float
     """How far the wings fold on the upstroke, 0 to 1."""
     height: float
-    """How high the body flies above where it stands."""
+    """How high the body flies above where it stands; higher, where the wings would beat the ground."""
     bob: float = 0.08
     """How far the body rises in a downstroke."""
     pitch: float = 0.0

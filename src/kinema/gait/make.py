@@ -31,7 +31,7 @@ class Label:
     period: float
     """Duration of a cycle [s]; 0 for actions."""
     speed: float
-    """[leg lengths per second]; without legs, in thirds of the body's length."""
+    """[leg lengths per second]"""
     event: float
     """Time of the middle of an action (apex of the jump, strike of the kick) [s]; 0 for gaits."""
     body: str

@@ -16,13 +16,16 @@ def flight_plan(
     cycles, limbs = time / period + phase, body.limbs
     plan.path, _ = travel(time, speed=speed * body.leg, turn=0.0)
     amplitude = beat.amplitude * float(np.clip(style.arms, 0.7, 1.3))
-    rise = beat.height * body.leg - beat.bob * style.bob * body.leg * np.cos(TAU * cycles)
+    wings = [arm for arm in limbs.arms if arm.wing]
+    # As high as the tips need to clear the ground.
+    spans = [(float(np.linalg.norm(body.heads[a.joints[-1]] - body.heads[a.joints[0]])), a.joints[0]) for a in wings]
+    deep = [1.3 * span * np.sin(amplitude) - float(body.heads[top, 1]) + 0.2 * body.leg for span, top in spans]
+    rise = max(beat.height * body.leg, *deep) - beat.bob * style.bob * body.leg * np.cos(TAU * cycles)
     plan.shift[:, 1] += rise
     pitch = beat.pitch + 0.05 * style.bob * np.sin(TAU * cycles)
     plan.tilt[:, 0] += pitch
-    for arm in limbs.arms:
-        if arm.wing:
-            beat_wing(body, plan, arm, cycles, amplitude=amplitude, fold=beat.fold, opens=True)
+    for arm in wings:
+        beat_wing(body, plan, arm, cycles, amplitude=amplitude, fold=beat.fold, opens=True)
     for i in range(len(limbs.legs)):
         # Drawn up under the body and trailing behind it.
         plan.contacts[i] += plan.path + np.stack((0 * rise, rise + 0.45 * body.leg, 0 * rise - 0.3 * body.leg), -1)

@@ -65,7 +65,7 @@ class Limbs:
     head: int | None
     tail: tuple[int, ...]
     leg_length: float
-    """Mean distance from hip to contact point at rest [m]; without legs, a third of the body's longest extent."""
+    """Mean distance from hip to contact point at rest [m]; height/2 without legs."""
     height: float
     clearance: float
     """Height of the trunk's lowest vertex over the ground at rest [m]."""
@@ -101,7 +101,7 @@ def find_limbs(character: Character) -> Limbs:
     head, neck, spine = _front_line(tree, legs, arms)
     tail = _tail(tree, legs, head)
     reach = [tree.heads[leg.joints[-1]] + leg.contact - tree.heads[leg.joints[0]] for leg in legs]
-    length = float(np.mean(np.linalg.norm(reach, axis=-1))) if legs else tree.length / 3
+    length = float(np.mean(np.linalg.norm(reach, axis=-1))) if legs else tree.height / 2
     limb_joints = {k for leg in legs for k in tree.subtree(leg.joints[0])} | {k for a in arms for k in a.joints}
     hanging = limb_joints | {*tail, *neck} | set(tree.subtree(head) if head is not None else ())
     trunk = [tree.lowest(j) for j in range(len(tree.parents)) if j not in hanging]
@@ -135,7 +135,6 @@ class _Tree:
         self.height = max(float(np.ptp(vertices[:, 1])), 1e-6)
         self.middle = float(vertices[:, 0].min() + vertices[:, 0].max()) / 2
         self.width = max(float(np.ptp(vertices[:, 0])), 1e-6)
-        self.length = max(float(np.ptp(vertices, axis=0).max()), 1e-6)
         self.limb_tops: list[int] = []
         """The highest joint of each limb, that is of a subtree whose vertices lie on one side of the middle plane."""
         for j in depth_first(self.parents)[1:]:

@@ -45,7 +45,7 @@ class Fish:
     """Its place behind the root."""
     fin: Number = 0.18
     """Length of the fins at the sides."""
-    fin_drop: Degrees = 35
+    fin_drop: Degrees = 22
     """Angle of those below the level."""
     eye: Number = 0.028
     bones: int = 5
@@ -135,8 +135,10 @@ class Fish:
         width, fork = float(np.clip(self.width, 0.28, 1.6)), float(np.clip(self.fork, 25, 80))
         stalk, snout = float(np.clip(self.stalk, 0.018, 0.4 * depth)), float(np.clip(self.snout, 0.02, 0.8 * depth))
         fin, eye = float(np.clip(self.fin, 0.12, 0.5)), min(self.eye, 0.3 * depth)
+        # Fins that hung below the belly would be legs.
+        steepest = np.rad2deg(np.arcsin(min(0.5 * depth / fin, 0.8)))
         return replace(self, depth=depth, front=front, width=width, fork=fork, stalk=stalk, snout=snout, fin=fin,
-                       eye=eye, fin_drop=float(np.clip(self.fin_drop, 5, 60)))  # fmt: skip
+                       eye=eye, fin_drop=float(np.clip(self.fin_drop, 4, steepest)))  # fmt: skip
 
     def blends_with(self, other: object) -> bool:
         return isinstance(other, Fish) and (self.level, self.bones) == (other.level, other.bones)
@@ -160,7 +162,7 @@ FISHES: dict[str, Fish] = {
     "clownfish": Fish("fish", speed=0.2, length=0.10, depth=0.19, width=0.5, fluke=0.2, fork=30, fin=0.22, dorsal=0.14,
         eye=0.045, coat=Coat((0.95, 0.45, 0.10), pattern="stripes", accent=PALE, tail=(0.97, 0.60, 0.20))),
     "shark": Fish("fish", speed=1.2, length=2.6, depth=0.105, width=0.9, front=0.4, snout=0.03, fluke=0.24, fork=58,
-        dorsal=0.12, dorsal_at=0.02, fin=0.22, fin_drop=28, eye=0.012,
+        dorsal=0.12, dorsal_at=0.02, fin=0.22, eye=0.012,
         coat=Coat((0.42, 0.47, 0.52), belly=PALE, eye=(0.03, 0.03, 0.03))),
     "swordfish": Fish("fish", speed=1.6, length=2.2, depth=0.1, width=0.7, beak=0.38, fluke=0.22, fork=66, dorsal=0.16,
         dorsal_at=-0.12, fin=0.16, eye=0.02, coat=Coat(SEA, belly=SILVER, muzzle=(0.25, 0.30, 0.38))),
@@ -170,6 +172,6 @@ FISHES: dict[str, Fish] = {
     "orca": Fish("fish", speed=2.0, length=6.0, depth=0.14, width=0.95, front=0.42, snout=0.07, fluke=0.17, fork=66,
         level=True, dorsal=0.16, fin=0.16, eye=0.01, coat=Coat((0.09, 0.09, 0.10), belly=PALE)),
     "whale": Fish("fish", speed=1.6, length=14.0, depth=0.145, width=1.05, front=0.45, snout=0.08, fluke=0.19, fork=68,
-        level=True, dorsal=0.03, dorsal_at=0.2, fin=0.24, eye=0.008,
+        level=True, dorsal=0.03, dorsal_at=0.2, fin=0.24, fin_drop=14, eye=0.008,
         coat=Coat((0.26, 0.33, 0.42), belly=(0.72, 0.76, 0.80))),
 }  # fmt: skip

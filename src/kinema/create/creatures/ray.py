@@ -70,7 +70,7 @@ class Ray:
         return scaled(self, {parts[quality]: factor} if quality in parts else {})
 
     def limited(self, row: "Ray") -> "Ray":
-        reach, thick = float(np.clip(self.reach, 0.5, 1.2)), float(np.clip(self.thick, 0.09, 0.2))
+        reach, thick = float(np.clip(self.reach, 0.5, 1.2)), float(np.clip(self.thick, 0.12, 0.2))
         return replace(self, reach=reach, thick=thick, sweep=float(np.clip(self.sweep, 0, 35)))
 
     def blends_with(self, other: object) -> bool:
