@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
+from jaxtyping import Float
 
 from kinema.gait.kinds import Gait
 from kinema.gait.plan import FORWARD, LEFT, UP, Curve, FootPlan, GaitBody, Path, PerFrame
@@ -32,8 +33,7 @@ def swing_arms(body: GaitBody, plan: FootPlan, gait: Gait, cycles: Curve, *, amo
 
 def hang_arm(body: GaitBody, plan: FootPlan, arm: Arm, *, swing: Curve, spread: Curve, elbow: PerFrame) -> None:
     """Pose an arm: hanging, swung backward (+), spread out sideways (+) and bent at the elbow (+) [rad]."""
-    upper, fore = _bones(body, arm)
-    direction = body.heads[fore] - body.heads[upper]
+    upper, fore, direction = _bones(body, arm)
     direction = direction / max(float(np.linalg.norm(direction)), 1e-12)
     if abs(direction[0]) > 0.6:
         hanging = (0.22 * arm.side, -0.35, -0.9) if arm.wing else (0.16 * arm.side, -1.0, 0.02)
@@ -46,7 +46,7 @@ def hang_arm(body: GaitBody, plan: FootPlan, arm: Arm, *, swing: Curve, spread: 
     else:
         down, elbow, swing = np.eye(3), np.asarray(elbow) * 0.25, swing * 0.5
     plan.turns[upper] = world = about(LEFT, swing) @ about(FORWARD, spread * arm.side) @ down
-    if not arm.wing:
+    if fore is not None and not arm.wing:
         # The forearm folds forward about the lateral axis, wherever the rest pose had it.
         bent = about(-LEFT, np.broadcast_to(elbow, swing.shape))
         plan.turns[fore] = world.swapaxes(-1, -2) @ about(LEFT, swing) @ bent @ about(LEFT, -swing) @ world
@@ -82,19 +82,26 @@ def key_arm(body: GaitBody, plan: FootPlan, arm: Arm, upper: Path, fore: Path) -
 
 def point_arm(body: GaitBody, plan: FootPlan, arm: Arm, direction: Path, fore: Path) -> None:
     """Aim the upper arm and the forearm along directions given in the chest's frame."""
-    upper, elbow = _bones(body, arm)
-    first = between(np.broadcast_to(body.heads[elbow] - body.heads[upper], direction.shape), direction)
+    upper, elbow, bone = _bones(body, arm)
+    plan.turns[upper] = first = between(np.broadcast_to(bone, direction.shape), direction)
+    if elbow is None:
+        return
     hand = next((j for j in arm.joints if body.rig.parents[j] == elbow), None)
-    bone = body.heads[elbow] - body.heads[upper] if hand is None else body.heads[hand] - body.heads[elbow]
-    plan.turns[upper] = first
+    bone = bone if hand is None else body.heads[hand] - body.heads[elbow]
     wanted = (first.swapaxes(-1, -2) @ fore[..., None])[..., 0]
     plan.turns[elbow] = between(np.broadcast_to(bone, fore.shape), wanted)
 
 
-def _bones(body: GaitBody, arm: Arm) -> tuple[int, int]:
-    """Upper arm and forearm: a clavicle before them carries but does not swing."""
+def _bones(body: GaitBody, arm: Arm) -> tuple[int, int | None, Float[np.ndarray, "3"]]:
+    """Upper arm, forearm if there is one, and the vector along the upper arm [m].
+
+    A clavicle before them carries but does not swing.
+    """
     joints, start = arm.joints, 0
+    if len(joints) == 1:
+        # An arm of one bone ends in its farthest vertex.
+        return joints[0], None, body.limbs.probes[joints[0], 2]
     if len(joints) >= 4:
         first, second = (np.linalg.norm(body.heads[b] - body.heads[a]) for a, b in pairwise(joints[:3]))
         start = 1 if first < 0.8 * second else 0
-    return joints[start], joints[start + 1]
+    return joints[start], joints[start + 1], body.heads[joints[start + 1]] - body.heads[joints[start]]

@@ -223,6 +223,10 @@ Action = Callable[[GaitBody, FootPlan, np.ndarray, Style], None]
 """Changes the plan of a standing body; the array is the time since the middle of the action, per frame [s]."""
 
 
+LIKE = {"winged": "quadruped"}
+"""Kinds of body that walk as another does."""
+
+
 @dataclass(frozen=True)
 class MotionKind:
     """One motion: how it is made, who does it and what it is called. Without a gait and an action it is standing."""

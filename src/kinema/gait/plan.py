@@ -150,7 +150,7 @@ def stand(body: GaitBody, plan: FootPlan, trunk: Float[np.ndarray, "frames 3 3"]
         hips, R_world_parent = position[:, tops], orientation[:, [parents[j] for j in tops]]
         hips, R_world_parent = hips.swapaxes(0, 1), R_world_parent.swapaxes(0, 1)
         feet, ankles = _ankles(body, plan)
-        drop = [0.0, _drop(body.chains, ankles - hips, plan.stance), 0.0]
+        drop = _drop(body.chains, ankles - hips, plan.stance)[:, None] * UP
         root, hips = root - drop, hips - drop
         inward = np.swapaxes(R_world_parent, -1, -2)
         hip, hinges = solve_legs(body.chains, (inward @ (ankles - hips)[..., None])[..., 0])
@@ -230,9 +230,12 @@ def sole_dip(plan: FootPlan, i: int, leg: Leg) -> Curve:
     return np.minimum((np.cos(pitch)[:, None] * arms[:, 1] - np.sin(pitch)[:, None] * arms[:, 2]).min(-1), 0.0)
 
 
-def _drop(chains: LegChains, legs: Float[np.ndarray, "legs frames 3"], stance: np.ndarray) -> float:
-    """Distance by which the trunk must come down so that every stance leg reaches its foothold [m]."""
+def _drop(chains: LegChains, legs: Float[np.ndarray, "legs frames 3"], stance: np.ndarray) -> Curve:
+    """Distance by which the trunk must come down so that every stance leg reaches its foothold [m].
+
+    The same in all frames, but a body on stiff legs of one bone vaults over them.
+    """
     reach = chains.reach[:, None] * 0.997
     across = np.minimum((legs[..., [0, 2]] ** 2).sum(-1), 0.9 * reach**2)
-    needed = -legs[..., 1] - np.sqrt(reach**2 - across)
-    return float(np.maximum(np.where(stance, needed, 0.0), 0.0).max(initial=0.0))
+    needed = np.maximum(np.where(stance, -legs[..., 1] - np.sqrt(reach**2 - across), 0.0), 0.0).max(0)
+    return needed if chains.bones.shape[1] == 1 else np.full_like(needed, needed.max(initial=0.0))

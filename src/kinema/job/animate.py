@@ -104,7 +104,8 @@ def make_stage(config: Animate, character: Character, anatomy: Anatomy, prior: V
     """The character as Gaussians on its ground, in the look that the prior knows."""
     rng, look = np.random.default_rng(config.seed), prior.needs.look
     stage = Stage.from_character(character, anatomy.rig, count=config.splats, look=look, rng=rng, limbs=anatomy.limbs)
-    return stage if config.render_ground else replace(stage, scene=replace(stage.scene, ground=None))
+    grounded = config.render_ground and anatomy.limbs.ground
+    return stage if grounded else replace(stage, scene=replace(stage.scene, ground=None))
 
 
 class _Clock:

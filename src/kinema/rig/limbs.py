@@ -1,26 +1,28 @@
-"""Legs, arms, spine, neck, head and tail of a rig, found by geometry and weights, by names where those do not decide.
+"""Legs, arms, wings, fins, spine, neck, head and tail of a rig, found by geometry, weights and symmetry.
 
-A character faces +Z and stands on y = 0, so a limb is a subtree whose vertices lie on one side of the middle plane; it
-is a leg if it reaches the ground. What is left lies in the middle: the part behind the hips is the tail, the part in
-front or above ends in the head.
+A character faces +Z and stands on y = 0, so a limb is a subtree whose vertices lie on one side of the middle plane
+(`tree`); whether it is a leg, an arm, a wing or a fin is a matter of evidence (`roles`). What is left lies in the
+middle: the part behind the hips is the tail, the part in front or above ends in the head (`midline`).
 """
 
-import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Character
-from kinema.errors import KinemaError
-from kinema.geometry.rotations import ancestors, children, depth_first
+from kinema.rig.given import as_given, given_chains, given_joints, given_legs
+from kinema.rig.midline import find_heads, find_tails, spine_and_neck
+from kinema.rig.roles import ARM, FIN, LEG, WING, Part, find_parts
+from kinema.rig.tree import JointTree
 
-FIN = re.compile(r"flipper|fin(?!ger)")
-WING = re.compile(r"wing|feather|flipper|fin(?!ger)")
-EAR = re.compile(r"(?<![a-z])ear|eye|horn|antler|brow|whisker")
-TRUNK_NAMES = ("spine", "torso", "chest", "abdomen", "body", "hips")
-
+Kind = Literal["arm", "wing", "fin"]
+KINDS: dict[int, Kind] = {ARM: "arm", WING: "wing", FIN: "fin"}
+"""Roles of limbs that do not stand on the ground."""
+SLENDER = 33.0
+"""Length of a snake over the standard deviation of its thickness; a fish has 10 to 26."""
 Side = Literal[-1, 0, 1]
 """+1 left (+X), -1 right, 0 in the middle plane."""
 
@@ -49,7 +51,12 @@ class Arm:
 
     joints: tuple[int, ...]
     side: Side
-    wing: bool
+    kind: Kind
+
+    @property
+    def wing(self) -> bool:
+        """It beats rather than swings: a wing or a fin."""
+        return self.kind != "arm"
 
 
 @dataclass(frozen=True)
@@ -62,48 +69,95 @@ class Limbs:
     spine: tuple[int, ...]
     """From the root (excluded) towards the neck."""
     neck: tuple[int, ...]
-    head: int | None
-    tail: tuple[int, ...]
+    heads: tuple[int, ...]
+    """Joints that carry a head; joint 0 if the body hangs on its head, as fishes' often do."""
+    tails: tuple[tuple[int, ...], ...]
     leg_length: float
-    """Mean distance from hip to contact point at rest [m]; height/2 without legs."""
+    """Mean distance from hip to contact point at rest [m]; without legs half the height, or a quarter of the length."""
     height: float
     clearance: float
     """Height of the trunk's lowest vertex over the ground at rest [m]."""
     probes: Float[np.ndarray, "joints 3 3"]
     """Lowest, foremost and farthest vertex that each joint carries, in its frame [m]: what may hit the ground."""
 
+    slender: bool = False
+    """A chain that is long and thin."""
+    ground: bool = True
+    """There is ground under it."""
+    confidence: Mapping[str, float] = field(default_factory=dict)
+    """How sure each of "legs", "arms", "wings", "fins", "tails" and "heads" is, in [0, 1]."""
+
+    @property
+    def head(self) -> int | None:
+        """The head that moves against the root, the first of several."""
+        return next((joint for joint in self.heads if joint > 0), None)
+
+    @property
+    def tail(self) -> tuple[int, ...]:
+        """The first tail."""
+        return self.tails[0] if self.tails else ()
+
+    @property
+    def certainty(self) -> float:
+        """The least confidence of all roles."""
+        return min(self.confidence.values(), default=1.0)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many there are of each of `confidence`."""
+        others = {f"{kind}s": len(self.limbs_of(kind)) for kind in KINDS.values()}
+        return {"legs": len(self.legs), **others, "tails": len(self.tails), "heads": len(self.heads)}
+
+    def limbs_of(self, kind: Kind) -> tuple[Arm, ...]:
+        """The limbs that are an "arm", a "wing" or a "fin"."""
+        return tuple(arm for arm in self.arms if arm.kind == kind)
+
     @property
     def body(self) -> str:
-        """A word for the number of legs: 'fish' without, 'biped', 'bird' (biped with wings), 'quadruped', 'crawler'."""
-        pair = "bird" if any(arm.wing for arm in self.arms) else "biped"
-        return ("fish", "hopper", pair, "quadruped", "quadruped", "crawler")[min(len(self.legs), 5)]
+        """A word for the kind of body.
+
+        By legs: "biped", "bird" (biped with wings), "quadruped", "winged" (quadruped with wings), "crawler" and
+        "hopper" (one leg); without legs: "fish" (fins, or a head and a tail), "snake" (long and thin) and "other".
+        """
+        winged = bool(self.limbs_of("wing"))
+        if not self.legs:
+            return self._legless()
+        by_legs = ("hopper", "bird" if winged else "biped", "quadruped", "winged" if winged else "quadruped", "crawler")
+        return by_legs[min(len(self.legs), 5) - 1]
+
+    def _legless(self) -> str:
+        if self.limbs_of("fin"):
+            return "fish"
+        if self.arms or not (self.heads and self.tails):
+            return "other"
+        return "snake" if self.slender else "fish"
 
 
 def find_limbs(character: Character) -> Limbs:
     """Find the limbs of any rigged character in Kinema's world (facing +Z, standing on y = 0)."""
-    tree = _Tree(character)
-    legs, arms = [], []
-    for top in tree.limb_tops:
-        names = " ".join(tree.names[j] for j in tree.subtree(top))
-        chain = None if FIN.search(names) else tree.grounded_chain(top)
-        if chain is not None:
-            legs.append(_leg(tree, chain))
-        elif not EAR.search(names):
-            joints = tree.longest_chain(top)
-            line = np.array([*tree.heads[list(joints)], tree.tails[joints[-1]]])
-            length = np.linalg.norm(np.diff(line, axis=0), axis=1).sum()
-            # Ears, eyes and horns hang on the head, not on the trunk.
-            on_head = any("head" in tree.names[j] or "face" in tree.names[j] for j in ancestors(tree.parents, top))
-            if len(joints) >= 2 and length > 0.1 * tree.height and not on_head:
-                side: Side = 1 if tree.carried(top)[:, 0].mean() > tree.middle else -1
-                arms.append(Arm(joints, side, bool(WING.search(names))))
-    legs = _ranked(tree, legs)
-    head, neck, spine = _front_line(tree, legs, arms)
-    tail = _tail(tree, legs, head)
+    tree, given = JointTree(character), given_joints(character)
+    heads = given_chains(tree, given["heads"], whole=False) if "heads" in given else find_heads(tree)
+    head = next((chain[0] for chain in heads.chains if chain[0] > 0), None)
+    parts = as_given(tree, find_parts(tree, [chain[0] for chain in heads.chains]), given)
+    standing = [part.top for part in parts if part.role == LEG]
+    chains = [tree.grounded_chain(top) or [*tree.longest_chain(top)] for top in standing]
+    chains = given_legs(tree, given["legs"]) if "legs" in given else chains
+    legs = _ranked(tree, [_leg(tree, chain) for chain in chains])
+    arms = []
+    for part in parts:
+        if part.role in KINDS:
+            side: Side = 1 if tree.carried(part.top)[:, 0].mean() > tree.middle else -1
+            arms.append(Arm(tree.longest_chain(part.top), side, KINDS[part.role]))
+    spine, neck = spine_and_neck(tree, head, [limb.joints[0] for limb in (*legs, *arms)])
+    hips = [leg.joints[0] for leg in legs]
+    tails = given_chains(tree, given["tails"], whole=True) if "tails" in given else find_tails(tree, hips, head)
+    confidence = {f"{word}s": _confidence(parts, role) for role, word in ((LEG, "leg"), *KINDS.items())}
+    confidence |= {"tails": tails.confidence, "heads": heads.confidence}
     reach = [tree.heads[leg.joints[-1]] + leg.contact - tree.heads[leg.joints[0]] for leg in legs]
-    length = float(np.mean(np.linalg.norm(reach, axis=-1))) if legs else tree.height / 2
+    length = float(np.mean(np.linalg.norm(reach, axis=-1))) if legs else max(tree.height, tree.length / 2) / 2
     limb_joints = {k for leg in legs for k in tree.subtree(leg.joints[0])} | {k for a in arms for k in a.joints}
-    hanging = limb_joints | {*tail, *neck} | set(tree.subtree(head) if head is not None else ())
+    hanging = limb_joints | {*neck, *(k for tail in tails.chains for k in tail)}
+    hanging |= set(tree.subtree(head) if head is not None else ())
     trunk = [tree.lowest(j) for j in range(len(tree.parents)) if j not in hanging]
     clearance = float(np.clip(min(trunk, default=0.0), 0.0, tree.height))
     probes = np.zeros((len(tree.parents), 3, 3))
@@ -111,76 +165,44 @@ def find_limbs(character: Character) -> Limbs:
         if len(points):
             away = points - tree.heads[j]
             probes[j] = away[[away[:, 1].argmin(), away[:, 2].argmax(), (away**2).sum(-1).argmax()]]
-    return Limbs(tuple(legs), tuple(arms), spine, neck, head, tail, length, tree.height, clearance, probes)
+    limbs = Limbs(
+        tuple(legs), tuple(arms), spine, neck, tuple(chain[0] for chain in heads.chains), tails.chains, length,
+        tree.height, clearance, probes, _is_slender(tree), confidence=confidence,
+    )  # fmt: skip
+    # What swims or flies has nothing below it; what has no legs but no wings either crawls.
+    floats = not legs and (limbs.body == "fish" or bool(limbs.limbs_of("wing")))
+    return replace(limbs, ground=not floats if character.ground is None else character.ground)
 
 
-class _Tree:
-    """A skeleton with the vertices that each joint carries."""
-
-    def __init__(self, character: Character):
-        skeleton, vertices, weights = character.skeleton, character.mesh.vertices, character.weights
-        if skeleton is None:
-            raise KinemaError(f"{character.name}: has no skeleton; rig it first")
-        self.names = tuple(name.lower() for name in skeleton.names)
-        self.parents, self.children = skeleton.parents, children(skeleton.parents)
-        self.heads, self.tails = (np.asarray(x, dtype=np.float64) for x in (skeleton.heads, skeleton.tails))
-        joints = range(len(self.parents))
-        if weights is None or not len(vertices):
-            self.points = [np.stack((self.heads[j], self.tails[j])) for j in joints]
-            vertices = np.concatenate(self.points)
-        else:
-            top = weights.argmax(-1)
-            self.points = [vertices[(top == j) | (weights[:, j] > 0.4)] for j in joints]
-        self.floor = float(vertices[:, 1].min())
-        self.height = max(float(np.ptp(vertices[:, 1])), 1e-6)
-        self.middle = float(vertices[:, 0].min() + vertices[:, 0].max()) / 2
-        self.width = max(float(np.ptp(vertices[:, 0])), 1e-6)
-        self.limb_tops: list[int] = []
-        """The highest joint of each limb, that is of a subtree whose vertices lie on one side of the middle plane."""
-        for j in depth_first(self.parents)[1:]:
-            x = self.carried(j)[:, 0] - self.middle
-            # Limbs that meet in the middle (hips of one mesh) may cross it a little.
-            lateral = len(x) and abs(x.mean()) > 0.7 * np.abs(x).mean() and abs(x.mean()) > 0.04 * self.width
-            if lateral and not any(k in self.limb_tops for k in ancestors(self.parents, j)):
-                self.limb_tops.append(j)
-        limbs = {k for top in self.limb_tops for k in self.subtree(top)}
-        self.middle_joints = [j for j in joints if j > 0 and j not in limbs]
-
-    def subtree(self, j: int) -> list[int]:
-        return [j] + [k for c in self.children[j] for k in self.subtree(c)]
-
-    def path(self, j: int) -> list[int]:
-        """Joints from below the root to j."""
-        return [k for k in (j, *ancestors(self.parents, j)) if k > 0][::-1]
-
-    def carried(self, j: int) -> np.ndarray:
-        """All vertices that the subtree carries."""
-        return np.concatenate([self.points[k] for k in self.subtree(j)])
-
-    def longest_chain(self, top: int) -> tuple[int, ...]:
-        chain = [top]
-        while self.children[chain[-1]]:
-            chain.append(max(self.children[chain[-1]], key=lambda c: (len(self.subtree(c)), len(self.carried(c)))))
-        return tuple(chain)
-
-    def lowest(self, j: int) -> float:
-        """Height of the lowest vertex that the joint itself carries, over the floor."""
-        return float(self.points[j][:, 1].min()) - self.floor if len(self.points[j]) else np.inf
-
-    def grounded_chain(self, top: int) -> list[int] | None:
-        """Joints from the top to the last one that reaches the ground; None if none does."""
-        # An arm that merely hangs low is no leg, but a foot that is drawn up a little at rest is one.
-        reach = {j for j in self.subtree(top) if self.lowest(j) < 0.07 * self.height}
-        if not reach or len(self.subtree(top)) < 2:
-            return None
-        chain = [top]
-        # A foot with several toes is the end: its toes follow it.
-        while len(below := [c for c in self.children[chain[-1]] if not reach.isdisjoint(self.subtree(c))]) == 1:
-            chain.append(below[0])
-        return chain if chain[-1] in reach or below else None
+def has_ground(character: Character) -> bool:
+    """Is there ground under a character? As someone said; else as its limbs suggest."""
+    if character.ground is not None or character.skeleton is None:
+        return character.ground is not False
+    return find_limbs(character).ground
 
 
-def _leg(tree: _Tree, chain: list[int]) -> Leg:
+def _confidence(parts: list[Part], role: int) -> float:
+    """The least certain of the parts that have the role, or that might."""
+    sure = [part.confidence(role) if part.role == role else 1 - part.confidence(role) for part in parts]
+    return round(min(sure, default=0.98), 3)
+
+
+def _is_slender(tree: JointTree) -> bool:
+    """Is the line of the joints, from end to end through the root, far longer than what they carry is thick?"""
+    reach = np.linalg.norm(tree.tails - tree.heads, axis=-1)
+    for j in range(len(tree.parents) - 1, 0, -1):
+        reach[j] = max(
+            (reach[c] + np.linalg.norm(tree.heads[c] - tree.heads[j]) for c in tree.children[j]), default=reach[j]
+        )
+    branches = sorted(
+        (reach[c] + np.linalg.norm(tree.heads[c] - tree.heads[0]) for c in tree.children[0]), reverse=True
+    )
+    clouds = [points for points in tree.points if len(points) >= 6]
+    thick = [np.sqrt(max(float(np.linalg.eigvalsh(np.cov(points.T))[1]), 0.0)) for points in clouds]
+    return bool(thick and sum(branches[:2]) > SLENDER * float(np.median(thick)))
+
+
+def _leg(tree: JointTree, chain: list[int]) -> Leg:
     """Drop a girdle at the top, find the sole below."""
     sole = tree.carried(chain[-1])
     low = sole[sole[:, 1] < tree.floor + max(0.06 * tree.height, 1e-6)]
@@ -218,7 +240,7 @@ def _leg(tree: _Tree, chain: list[int]) -> Leg:
     return Leg(tuple(chain), np.array([x, y, roll]) - head, soles, side, 0, foot, heel)
 
 
-def _ranked(tree: _Tree, legs: list[Leg]) -> list[Leg]:
+def _ranked(tree: JointTree, legs: list[Leg]) -> list[Leg]:
     """Number the pairs from front to back by where they stand; each side is counted for itself."""
 
     def place(leg: Leg) -> float:
@@ -227,56 +249,3 @@ def _ranked(tree: _Tree, legs: list[Leg]) -> list[Leg]:
     sides = (sorted((leg for leg in legs if leg.side == side), key=place, reverse=True) for side in (1, -1))
     ranked = [replace(leg, rank=rank) for side in sides for rank, leg in enumerate(side)]
     return sorted(ranked, key=lambda leg: (leg.rank, -leg.side))
-
-
-def _rear(tree: _Tree, legs: list[Leg]) -> float:
-    """z of the hindmost hips; of the root without legs."""
-    return min((float(tree.heads[leg.joints[0]][2]) for leg in legs), default=float(tree.heads[0][2]))
-
-
-def _front_line(tree: _Tree, legs: list[Leg], arms: list[Arm]) -> tuple[int | None, tuple[int, ...], tuple[int, ...]]:
-    """Head, neck and spine. The neck starts above the last joint that carries a limb."""
-    middle = tree.middle_joints
-    named = [j for j in middle if "head" in tree.names[j] and "headtop" not in tree.names[j]]
-    if named:
-        head = named[0]
-    else:
-        # The end that is farthest forward and up; a jaw or nose hangs on the head and carries less than it.
-        rear = _rear(tree, legs)
-        scores = {j: tree.tails[j][2] - rear + tree.tails[j][1] for j in middle if "tail" not in tree.names[j]}
-        ends = [j for j in scores if not any(c in scores for c in tree.children[j])]
-        if not ends:
-            return None, (), ()
-        head = max(ends, key=lambda j: scores[j])
-        parent = tree.parents[head]
-        if parent in scores and len(tree.points[parent]) > 1.5 * len(tree.points[head]):
-            head = parent
-    path = tree.path(head)
-    tops = [part.joints[0] for part in (*legs, *arms)]
-    carriers = {next((k for k in (top, *ancestors(tree.parents, top)) if k in middle), 0) for top in tops}
-    carrying = [i for i, j in enumerate(path) if j in carriers]
-    named_neck = [i for i, j in enumerate(path) if "neck" in tree.names[j]]
-    split = carrying[-1] + 1 if carrying else max(len(path) - 2, 0)
-    split = named_neck[0] if named_neck else min(split, len(path) - 1)
-    # A rig whose head hangs on the root may have its spine beside it.
-    aside = [j for j in middle if any(n in tree.names[j] for n in TRUNK_NAMES) and head not in tree.subtree(j)]
-    return head, tuple(path[split:-1]), tuple(path[:split] or aside)
-
-
-def _tail(tree: _Tree, legs: list[Leg], head: int | None) -> tuple[int, ...]:
-    """The middle chain that goes farthest back, behind the hindmost hips."""
-    taken = {k for leg in legs for k in tree.path(leg.joints[0])}
-    if head is not None:
-        taken |= {*tree.path(head), *tree.subtree(head)}
-    free = [j for j in tree.middle_joints if j not in taken]
-    best, far = (), _rear(tree, legs) - 0.05 * tree.height
-    for top in (j for j in free if tree.parents[j] not in free):
-        chain = [top]
-        while below := [c for c in tree.children[chain[-1]] if c in free]:
-            chain.append(min(below, key=lambda c: tree.tails[c][2]))
-        named = [j for j in chain if "tail" in tree.names[j]]
-        chain = chain[chain.index(named[0]) :] if named else chain
-        end = float(tree.tails[chain[-1]][2])
-        if end < far and (named or len(chain) > 1):
-            best, far = tuple(chain), end
-    return best

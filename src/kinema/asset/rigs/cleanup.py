@@ -23,6 +23,10 @@ CONTROL_DRIFT = 0.02
 """A light root is a control if the body below it drifts by more than this share of the size."""
 LIGHT = 0.02
 """A root is light if it carries less than this share of all vertices."""
+HEAVIER = 1e3
+"""Cost of a tree that joins one that is lighter, or as light: it does so only if there is no other."""
+FELLOW = 0.8
+"""Two trees are alike if the lighter has at least this share of the other's vertices."""
 DISTANCE_WEIGHT = 0.05
 """Weight of a joint's distance to a bone against its drift, so that it decides only between equal drifts."""
 
@@ -144,11 +148,16 @@ def _bone_distance(raw: RawRig, parents: list[int], alive: list[int]) -> Float[n
 
 
 def _join_roots(raw: RawRig, parents: list[int], alive: list[int], mass: Mass, drift: Drift) -> list[tuple[int, int]]:
-    """(root, new parent) for all roots but one, with the least total drift of the vertices below them."""
+    """(root, new parent) for all roots but one, with the least total drift of the vertices below them.
+
+    A foot joins its leg and a leg its body, never the other way or its fellow: the tree that is joined is the heavier.
+    """
     cost = drift + DISTANCE_WEIGHT * _bone_distance(raw, parents, alive)
     root_of = {j: [j, *ancestors(parents, j)][-1] for j in alive}
     roots = [j for j in alive if parents[j] < 0]
     weight = {root: sum(mass[j] for j in alive if root_of[j] == root) for root in roots}
+    for r in roots:
+        cost[r, [p for p in alive if weight[root_of[p]] * FELLOW < weight[r]]] += HEAVIER
     best: tuple[float, list[tuple[int, int]]] = (np.inf, [])
     for main in roots:
         joined, total, pairs = {main}, 0.0, []
@@ -165,11 +174,14 @@ def _join_roots(raw: RawRig, parents: list[int], alive: list[int], mass: Mass, d
 def _reparent(raw: RawRig, parents: list[int], alive: list[int], drift: Drift) -> list[str]:
     """Give joints that drift in their parent, but clearly less in another joint, that one as parent."""
     changes, near = [], DISTANCE_WEIGHT * _bone_distance(raw, parents, alive)
+    below = subtree_sums(parents, np.ones(len(parents)))
     for j in alive:
         p = parents[j]
         if p < 0 or drift[j, p] < REPARENT_DRIFT:
             continue
-        options = [k for k in alive if not is_below(parents, k, j)]
+        # A leg is not moved to its fellow on the other side, although both swing about the same hips.
+        fellows = [k for k in alive if k != j and parents[k] == p and below[k] == below[j] > 1]
+        options = [k for k in alive if not any(is_below(parents, k, top) for top in (j, *fellows))]
         best = min(options, key=lambda k: drift[j, k] + near[j, k])
         if best != p and drift[j, best] < 0.3 * drift[j, p] and near[j, best] <= near[j, p] + 0.005:
             parents[j] = best

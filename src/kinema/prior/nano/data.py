@@ -13,7 +13,7 @@ from kinema.asset.character import Character
 from kinema.asset.clips_npz import load_clips_npz
 from kinema.create.creatures import random_creature
 from kinema.gait.captions import caption
-from kinema.gait.kinds import MotionKind
+from kinema.gait.kinds import LIKE, MotionKind
 from kinema.gait.make import Label, make_motion
 from kinema.gait.motions import MOTIONS, find_motion
 from kinema.gait.plan import GaitBody
@@ -35,12 +35,13 @@ GAUSSIANS = 1500
 RIG_SHARE, RECORDED_SHARE = 0.25, 0.35
 """Share of bodies that are third-party rigs and of motions that were recorded, where such data is at hand."""
 
-BODIES = {body for kind in MOTIONS.values() for body in kind.shares}
+BODIES = {body for kind in MOTIONS.values() for body in kind.shares} | set(LIKE)
 """Kinds of body that have motions."""
 
 
 def draw_motion(body: str, rng: np.random.Generator, motions: Mapping[str, MotionKind] = MOTIONS) -> MotionKind:
     """A motion for that kind of body (`Limbs.body`), as often as its share says."""
+    body = LIKE.get(body, body)
     weights = np.array([kind.shares.get(body, 0.0) for kind in motions.values()])
     return motions[str(rng.choice(list(motions), p=weights / weights.sum()))]
 
