@@ -8,7 +8,7 @@ from kinema.gait.plan import GaitBody
 from kinema.motion.feet import Feet, best_period, find_cycle, fundamental, track_feet
 from kinema.motion.motion import Motion
 
-WING_BEATS = frozenset(("fly", "flap"))
+WING_BEATS = frozenset(("fly", "flap", "glide"))
 """Motions whose time the wings tell."""
 TAIL_BEATS = frozenset(("swim", "swim_fast", "slither", "sidewind"))
 """Motions whose time the tail tells, on bodies without legs."""

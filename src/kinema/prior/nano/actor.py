@@ -35,7 +35,10 @@ AFLOAT = frozenset(("fly", "glide", "float", "swim", "swim_fast", "flap"))
 """Motions above the ground, filmed at the height of the body as it stands."""
 FAR = 0.55
 """Distance from the base path at which a body is out of the picture, in its own sizes."""
-FAMILIES = {"upright": ("biped",), "quadruped": ("quadruped",), "bird": ("bird",), "crawler": ("octopod", "hexapod")}
+FAMILIES = {
+    "upright": ("biped",), "quadruped": ("quadruped",), "bird": ("bird",), "winged": ("winged",),
+    "crawler": ("octopod", "hexapod", "crab"), "fish": ("fish", "fish", "ray"), "snake": ("snake",),
+}  # fmt: skip
 """Families of random creatures by kind of body."""
 
 BODIES = {body for kind in MOTIONS.values() for body in kind.shares}
