@@ -28,7 +28,9 @@ NOT_THIRD_PERSON = _set("""
     its his this always perhaps sometimes across towards is was has does as plus less us yes glasses legs arms eyes wings
     hands feet clothes trousers shorts jeans pants shoes boots pajamas tentacles horns ears spots stripes
 """)
-WHERE = _set("home outside inside away forward forwards upward upwards downward ahead back left right there here and alone together")
+WHERE = _set(
+    "home outside inside away forward forwards upward upwards downward ahead back left right there here and alone together"
+)
 """Words that tell a place without a preposition."""
 NUMBERS = _set("""
     two three four five six seven eight nine ten several many few various multiple numerous fifteen twenty thirty fifty
@@ -67,7 +69,9 @@ TRAILERS = re.compile(
 SEQUENCES = re.compile(
     r"\b(?:then|before|afterwards?|followed by|until|finally|after (?:that|which|\w+ing)|later|eventually|next(?! to))\b"
 )
-TOGETHER = re.compile(r"\b(?:each other|one another|together with|side by side|with (?:a|his|her|its) (?:friend|partner))\b")
+TOGETHER = re.compile(
+    r"\b(?:each other|one another|together with|side by side|with (?:a|his|her|its) (?:friend|partner))\b"
+)
 LANGUAGES = {
     "German": _set("""
         der die das ein eine einer einem einen ist und nicht mit auf den dem läuft geht rennt springt tanzt schläft im wie

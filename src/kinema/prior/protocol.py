@@ -132,8 +132,8 @@ class VideoPrior(Protocol):
         ...
 
     @property
-    def read(self) -> Callable[[str], PromptReading] | None:
-        """Reads a prompt as one of the motions that the prior was trained on; None: it has no such classes."""
+    def read(self) -> Callable[..., PromptReading] | None:
+        """Reads a prompt, on a kind of body, as one of the motions that it was trained on; None: it has no classes."""
         ...
 
     def condition(self, prompt: str, context: Context) -> Any:

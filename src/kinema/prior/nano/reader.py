@@ -32,9 +32,48 @@ LEAST_CONFIDENCE = 0.5
 """Probability below which a phrase is called unknown."""
 OTHER_BODY = 2.0
 """Subtracted from the score of motions that the body cannot do: between two meanings, the possible one."""
-GOING = frozenset("walk run jog trot pace canter gallop sneak march skip hop crawl swim swim_fast fly glide slither".split())
+GOING = frozenset(
+    [
+        "walk",
+        "run",
+        "jog",
+        "trot",
+        "pace",
+        "canter",
+        "gallop",
+        "sneak",
+        "march",
+        "skip",
+        "hop",
+        "crawl",
+        "swim",
+        "swim_fast",
+        "fly",
+        "glide",
+        "slither",
+    ]
+)
 """Motions that go somewhere: to the left or right they are turns, backwards they are steps back."""
-BACKWARDS = frozenset("fall flip die jump dodge roll kick hit lie swim walk_back sidle slide punch look throw".split())
+BACKWARDS = frozenset(
+    [
+        "fall",
+        "flip",
+        "die",
+        "jump",
+        "dodge",
+        "roll",
+        "kick",
+        "hit",
+        "lie",
+        "swim",
+        "walk_back",
+        "sidle",
+        "slide",
+        "punch",
+        "look",
+        "throw",
+    ]
+)
 """Motions that may also go backwards."""
 
 
@@ -94,7 +133,9 @@ def framed(core: str) -> str:
     return f"someone is {core}"
 
 
-def features(logits: Float[Tensor, "classes"], key: tuple[str, ...], *, besides: bool = False) -> Float[Tensor, "classes f"]:
+def features(
+    logits: Float[Tensor, "classes"], key: tuple[str, ...], *, besides: bool = False
+) -> Float[Tensor, "classes f"]:
     """`FEATURES` of each class.
 
     Args:
@@ -174,7 +215,11 @@ class _Reading:
             return NONE, found[-1][1], None
         if len(told) > 1:
             return motion, confidence, f"two motions at once ({' and '.join(told)}); run a prompt for each"
-        return (told[0], max(sure for name, sure in found if name == told[0]), None) if told else (motion, confidence, None)
+        return (
+            (told[0], max(sure for name, sure in found if name == told[0]), None)
+            if told
+            else (motion, confidence, None)
+        )
 
     def _on_body(self, motion: str, problem: str | None) -> tuple[str, str | None]:
         """The motion as this body does it, with the direction in which it goes."""
