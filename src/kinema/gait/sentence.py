@@ -65,12 +65,18 @@ def take_apart(text: str) -> Sentence:
     ends = (i for i, word in enumerate(words[:first]) if word in HELPERS or lemma(word) in fw.PHASES)
     subject = words[: next(ends, first)]
     said = words[first:]
-    if first and words[first - 1] in fw.DETERMINERS and _kind(words[start]) == "gerund" and _names_only(words[start + 1 :]):
+    if (
+        first
+        and words[first - 1] in fw.DETERMINERS
+        and _kind(words[start]) == "gerund"
+        and _names_only(words[start + 1 :])
+    ):
         subject, said, words = [*subject, *words[start + 1 :]], words[first : start + 1], words[: start + 1]
     clauses = _clauses(words, start)
     return Sentence(
         text, " ".join(subject), " ".join(said).replace(" ,", ","), *_core(words[start:], state=state), clauses, manner,
-        direction, _negated(words, start), bool(fw.SEQUENCES.search(" ".join(said))), _several(subject, plain), language,
+        direction, _negated(words, start), bool(fw.SEQUENCES.search(" ".join(said))), _several(subject, plain),
+        language,
     )  # fmt: skip
 
 
@@ -158,7 +164,7 @@ def _is_filler(word: str) -> bool:
 
 
 def _is_adverb(word: str) -> bool:
-    return word.endswith("ly") and len(word) > 4 and word not in fw.NOT_ADVERBS or word in fw.FAST | fw.INTENSIFIERS
+    return (word.endswith("ly") and len(word) > 4 and word not in fw.NOT_ADVERBS) or word in fw.FAST | fw.INTENSIFIERS
 
 
 def _kind(word: str) -> str | None:
@@ -172,7 +178,7 @@ def _find_verb(words: list[str]) -> tuple[int | None, bool]:
     """Index of the verb that counts, and True where a form of "be" leads to a state ("is in flight")."""
     for index, word in enumerate(words):
         follows = words[index + 1] if index + 1 < len(words) else ""
-        helps = word in fw.BE and word != "being" or word in fw.MODALS and index > 0
+        helps = (word in fw.BE and word != "being") or (word in fw.MODALS and index > 0)
         helps |= word in ("do", "does", "did") and follows == "not"
         helps |= word in ("has", "have", "had") and (follows == "been" or _kind(follows) == "past")
         if helps and index + 1 < len(words):
@@ -184,7 +190,8 @@ def _find_verb(words: list[str]) -> tuple[int | None, bool]:
 def _after_auxiliary(words: list[str], index: int) -> tuple[int, bool]:
     first = index
     while index < len(words) and (
-        words[index] in fw.BE | fw.MODALS | fw.NEGATIONS | {"also", "currently", "about", "going", "to"} or _is_adverb(words[index])
+        words[index] in fw.BE | fw.MODALS | fw.NEGATIONS | {"also", "currently", "about", "going", "to"}
+        or _is_adverb(words[index])
     ):
         if words[index] == "going" and words[index + 1 : index + 2] != ["to"]:
             break
@@ -201,7 +208,9 @@ def _after_auxiliary(words: list[str], index: int) -> tuple[int, bool]:
 def _skip_phase(words: list[str], index: int) -> int:
     """Go on from "starts to" and "keeps" to the verb that they lead to."""
     while lemma(words[index]) in fw.PHASES or words[index] in ("to",):
-        step = next((k for k in (1, 2, 3) if index + k < len(words) and _kind(words[index + k]) in ("base", "gerund")), None)
+        step = next(
+            (k for k in (1, 2, 3) if index + k < len(words) and _kind(words[index + k]) in ("base", "gerund")), None
+        )
         if step is None:
             break
         index += step
@@ -277,7 +286,7 @@ def _direction(words: list[str]) -> str:
         before = words[index - 1] if index else ""
         if word in ("left", "right") and after not in fw.LIMB_WORDS and after != "and" and before not in ("and", "its"):
             return word
-        if word in ("backward", "backwards") or word == "reverse" and before == "in":
+        if word in ("backward", "backwards") or (word == "reverse" and before == "in"):
             return "backwards"
     return ""
 
@@ -285,7 +294,9 @@ def _direction(words: list[str]) -> str:
 def _negated(words: list[str], start: int | None) -> bool:
     """A word of negation, but for phrases of the thesaurus that have one ("not moving", "shakes its head no")."""
     text = " ".join(_base(word) for word in words)
-    text = re.sub(r"\bnot move|do not move\b|head no\b|say no\b|do nothing\b|without (?:move|fly)\b|no hurry|no rush", " ", text)
+    text = re.sub(
+        r"\bnot move|do not move\b|head no\b|say no\b|do nothing\b|without (?:move|fly)\b|no hurry|no rush", " ", text
+    )
     return any(word in fw.NEGATIONS for word in text.split()) or bool(
         re.search(r"\b(?:refuse to|stop (?:\w+ing)|no longer|instead of)\b", " ".join(words))
     )

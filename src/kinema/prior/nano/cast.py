@@ -109,15 +109,11 @@ class Cast:
             _FLOORS[key] = low if low < -0.02 * height or low > 0.25 * height else 0.0
         return _FLOORS[key]
 
-    def given_shot(
-        self, rng: np.random.Generator, actor: Actor, takes: dict[str, list[Take]]
-    ) -> Shot | None:
+    def given_shot(self, rng: np.random.Generator, actor: Actor, takes: dict[str, list[Take]]) -> Shot | None:
         """A motion of the tables, or a recording of another body of the kind."""
         body = LIKE.get(actor.limbs.body, actor.limbs.body)
         rows = {
-            name: GAIT if row.repeats else PROCEDURAL
-            for name, row in MOTIONS.items()
-            if row.shares.get(body, 0) > 0
+            name: GAIT if row.repeats else PROCEDURAL for name, row in MOTIONS.items() if row.shares.get(body, 0) > 0
         }
         able = {name: of for name, of in takes.items() if name not in TURNED} if actor.limbs.legs else {}
         names = sorted(rows.keys() | able.keys())
