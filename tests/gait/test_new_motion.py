@@ -19,7 +19,7 @@ from kinema.rig.limbs import find_limbs
 
 SKIP = MotionKind(
     "skip",
-    {"biped": 7, "snake": 1},
+    {"biped": 7, "kraken": 1},
     verbs("skip[ping|s], skip[ping|s] down the lane"),
     Gait(Footfalls((0.0, 0.3, 0.6, 0.9), lag=0.3), duty=0.4, froude=0.5, pendulum=2.5, lift=0.2, bob=-0.05),
 )
@@ -73,7 +73,7 @@ def test_training_draws_a_new_gait_as_often_as_its_share():
     assert "trot" not in names
     assert all(draw_motion("quadruped", rng, motions) is not SKIP for _ in range(300))
     # A kind of body that only the new row is for.
-    assert all(draw_motion("snake", rng, motions) is SKIP for _ in range(10))
+    assert all(draw_motion("kraken", rng, motions) is SKIP for _ in range(10))
 
 
 def test_a_recording_of_a_new_gait_is_labelled_with_it():

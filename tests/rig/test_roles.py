@@ -1,6 +1,7 @@
 """Roles of artists' rigs against a table that was made by eye."""
 
 import csv
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import torch
 
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.asset.load import load
+from kinema.asset.skeleton_json import read_roles_json, read_skeleton_json
 from kinema.create.creatures import creature
+from kinema.errors import KinemaError
 from kinema.gait.make import make_motion
 from kinema.motion.feet import find_cycle, track_feet
 from kinema.rig.kinematics import Rig
@@ -116,3 +119,55 @@ def test_a_body_with_three_heads():
     no_mesh = Mesh(np.zeros((0, 3)), np.zeros((0, 3), dtype=int), np.zeros((0, 3)))
     limbs = find_limbs(Character("hydra", no_mesh, skeleton))
     assert (len(limbs.heads), len(limbs.legs)) == (3, 4)
+
+
+def test_given_legs_replace_those_that_were_found():
+    fox = creature("fox", detail="low")
+    found = find_limbs(fox)
+    names = fox.skeleton.names
+    feet = tuple(names[leg.joints[-1]] for leg in found.legs)
+    by_feet = find_limbs(replace(fox, roles={"legs": feet}))
+    assert [leg.joints for leg in by_feet.legs] == [leg.joints for leg in found.legs]
+    assert by_feet.confidence["legs"] > 0.99
+    tops = tuple(names[leg.joints[0]] for leg in found.legs)
+    by_tops = find_limbs(replace(fox, roles={"legs": tops[:2]}))
+    assert [leg.joints for leg in by_tops.legs] == [leg.joints for leg in found.legs if leg.rank == 0]
+    assert not find_limbs(replace(fox, roles={"legs": ()})).legs
+    with pytest.raises(KinemaError, match=r"^a fox.*legs: has no joint 'nix'; it has "):
+        find_limbs(replace(fox, name="a fox", roles={"legs": ("nix",)}))
+
+
+def test_other_roles_can_be_given_too():
+    human = creature("human", detail="low")
+    found, names = find_limbs(human), human.skeleton.names
+    wings = tuple(names[arm.joints[0]] for arm in found.arms)
+    angel = find_limbs(replace(human, roles={"wings": wings, "heads": (names[found.head],), "tails": ()}))
+    assert angel.counts == {"legs": 2, "arms": 0, "wings": 2, "fins": 0, "tails": 0, "heads": 1}
+    assert (angel.body, angel.head) == ("bird", found.head)
+
+
+def test_what_swims_has_no_ground_unless_someone_says_so(shared_data):
+    path = path_of(shared_data, "shark")
+    assert not find_limbs(load(path)).ground
+    assert find_limbs(load(path, ground="flat")).ground
+    assert find_limbs(load(path_of(shared_data, "snake"))).ground
+    assert not find_limbs(load(path_of(shared_data, "khronos_fox"), ground="none")).ground
+
+
+def test_roles_in_a_skeleton_json(tmp_path):
+    joints = [{"name": "a", "parent": None, "head": [0, 0, 0]}, {"name": "b", "parent": "a", "head": [0, 0, 1]}]
+    file = tmp_path / "skeleton.json"
+
+    def read(roles):
+        file.write_text(json.dumps({"joints": joints, "roles": roles}))
+        return read_roles_json(file, read_skeleton_json(file).names)
+
+    assert read({"legs": ["b"], "tails": []}) == {"legs": ("b",), "tails": ()}
+    for roles, message in (
+        ({"legs": ["c"]}, "roles: legs: has no joint 'c'"),
+        ({"hands": ["b"]}, "has the role 'hands', which is not one of legs, arms"),
+        ({"legs": "b"}, "its roles are not lists"),
+        ([], "its roles are not lists"),
+    ):
+        with pytest.raises(KinemaError, match=message):
+            read(roles)

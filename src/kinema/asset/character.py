@@ -4,7 +4,7 @@ Everything here is in Kinema's world: right-handed, Y up, metres, facing +Z, fee
 `Frame` remembers the file's own coordinates.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,8 +84,17 @@ class Character:
     frame: Frame = field(default_factory=Frame)
     source: Any = None
     """The `asset.gltf.document.GltfBinding` of a glTF file, with which an export keeps all that we do not model."""
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names of joints by role ("legs", "arms", "wings", "fins", "tails", "heads") where someone gave them; the other
+    roles are found (`rig.limbs`)."""
+    ground: bool | None = None
+    """Whether there is ground under it, where someone said so; None: as its limbs suggest."""
     changes: tuple[str, ...] = ()
     """One line for each thing that was changed on reading, as `kinema inspect` prints it."""
+
+
+ROLES = ("legs", "arms", "wings", "fins", "tails", "heads")
+"""Roles that can be given."""
 
 
 def unique_names(names: Iterable[str]) -> tuple[str, ...]:

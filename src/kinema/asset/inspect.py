@@ -1,5 +1,6 @@
 """`kinema inspect FILE`: what a character file holds and what was changed on reading it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,8 @@ def describe(character: Character) -> dict[str, Any]:
     }
 
 
-def inspect_lines(character: Character) -> list[str]:
-    """The report as text."""
+def inspect_lines(character: Character, *, roles: Sequence[str] = ()) -> list[str]:
+    """The report as text; `roles` are lines about the limbs."""
     facts = describe(character)
     width, height, depth = facts["size_m"]
     textures = f", textures {', '.join(facts['textures'])}" if facts["textures"] else ""
@@ -64,6 +65,7 @@ def inspect_lines(character: Character) -> list[str]:
         weights = f"up to {bound[0]} per vertex" if bound else "without skin weights"
         lines.append(f"  joints    {len(facts['joints'])}, {weights}")
         lines += [f"    {line}" for line in _tree(character.skeleton)]
+    lines += [f"  {line}" for line in roles]
     lines.append(f"  clips     {len(facts['clips']) or 'none'}")
     long = max((len(clip["name"]) for clip in facts["clips"]), default=0)
     lines += [

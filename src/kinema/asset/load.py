@@ -3,6 +3,7 @@
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -14,7 +15,7 @@ from kinema.asset.gltf.character import character_from_document
 from kinema.asset.gltf.document import Document, read_document
 from kinema.asset.gltf.skeleton import skeleton_from_document
 from kinema.asset.rigs.orientation import AS_IN_FILE, FrameOptions, find_frame, place, place_skeleton
-from kinema.asset.skeleton_json import read_skeleton_json
+from kinema.asset.skeleton_json import read_roles_json, read_skeleton_json
 from kinema.asset.trimesh_formats import read_trimesh
 from kinema.errors import KinemaError
 from kinema.geometry.rotations import bone_offsets, children, place_joints, to_matrix
@@ -37,7 +38,8 @@ def load(
     up: str | None = None,
     facing: str | None = None,
     scale: float | None = None,
-    ground: float | None = None,
+    ground: float | Literal["none", "flat"] | None = None,
+    legs: str | None = None,
 ) -> Character:
     """Read a character.
 
@@ -45,13 +47,26 @@ def load(
         path: .glb .gltf .vrm, .obj .ply .stl .off, .bvh, and through Blender .fbx .blend .usd
         skeleton: another file whose joints the mesh shall have (.glb .gltf .bvh .fbx .blend or our .json); its own
             joints, weights and clips are then left out, and the rig stage computes weights.
-        up, facing, scale, ground: replace what would be found, see `FrameOptions`.
+        up, facing, scale, ground: replace what would be found, see `FrameOptions`; ground "none" and "flat" say only
+            whether there is one.
+        legs: a joint of each leg, separated by commas, or "none".
     """
     path = existing_file(path)
     suffix = path.suffix.lower()
     if suffix not in LOADERS:
         raise KinemaError(f"{path}: {suffix or 'a file without suffix'} is not one of {' '.join(LOADERS)}")
-    given = FrameOptions(up, facing, scale, ground)
+    given = FrameOptions(up, facing, scale, None if isinstance(ground, str) else ground)
+    character = _read(path, suffix, skeleton, given)
+    character = replace(character, ground=ground != "none" if isinstance(ground, str) else None)
+    return character if legs is None else replace(character, roles={**character.roles, "legs": _names(legs)})
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Names separated by commas; "none" for none."""
+    return () if text.strip() == "none" else tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _read(path: Path, suffix: str, skeleton: Path | str | None, given: FrameOptions) -> Character:
     if skeleton is None:
         return LOADERS[suffix](path, given)
     if suffix == ".bvh":
@@ -136,7 +151,10 @@ def _attach(character: Character, path: Path, given: FrameOptions, usual_up: str
     if share < 0.9:
         lines = (*lines, f"only {count} of {path.name}'s {len(skeleton.names)} joints lie within the mesh")
     taken = f"took {len(skeleton.names)} joints from {path.name}; skin weights are computed when it is rigged"
-    return replace(mesh, skeleton=bones, weights=None, clips=(), changes=(*character.changes, taken, *lines))
+    roles = read_roles_json(path, skeleton.names) if path.suffix.lower() == ".json" else {}
+    return replace(
+        mesh, skeleton=bones, weights=None, clips=(), roles=roles, changes=(*character.changes, taken, *lines)
+    )
 
 
 def _fit(heads: Float[np.ndarray, "n 3"], vertices: Float[np.ndarray, "m 3"]) -> float:

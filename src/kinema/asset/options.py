@@ -21,8 +21,11 @@ class FileOptions:
     """The file's axis that the character looks along."""
     scale: Annotated[float | None, named("METRES")] = None
     """Metres per unit of the file."""
-    ground: Annotated[float | None, named("HEIGHT")] = None
-    """Height of the ground along the file's up axis, in the file's units."""
+    ground: Annotated[float | Literal["none", "flat"] | None, named("HEIGHT|none|flat")] = None
+    """Height of the ground along the file's up axis, in the file's units; none for what swims or flies: it is filmed
+    and judged without; flat for ground under a body without legs."""
+    legs: Annotated[str | None, named("A,B,...")] = None
+    """A joint of each leg (its foot or its top), separated by commas, if they are found wrong; none: it has no legs."""
 
     @staticmethod
     def from_json(values: dict[str, Any]) -> "FileOptions":

@@ -2,7 +2,10 @@
 
     {"joints": [{"name": "hips", "parent": null, "head": [0, 0.9, 0], "tail": [0, 1.1, 0]}, ...]}
 
-Lengths and axes are those of the mesh file that the skeleton is meant for. "tail" may be left out.
+Lengths and axes are those of the mesh file that the skeleton is meant for. "tail" may be left out. Beside the joints,
+"roles" may say what is what, a joint for each limb, where it is found wrong:
+
+    {"joints": [...], "roles": {"legs": ["foot_l", "foot_r"], "arms": [], "tails": ["tail_1"]}}
 """
 
 import json
@@ -11,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kinema.asset.character import Skeleton, bone_tails
+from kinema.asset.character import ROLES, Skeleton, bone_tails
 from kinema.errors import KinemaError
 from kinema.files import replacing
 from kinema.geometry.rotations import depth_first
@@ -21,12 +24,7 @@ MOST_JOINTS = 10_000
 
 def read_skeleton_json(path: Path) -> Skeleton:
     """Joints in any order; parents are named, null for the one root."""
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise KinemaError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
-        raise KinemaError(f"{path}: not JSON ({str(error).splitlines()[0]})") from None
+    content = _content(path)
     joints = content.get("joints") if isinstance(content, dict) else content
     if not isinstance(joints, list) or not 0 < len(joints) <= MOST_JOINTS:
         raise KinemaError(f"{path}: has no list of joints")
@@ -59,6 +57,30 @@ def read_skeleton_json(path: Path) -> Skeleton:
         if "tail" in joint:
             tails[j] = _point(path, joint, "tail")
     return Skeleton(tuple(joint["name"] for joint in joints), ordered, heads, tails)
+
+
+def read_roles_json(path: Path, names: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Names of joints by role, as far as the file gives them."""
+    content = _content(path)
+    roles = content.get("roles", {}) if isinstance(content, dict) else {}
+    if not isinstance(roles, dict) or not all(isinstance(joints, list) for joints in roles.values()):
+        raise KinemaError(f"{path}: its roles are not lists of joints by role")
+    for role, joints in roles.items():
+        if role not in ROLES:
+            raise KinemaError(f"{path}: has the role {role!r:.60}, which is not one of {', '.join(ROLES)}")
+        unknown = [joint for joint in joints if joint not in names]
+        if unknown:
+            raise KinemaError(f"{path}: roles: {role}: has no joint {unknown[0]!r:.60}")
+    return {role: tuple(joints) for role, joints in roles.items()}
+
+
+def _content(path: Path) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise KinemaError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise KinemaError(f"{path}: not JSON ({str(error).splitlines()[0]})") from None
 
 
 def _point(path: Path, joint: dict[str, Any], key: str) -> list[float]:

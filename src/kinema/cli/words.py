@@ -69,9 +69,9 @@ def motions(command: MotionsCommand, output: Output) -> None:
         lines.append(f"{kind}:")
         for row in sorted((r for r in rows if body_kind(r.body) == kind), key=lambda r: (not r.repeats, r.name)):
             said = vocabulary()[row.name].wordings[0].doing if row.name in vocabulary() else row.name
-            pace = f"{row.seconds:.1f} s {'a cycle' if row.repeats else 'long'}" if row.seconds else "a state"
-            shown = f", {row.clips} clips" if row.clips else ""
-            lines.append(f"  {row.name:14s} {said} ({pace}{shown})")
+            pace = [f"{row.seconds:.1f} s {'a cycle' if row.repeats else 'long'}"] if row.seconds else []
+            shown = [f"{row.clips} clips"] if row.clips else []
+            lines.append(f"  {row.name:14s} {said}" + (f" ({', '.join(pace + shown)})" if pace + shown else ""))
     names = len({row.name for row in rows})
     lines.append(f"{names} motions" + (f" for this body ({body_kind(body)})" if body else ""))
     output.say("\n".join(lines), body=body, motions=[asdict(row) for row in rows])

@@ -25,20 +25,21 @@ STANDING_HEIGHT = 0.04
 def weighted_energies(filmed: Filmed, config: Animate, anatomy: Anatomy, *, feet: float) -> Energy:
     """Sum of all energies of a window with the weights of a job; `feet` in [0, 1] scales those of the feet."""
     size = anatomy.limbs.leg_length
+    ground = config.ground_weight if anatomy.limbs.ground else 0.0
     if filmed.motion is None or filmed.T_world_joint is None:
         assert filmed.points is not None
         jerk = filmed.points.diff(n=2, dim=0).abs().mean() / size
-        return config.smooth_weight * jerk + config.ground_weight * penetration(filmed.points, size)
+        return config.smooth_weight * jerk + ground * penetration(filmed.points, size)
     motion = filmed.motion
     total = config.smooth_weight * smoothness(motion)
     if config.preset == "paper":
         corners = torch.from_numpy(anatomy.cuboids.corners).float()
-        return total + config.ground_weight * cuboid_penetration(filmed.T_world_joint, corners)
+        return total + ground * cuboid_penetration(filmed.T_world_joint, corners)
     total = total + CLIMBING_WEIGHT * config.ground_weight * climbing(motion.root_position, size)
     if filmed.soles is not None:
-        total = total + feet * config.ground_weight * penetration(filmed.soles, size)
+        total = total + feet * ground * penetration(filmed.soles, size)
         total = total + feet * config.slip_weight * foot_slip(filmed.soles, size, per_frame=filmed.soles_per_frame)
-        total = total + feet * FLOATING_WEIGHT * config.ground_weight * floating(filmed.soles, size)
+        total = total + feet * FLOATING_WEIGHT * ground * floating(filmed.soles, size)
     if config.limits_weight:
         limits = torch.from_numpy(np.stack((anatomy.limits.lower, anatomy.limits.upper), -1)).float()
         total = total + config.limits_weight * beyond_limits(motion.angles, limits)

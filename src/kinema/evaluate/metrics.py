@@ -125,6 +125,8 @@ def measure_pose(
     joints = T_world_joint[..., 3]
     soles = feet.world[..., 1].min(1) if limbs.legs else np.zeros(len(joints))
     low = soles if skin is None else skin.lowest
+    # Without ground nothing can be under it, above it or slide on it.
+    low, stance = (low, stance) if limbs.ground else (np.zeros_like(low), np.zeros_like(stance))
     depth = np.maximum(-low, 0.0)
     gait = name_gait(limbs, feet, cycle, duty=duty, speed=speed)
     seconds = cycle.period / fps if gait not in ("stand", "other") else 0.0

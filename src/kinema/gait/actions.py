@@ -229,4 +229,5 @@ def swing_feet(
 
 def lean_away(body: GaitBody, plan: FootPlan, amount: np.ndarray, style: Style) -> None:
     """Shift the weight over the legs that stay."""
-    plan.shift[:, 0] -= 0.45 * style.side * float(np.abs(body.home[:, 0]).mean()) * amount
+    aside = np.abs(body.home[:, 0]).sum() / max(len(body.home), 1)
+    plan.shift[:, 0] -= 0.45 * style.side * float(aside) * amount

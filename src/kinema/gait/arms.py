@@ -6,11 +6,13 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.gait.kinds import Gait
-from kinema.gait.plan import FORWARD, LEFT, Curve, FootPlan, GaitBody, Path, PerFrame
+from kinema.gait.plan import FORWARD, LEFT, UP, Curve, FootPlan, GaitBody, Path, PerFrame
 from kinema.rig.ik import about, between
 from kinema.rig.limbs import Arm
 
 TAU = 2 * np.pi
+FOLDED_EDGE, FOLDED = 1.1, (-2.3, 2.2)
+"""A folded wing: how far its leading edge turns down, and the bends of forearm and hand in its plane [rad]."""
 
 
 def swing_arms(body: GaitBody, plan: FootPlan, gait: Gait, cycles: Curve, *, amount: float) -> None:
@@ -34,9 +36,13 @@ def hang_arm(body: GaitBody, plan: FootPlan, arm: Arm, *, swing: Curve, spread: 
     upper, fore, direction = _bones(body, arm)
     direction = direction / max(float(np.linalg.norm(direction)), 1e-12)
     if abs(direction[0]) > 0.6:
-        # Wings fold along the flanks.
         hanging = (0.22 * arm.side, -0.35, -0.9) if arm.wing else (0.16 * arm.side, -1.0, 0.02)
         down = between(direction, np.array(hanging))
+        if arm.wing:
+            # Wings fold along the flanks: the edge turned down, forearm and hand laid together.
+            down = down @ about(LEFT, np.array(FOLDED_EDGE))
+            for joint, angle in zip(arm.joints[1:], FOLDED):
+                plan.turns[joint] = np.broadcast_to(about(UP, np.array(angle * arm.side)), (len(swing), 3, 3))
     else:
         down, elbow, swing = np.eye(3), np.asarray(elbow) * 0.25, swing * 0.5
     plan.turns[upper] = world = about(LEFT, swing) @ about(FORWARD, spread * arm.side) @ down
@@ -44,6 +50,28 @@ def hang_arm(body: GaitBody, plan: FootPlan, arm: Arm, *, swing: Curve, spread: 
         # The forearm folds forward about the lateral axis, wherever the rest pose had it.
         bent = about(-LEFT, np.broadcast_to(elbow, swing.shape))
         plan.turns[fore] = world.swapaxes(-1, -2) @ about(LEFT, swing) @ bent @ about(LEFT, -swing) @ world
+
+
+def beat_wing(
+    body: GaitBody, plan: FootPlan, arm: Arm, cycles: Curve, *, amplitude: float, fold: float, opens: bool
+) -> None:
+    """Beat a wing or fin: highest at whole cycles; it folds on the upstroke, and its outer part follows the inner.
+
+    `opens` spreads a wing that lies along the body at rest.
+    """
+    joints, side = arm.joints, float(arm.side)
+    direction = body.heads[joints[1]] - body.heads[joints[0]] if len(joints) > 1 else np.array([side, 0.0, 0.0])
+    spread = np.eye(3)
+    if opens and abs(direction[0]) < 0.6 * np.linalg.norm(direction):
+        spread = between(direction, np.array([side, 0.05, -0.1]))
+    upstroke = np.maximum(-np.sin(TAU * cycles), 0.0) ** 2 * fold
+    share = 0.62 if len(joints) > 2 else 1.0
+    for k, j in enumerate(joints[:4]):
+        lag = 0.09 * k
+        roll = amplitude * (share if k == 0 else (1 - share) * 1.1) * np.cos(TAU * (cycles - lag))
+        yaw = (0.35, -0.8, 1.0, 0.0)[k] * upstroke
+        turn = about(FORWARD, side * (roll - (0.25 * upstroke if k == 1 else 0.0))) @ about(UP, side * yaw)
+        plan.turns[j] = turn @ spread if k == 0 else turn
 
 
 def key_arm(body: GaitBody, plan: FootPlan, arm: Arm, upper: Path, fore: Path) -> None:

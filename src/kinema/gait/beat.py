@@ -8,7 +8,7 @@ from kinema.gait.plan import GaitBody
 from kinema.motion.feet import Feet, best_period, find_cycle, fundamental, track_feet
 from kinema.motion.motion import Motion
 
-WING_BEATS = frozenset(("fly", "flap"))
+WING_BEATS = frozenset(("fly", "flap", "glide"))
 """Motions whose time the wings tell."""
 TAIL_BEATS = frozenset(("swim", "swim_fast", "slither", "sidewind"))
 """Motions whose time the tail tells, on bodies without legs."""
@@ -30,8 +30,9 @@ class Beat:
 def find_beat(body: GaitBody, motion: Motion, name: str, *, duty: float = 0.5) -> Beat:
     """The cycle of a motion; `duty` is the share of it that a foot stands, where that is known."""
     feet = track_feet(body.rig, body.limbs, motion)
-    if name in WING_BEATS and any(arm.wing for arm in body.limbs.arms):
-        height = np.mean([_tip(body, motion, arm.joints[-1])[:, 1] for arm in body.limbs.arms if arm.wing], 0)
+    wings = body.limbs.limbs_of("wing")
+    if name in WING_BEATS and wings:
+        height = np.mean([_tip(body, motion, wing.joints[-1])[:, 1] for wing in wings], 0)
         period, explained, top = _harmonic(height, feet)
         return Beat(period, explained, top, top)
     if body.limbs.legs and name not in WING_BEATS:

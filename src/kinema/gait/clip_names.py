@@ -171,7 +171,7 @@ CYCLES = frozenset(
     (
         "walk", "run", "jog", "trot", "pace", "canter", "gallop", "sneak", "limp", "stagger", "shamble", "hop", "skip",
         "march", "turn_left", "turn_right", "walk_back", "sidle", "carry", "crawl", "swim", "swim_fast", "fly", "flap",
-        "slither", "sidewind",
+        "slither", "sidewind", "glide",
     )
 )  # fmt: skip
 """Motions that repeat."""

@@ -117,6 +117,70 @@ class Gait:
 
 
 @dataclass(frozen=True)
+class Wave:
+    """A wave that runs from head to tail of a body without legs; lengths in its unit (`Limbs.leg_length`)."""
+
+    pendulum: float
+    """Period over √(unit / g)."""
+    stride: float
+    """Typical travel per cycle."""
+    waves: float
+    """Waves on the length of the body."""
+    amplitude: float
+    """How far the tail swings to one side [body lengths]; on a track, how far it turns from straight ahead [rad]."""
+    head: float = 0.2
+    """Amplitude at the nose, relative to the tail's."""
+    fins: float = 0.25
+    """Amplitude of the fins' beat [rad]."""
+    on_track: bool = False
+    """Every part follows the one before on a winding track and does not slip, as snakes do."""
+
+    def period(self, unit: float) -> float:
+        """Typical duration of a cycle [s]."""
+        return float(self.pendulum * np.sqrt(unit / GRAVITY))
+
+    def speed(self, unit: float) -> float:
+        """Typical speed [units per second]."""
+        return self.stride / self.period(unit)
+
+    def heads(self, style: "Style") -> float:
+        """Direction of travel [rad]: straight ahead."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class WingBeat:
+    """A cycle of flight; it begins when the wings are highest. Lengths in leg lengths."""
+
+    pendulum: float
+    """Period over √(leg length / g)."""
+    stride: float
+    """Typical travel per cycle."""
+    amplitude: float
+    """How far the wings beat up and down [rad]."""
+    fold: float
+    """How far the wings fold on the upstroke, 0 to 1."""
+    height: float
+    """How high the body flies above where it stands; higher, where the wings would beat the ground."""
+    bob: float = 0.08
+    """How far the body rises in a downstroke."""
+    pitch: float = 0.0
+    """Nose down [rad]."""
+
+    def period(self, unit: float) -> float:
+        """Typical duration of a cycle [s]."""
+        return float(self.pendulum * np.sqrt(unit / GRAVITY))
+
+    def speed(self, unit: float) -> float:
+        """Typical speed [leg lengths per second]."""
+        return self.stride / self.period(unit)
+
+    def heads(self, style: "Style") -> float:
+        """Direction of travel [rad]: straight ahead."""
+        return 0.0
+
+
+@dataclass(frozen=True)
 class Style:
     """Factors on what a motion does by default, drawn at random for variety."""
 
@@ -172,8 +236,8 @@ class MotionKind:
     """Weight in the training data by kind of body (`Limbs.body`); kinds that are not listed are never drawn."""
     verbs: tuple[tuple[str, str], ...]
     """Captions: participle and third person."""
-    gait: Gait | None = None
-    """Steps that repeat; a body without legs only breathes."""
+    gait: Gait | Wave | WingBeat | None = None
+    """What repeats: steps, a wave along the body, or the beat of wings. A body that lacks the limbs only breathes."""
     action: Action | None = None
     """What happens once."""
     airborne: bool = False

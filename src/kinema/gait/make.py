@@ -1,6 +1,7 @@
 """`make_motion`: any gait or action for any body, with the labels that it was made from."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -8,9 +9,11 @@ from jaxtyping import Float
 from kinema.gait.actions import action_plan
 from kinema.gait.clip_names import STATES
 from kinema.gait.cycle import cycle_plan
-from kinema.gait.kinds import Action, MotionKind, Style
+from kinema.gait.kinds import Action, Gait, MotionKind, Style, Wave, WingBeat
 from kinema.gait.motions import find_motion
 from kinema.gait.plan import FootPlan, GaitBody, solve
+from kinema.gait.waves import wave_plan
+from kinema.gait.wings import flight_plan
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
@@ -67,15 +70,16 @@ def make_motion(
     kind = find_motion(kind) if isinstance(kind, str) else kind
     body = body or GaitBody.of(rig, limbs)
     style = style or (Style.random(rng) if rng is not None else Style())
-    gait = kind.gait if limbs.legs else None
+    gait = kind.gait if can_do(limbs, kind) else None
     if gait is not None:
         usual = gait.period(body.leg)
         period = usual if period is None else period
         speed = body.stride * gait.speed(body.leg) * usual / period if speed is None else speed
-        plan = cycle_plan(body, gait, frames=frames, fps=fps, phase=phase, period=period, speed=speed, style=style)
+        pace = {"frames": frames, "fps": fps, "phase": phase, "period": period, "speed": speed, "style": style}
         way = gait.heads(style)
         label = Label(kind.name, True, phase % 1.0, period, speed, limbs.body, style.side, direction=way)
-        return solve(body, plan, fps=fps, crouch=style.crouch + gait.crouch), label
+        crouch = style.crouch + gait.crouch if isinstance(gait, Gait) else 0.0
+        return solve(body, _plan(body, gait, pace), fps=fps, crouch=crouch), label
     time = np.arange(frames) / fps
     if kind.action is None or kind.name in STATES:
         plan = action_plan(body, kind.action, time=time, since=time, phase=phase, style=style)
@@ -88,6 +92,28 @@ def make_motion(
         plan = action_plan(body, kind.action, time=time, since=since, phase=breath, style=style)
         label = Label(kind.name, False, phase, period, 0.0, limbs.body, style.side)
     return solve(body, plan, fps=fps, crouch=0.3 * style.crouch + 0.01), label
+
+
+def _plan(body: GaitBody, gait: Gait | Wave | WingBeat, pace: dict[str, Any]) -> FootPlan:
+    match gait:
+        case Gait():
+            return cycle_plan(body, gait, **pace)
+        case Wave():
+            return wave_plan(body, gait, **pace)
+        case WingBeat():
+            return flight_plan(body, gait, **pace)
+
+
+def can_do(limbs: Limbs, kind: MotionKind) -> bool:
+    """The body has the limbs that a motion needs: legs to step, wings to beat, none to swim or slither."""
+    match kind.gait:
+        case Gait():
+            return bool(limbs.legs)
+        case Wave():
+            return not limbs.legs
+        case WingBeat():
+            return any(arm.wing for arm in limbs.arms)
+    return True
 
 
 def action_times(body: GaitBody, action: Action, style: Style) -> tuple[float, float]:

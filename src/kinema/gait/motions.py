@@ -7,8 +7,9 @@ from kinema.errors import KinemaError
 from kinema.gait.kinds import MotionKind
 from kinema.gait.rows.actions import ACTIONS
 from kinema.gait.rows.gaits import GAITS
+from kinema.gait.rows.waves import FLIGHTS, UNDULATIONS
 
-MOTIONS: dict[str, MotionKind] = {row.name: row for row in (*GAITS, *ACTIONS)}
+MOTIONS: dict[str, MotionKind] = {row.name: row for row in (*GAITS, *ACTIONS, *UNDULATIONS, *FLIGHTS)}
 
 
 def find_motion(name: str) -> MotionKind:

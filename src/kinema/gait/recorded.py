@@ -80,7 +80,7 @@ def recorded_motion(
     else:
         motion = retarget(recording, target, mirror=mirror, **size)
     speed = recording.speed / recording.body.leg * timing.tempo
-    if speed == 0.0 and recording.name in TAIL_BEATS | WING_BEATS | {"glide"}:
+    if speed == 0.0 and recording.name in TAIL_BEATS | WING_BEATS:
         speed = float(rng.uniform(0.0, CRUISE))
         ahead = torch.arange(frames) / fps * speed * target.leg
         motion = replace(motion, root_position=motion.root_position + ahead[:, None] * torch.tensor([0.0, 0.0, 1.0]))

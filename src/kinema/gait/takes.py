@@ -3,22 +3,24 @@
 import csv
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from kinema.asset.bvh import read_bvh
-from kinema.asset.character import Character, Clip, Mesh
+from kinema.asset.character import Character, Clip, Mesh, Skeleton
 from kinema.asset.clips_npz import load_clips_npz
 from kinema.asset.load import load
 from kinema.errors import KinemaError
 from kinema.gait.beat import TAIL_BEATS, WING_BEATS
 from kinema.gait.clip_names import ARTISTS_NAMES, CAPTIONS, CAPTURES, is_held, motion_of
-from kinema.gait.plan import GaitBody
+from kinema.gait.plan import UP, GaitBody
 from kinema.gait.retarget import Recording, facing
+from kinema.geometry.rotations import bone_offsets, continuous, from_matrix, place_joints, to_matrix
 from kinema.motion.motion import Motion
+from kinema.rig.ik import about
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 
@@ -117,9 +119,31 @@ def load_character(file: Path) -> Character:
         return load_clips_npz(file)
     if file.suffix != ".bvh":
         return load(file)
-    skeleton, clip = read_bvh(file, scale=CMU_SCALE)
+    skeleton, clip = rest_at_first_frame(*read_bvh(file, scale=CMU_SCALE))
     empty = np.zeros((0, 3))
     return Character(file.stem, Mesh(empty, np.zeros((0, 3), dtype=np.int64), empty), skeleton, clips=(clip,))
+
+
+def rest_at_first_frame(skeleton: Skeleton, clip: Clip) -> tuple[Skeleton, Clip]:
+    """The same motion of a skeleton that rests in its first frame, facing +Z on y = 0.
+
+    Captures begin with a T-pose on straight legs; at zero angles their legs are spread and the root is the origin.
+    """
+    parents = skeleton.parents
+    local = to_matrix(clip.wxyz_parent_joint)
+    place, turn = place_joints(parents, bone_offsets(parents, skeleton.heads), local, clip.root_position)
+    ahead = turn[0, 0, :, 2]
+    back = about(UP, np.asarray(-np.arctan2(ahead[0], ahead[2])))
+    ends = place[0] + (turn[0] @ (skeleton.tails - skeleton.heads)[..., None])[..., 0]
+    floor = min(place[0, :, 1].min(), ends[:, 1].min())
+    origin = np.array([place[0, 0, 0], floor, place[0, 0, 2]])
+    heads, tails = (place[0] - origin) @ back.T, (ends - origin) @ back.T
+    turned = turn @ turn[0].swapaxes(-1, -2) @ back.T
+    above = np.stack([turned[:, max(parent, 0)] for parent in parents], 1)
+    above[:, 0] = np.eye(3)
+    wxyz = continuous(from_matrix(above.swapaxes(-1, -2) @ turned))
+    root = clip.root_position - [0.0, floor, 0.0]
+    return replace(skeleton, heads=heads, tails=tails, wxyz_world_file=None), Clip(clip.name, clip.fps, root, wxyz)
 
 
 def gait_body(character: Character) -> GaitBody:

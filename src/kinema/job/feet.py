@@ -24,10 +24,15 @@ LESS_SLIDE = 0.8
 
 
 def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: Motion) -> Motion:
-    """Hold stance feet in place by kinematics alone, so that a clip without physics does not skate either."""
+    """Hold stance feet in place by kinematics alone, so that a clip without physics does not skate either.
+
+    What crawls without legs is only lifted out of the ground, what swims or flies is left as it is.
+    """
+    rounds, crawls = _rounds(config, motion), anatomy.limbs.ground and not anatomy.limbs.legs
+    if crawls and config.plant_feet and config.preset != "paper":
+        return _one_round(lift_skin(character, anatomy, repeat(motion, rounds)), rounds)
     if not _plants(config, anatomy):
         return motion
-    rounds = _rounds(config, motion)
     # Feet rise at once when they let go: the prior lifts them slowly, by a few pixels at its resolution.
     return _one_round(_planted(character, anatomy, repeat(motion, rounds), brisk=True), rounds)
 
@@ -36,7 +41,7 @@ def follow_physics(
     config: Animate, anatomy: Anatomy, motion: Motion, progress: Report, checkpoint: Path | None
 ) -> TrackResult | None:
     """Track the motion with the simulated body; None where physics is off or nothing stands on the ground."""
-    if not config.physics or not anatomy.limbs.legs:
+    if not config.physics or not anatomy.limbs.legs or not anatomy.limbs.ground:
         return None
     return track(
         None,
@@ -93,7 +98,7 @@ def _planted(character: Character, anatomy: Anatomy, motion: Motion, *, brisk: b
 
 def _plants(config: Animate, anatomy: Anatomy) -> bool:
     by_skeleton = config.preset != "paper" and config.parameters != "field"
-    return config.plant_feet and by_skeleton and bool(anatomy.limbs.legs)
+    return config.plant_feet and by_skeleton and bool(anatomy.limbs.legs) and anatomy.limbs.ground
 
 
 def _tracking(config: Animate, anatomy: Anatomy) -> Tracking:

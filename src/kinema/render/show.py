@@ -22,6 +22,7 @@ from kinema.render.shadow import Shadow
 from kinema.render.stage import Look
 from kinema.render.video import check_video_output, write_video
 from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import has_ground
 from kinema.skin import Skin
 from kinema.splat.colors import canonical_colors
 from kinema.splat.pose import PosedSplats, pose_splats, rest_splats
@@ -47,6 +48,7 @@ class FilmOptions:
     """Share by which surfaces that look down are darker; 0 shows the asset's own colours. A cloud that was given is
     never lit: it has its light in its colours."""
     ground: bool = True
+    """Under what stands or crawls; swimmers and fliers have none."""
     shadow: bool = True
     transparent: bool = False
     """Only the character, with alpha; for PNG."""
@@ -115,8 +117,8 @@ def _frames(
 ) -> Iterator[Tensor]:
     """Frames of the film, with alpha if they are transparent; `shade` is a factor of the colours [frames, n, 1]."""
     size = float(np.ptp(character.mesh.vertices, axis=0).max())
-    ground = Ground(tile=round_length(size / 4)) if options.ground else None
-    scene = Scene(ground=ground, shadow=Shadow(falloff=4 / size) if options.shadow and options.ground else None)
+    ground = Ground(tile=round_length(size / 4)) if options.ground and has_ground(character) else None
+    scene = Scene(ground=ground, shadow=Shadow(falloff=4 / size) if options.shadow and ground else None)
     canonical = canonical_colors(character, cloud.centers) if options.look == "canonical" else None
     image = {"width": options.width, "height": options.height}
     cameras = film_cameras(posed.centers, options.viewpoint, camera=options.camera, **image)

@@ -51,6 +51,8 @@ class Stage:
     ) -> "Stage":  # fmt: skip
         """Cover the mesh with `count` Gaussians; `relax` rounds even them out. Limbs that are not given are found.
 
+        What swims or flies without legs has no ground below it.
+
         Args:
             standing: angles in which the body stands before it moves (`gait.hang.hanging_arms`); by default at rest.
         """
@@ -64,7 +66,8 @@ class Stage:
         box = torch.stack((posed.amin(0), posed.amax(0))).double().numpy()
         # Squares in proportion to the character: images do not tell an ant from an elephant.
         tile = 0.2 * float(np.ptp(box, axis=0).max())
-        return Stage(rig, splats, skin, colors, stands, box, Scene(ground=Ground(tile=tile)))
+        ground = Ground(tile=tile) if limbs is None or limbs.ground else None
+        return Stage(rig, splats, skin, colors, stands, box, Scene(ground=ground))
 
     @property
     def size(self) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Character
-from kinema.geometry.rotations import depth_first
+from kinema.rig.given import as_given, given_chains, given_joints, given_legs
 from kinema.rig.midline import find_heads, find_tails, spine_and_neck
 from kinema.rig.roles import ARM, FIN, LEG, WING, Part, find_parts
 from kinema.rig.tree import JointTree
@@ -21,6 +21,8 @@ from kinema.rig.tree import JointTree
 Kind = Literal["arm", "wing", "fin"]
 KINDS: dict[int, Kind] = {ARM: "arm", WING: "wing", FIN: "fin"}
 """Roles of limbs that do not stand on the ground."""
+SLENDER = 33.0
+"""Length of a snake over the standard deviation of its thickness; a fish has 10 to 26."""
 Side = Literal[-1, 0, 1]
 """+1 left (+X), -1 right, 0 in the middle plane."""
 
@@ -71,7 +73,7 @@ class Limbs:
     """Joints that carry a head; joint 0 if the body hangs on its head, as fishes' often do."""
     tails: tuple[tuple[int, ...], ...]
     leg_length: float
-    """Mean distance from hip to contact point at rest [m]; height/2 without legs."""
+    """Mean distance from hip to contact point at rest [m]; without legs half the height, or a quarter of the length."""
     height: float
     clearance: float
     """Height of the trunk's lowest vertex over the ground at rest [m]."""
@@ -80,6 +82,8 @@ class Limbs:
 
     slender: bool = False
     """A chain that is long and thin."""
+    ground: bool = True
+    """There is ground under it."""
     confidence: Mapping[str, float] = field(default_factory=dict)
     """How sure each of "legs", "arms", "wings", "fins", "tails" and "heads" is, in [0, 1]."""
 
@@ -131,23 +135,26 @@ class Limbs:
 
 def find_limbs(character: Character) -> Limbs:
     """Find the limbs of any rigged character in Kinema's world (facing +Z, standing on y = 0)."""
-    tree = JointTree(character)
-    heads = find_heads(tree)
+    tree, given = JointTree(character), given_joints(character)
+    heads = given_chains(tree, given["heads"], whole=False) if "heads" in given else find_heads(tree)
     head = next((chain[0] for chain in heads.chains if chain[0] > 0), None)
-    parts = find_parts(tree, [chain[0] for chain in heads.chains])
-    chains = {part.top: tree.grounded_chain(part.top) for part in parts if part.role == LEG}
-    legs = _ranked(tree, [_leg(tree, chain or [*tree.longest_chain(top)]) for top, chain in chains.items()])
+    parts = as_given(tree, find_parts(tree, [chain[0] for chain in heads.chains]), given)
+    standing = [part.top for part in parts if part.role == LEG]
+    chains = [tree.grounded_chain(top) or [*tree.longest_chain(top)] for top in standing]
+    chains = given_legs(tree, given["legs"]) if "legs" in given else chains
+    legs = _ranked(tree, [_leg(tree, chain) for chain in chains])
     arms = []
     for part in parts:
         if part.role in KINDS:
             side: Side = 1 if tree.carried(part.top)[:, 0].mean() > tree.middle else -1
             arms.append(Arm(tree.longest_chain(part.top), side, KINDS[part.role]))
     spine, neck = spine_and_neck(tree, head, [limb.joints[0] for limb in (*legs, *arms)])
-    tails = find_tails(tree, [leg.joints[0] for leg in legs], head)
+    hips = [leg.joints[0] for leg in legs]
+    tails = given_chains(tree, given["tails"], whole=True) if "tails" in given else find_tails(tree, hips, head)
     confidence = {f"{word}s": _confidence(parts, role) for role, word in ((LEG, "leg"), *KINDS.items())}
     confidence |= {"tails": tails.confidence, "heads": heads.confidence}
     reach = [tree.heads[leg.joints[-1]] + leg.contact - tree.heads[leg.joints[0]] for leg in legs]
-    length = float(np.mean(np.linalg.norm(reach, axis=-1))) if legs else tree.height / 2
+    length = float(np.mean(np.linalg.norm(reach, axis=-1))) if legs else max(tree.height, tree.length / 2) / 2
     limb_joints = {k for leg in legs for k in tree.subtree(leg.joints[0])} | {k for a in arms for k in a.joints}
     hanging = limb_joints | {*neck, *(k for tail in tails.chains for k in tail)}
     hanging |= set(tree.subtree(head) if head is not None else ())
@@ -158,10 +165,20 @@ def find_limbs(character: Character) -> Limbs:
         if len(points):
             away = points - tree.heads[j]
             probes[j] = away[[away[:, 1].argmin(), away[:, 2].argmax(), (away**2).sum(-1).argmax()]]
-    return Limbs(
+    limbs = Limbs(
         tuple(legs), tuple(arms), spine, neck, tuple(chain[0] for chain in heads.chains), tails.chains, length,
-        tree.height, clearance, probes, _is_slender(tree), confidence,
+        tree.height, clearance, probes, _is_slender(tree), confidence=confidence,
     )  # fmt: skip
+    # What swims or flies has nothing below it; what has no legs but no wings either crawls.
+    floats = not legs and (limbs.body == "fish" or bool(limbs.limbs_of("wing")))
+    return replace(limbs, ground=not floats if character.ground is None else character.ground)
+
+
+def has_ground(character: Character) -> bool:
+    """Is there ground under a character? As someone said; else as its limbs suggest."""
+    if character.ground is not None or character.skeleton is None:
+        return character.ground is not False
+    return find_limbs(character).ground
 
 
 def _confidence(parts: list[Part], role: int) -> float:
@@ -171,9 +188,18 @@ def _confidence(parts: list[Part], role: int) -> float:
 
 
 def _is_slender(tree: JointTree) -> bool:
-    """Is the body's path along its middle joints at least six times as long as it is wide?"""
-    line = tree.heads[depth_first(tree.parents)]
-    return float(np.linalg.norm(np.diff(line, axis=0), axis=-1).sum()) > 6 * tree.width
+    """Is the line of the joints, from end to end through the root, far longer than what they carry is thick?"""
+    reach = np.linalg.norm(tree.tails - tree.heads, axis=-1)
+    for j in range(len(tree.parents) - 1, 0, -1):
+        reach[j] = max(
+            (reach[c] + np.linalg.norm(tree.heads[c] - tree.heads[j]) for c in tree.children[j]), default=reach[j]
+        )
+    branches = sorted(
+        (reach[c] + np.linalg.norm(tree.heads[c] - tree.heads[0]) for c in tree.children[0]), reverse=True
+    )
+    clouds = [points for points in tree.points if len(points) >= 6]
+    thick = [np.sqrt(max(float(np.linalg.eigvalsh(np.cov(points.T))[1]), 0.0)) for points in clouds]
+    return bool(thick and sum(branches[:2]) > SLENDER * float(np.median(thick)))
 
 
 def _leg(tree: JointTree, chain: list[int]) -> Leg:

@@ -91,7 +91,7 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
     )
     mesh, skeleton = _mesh(document, parts, apply_frame(frame, vertices)), place_skeleton(skeleton, frame)
     weights, changes = weights / weights.sum(1, keepdims=True), (*changes, *clean.changes, *lines, *clip_lines)
-    return Character(document.path.stem, mesh, skeleton, weights, clips, frame, binding, changes)
+    return Character(document.path.stem, mesh, skeleton, weights, clips, frame, binding, changes=changes)
 
 
 def _mesh(document: Document, parts: list[Part], vertices: Float[np.ndarray, "vertices 3"]) -> Mesh:

@@ -1,4 +1,4 @@
-"""Ants and spiders: a few segments and pairs of arched legs."""
+"""Ants, spiders and crabs: a few segments and pairs of arched legs."""
 
 from dataclasses import dataclass, field, replace
 
@@ -28,10 +28,15 @@ class Arthropod:
     knee: Number
     """Height of the knees."""
     abdomen: Number
+    """Radius; 0: none, as of a crab, which carries it folded under."""
     thorax: Number
     head: Number
     leg_radius: Number
     waist: Number = 0.04
+    broad: Number = 1.0
+    """Width of the thorax relative to its length."""
+    pincers: Number = 0
+    """Length of arms with pincers: crabs."""
     stretch: Number = 1.0
     """Length of the thorax relative to its width."""
     fan: Degrees = 50
@@ -45,19 +50,31 @@ class Arthropod:
     def build(self) -> Body:
         """Bones and blobs; the thorax, which carries the legs, is the root above z = 0."""
         body, unit, coat = Body(), self.body, self.coat
-        thorax_r, head_r, abdomen_r = self.thorax * unit, self.head * unit, self.abdomen * unit
+        thorax_r, head_r = self.thorax * unit, self.head * unit
         middle, ahead = np.array([0.0, self.height * unit, 0.0]), np.array([0.0, 0.05, 1.0])
         neck = middle + ahead * (0.85 * thorax_r * self.stretch + self.waist * unit)
         face = neck + ahead * (1.7 * head_r)
         body.core = body.chain(["thorax", "head"], -1, [middle, neck, face])
         melt = 0.25 * min(thorax_r, head_r)
         half = 0.6 * (self.stretch - 1) * thorax_r * ahead
-        body.blob(middle - half, middle + half, thorax_r, 0.95 * thorax_r, coat.base, blend=melt, scale=(1, 0.85, 1))
+        body.blob(middle - half, middle + half, thorax_r, 0.95 * thorax_r, coat.base, blend=melt,
+                  scale=(self.broad, 0.85 / self.broad**0.5, 1))  # fmt: skip
         body.blob(middle, neck + 0.4 * head_r * ahead, 0.45 * head_r, 0.45 * head_r, coat.base, blend=melt)
         center = neck + 0.75 * head_r * ahead
         body.blob(center, center + 0.2 * head_r * ahead, head_r, 0.85 * head_r, coat.head or coat.base, blend=melt)
 
-        root = middle - half - [0, 0, 0.75 * thorax_r]
+        pole = self._abdomen(body, middle - half, melt) if self.abdomen else middle
+        for index, pair in enumerate(PAIRS[self.legs]):
+            _pair(body, self, pair, 1 - 2 * index / (self.legs - 1), middle, pole - [0, 0, 0.25 * self.abdomen * unit])
+        if self.pincers:
+            _pincers(body, self, middle)
+        _face(body, self, center, head_r)
+        return body
+
+    def _abdomen(self, body: Body, middle: np.ndarray, melt: float) -> np.ndarray:
+        """The hind part on its stem; returns its middle."""
+        unit, coat, thorax_r, abdomen_r = self.body, self.coat, self.thorax * self.body, self.abdomen * self.body
+        root = middle - [0, 0, 0.75 * thorax_r]
         pole = root - [0, -0.12 * abdomen_r, self.waist * unit + 0.9 * abdomen_r]
         end = pole - [0, 0.1 * abdomen_r, 1.5 * abdomen_r]
         joint = body.joint("abdomen", 0, root, end)
@@ -66,10 +83,7 @@ class Arthropod:
         body.blob(root, pole, stem, stem, coat.base, limb=limb, blend=melt)
         body.blob(pole, pole - [0, 0, 0.55 * abdomen_r], 0.95 * abdomen_r, 0.8 * abdomen_r, coat.accent, limb=limb,
                    blend=0.3 * abdomen_r, scale=(1, 0.95, 1.05))  # fmt: skip
-        for index, pair in enumerate(PAIRS[self.legs]):
-            _pair(body, self, pair, 1 - 2 * index / (self.legs - 1), middle, pole - [0, 0, 0.25 * abdomen_r])
-        _face(body, self, center, head_r)
-        return body
+        return pole
 
     def shaped(self, quality: str, factor: float) -> "Arthropod":
         lengths = {"leg": ("reach", "knee"), "girth": ("abdomen", "leg_radius"), "size": ("body",), "youth": ("body",)}
@@ -89,9 +103,9 @@ class Arthropod:
 def _pair(body: Body, p: Arthropod, pair: str, share: Number, middle: np.ndarray, abdomen: np.ndarray) -> None:
     """Two legs; `share` runs from 1 at the front pair to -1 at the hind one, which keeps clear of the abdomen."""
     unit, coat, r, azimuth = p.body, p.coat, p.leg_radius * p.body, np.deg2rad(p.fan * share)
-    start = middle + np.array([0.62 * p.thorax, -0.1 * p.thorax, 0.62 * p.thorax * p.stretch * share]) * unit
+    start = middle + np.array([0.62 * p.thorax * p.broad, -0.1 * p.thorax, 0.62 * p.thorax * p.stretch * share]) * unit
     away = abdomen - start
-    while share < 0 and azimuth < -0.1:
+    while p.abdomen and share < 0 and azimuth < -0.1:
         # Distance of the abdomen's middle from the leg, seen from above.
         if abs(away[0] * np.sin(azimuth) - away[2] * np.cos(azimuth)) >= p.abdomen * unit + 1.6 * r:
             break
@@ -108,6 +122,27 @@ def _pair(body: Body, p: Arthropod, pair: str, share: Number, middle: np.ndarray
         limb = body.limb(body.chain([f"{pair}_{name}_{n}" for n in ("upper", "lower", "foot")], 0, here), 1.2 * r)
         for k in range(3):
             body.blob(here[k], here[k + 1], radii[k], radii[k + 1], colors[k], limb=limb, blend=0.5 * r)
+
+
+def _pincers(body: Body, p: Arthropod, middle: np.ndarray) -> None:
+    """A pair of arms that reach out and forward, each with a claw of two fingers."""
+    unit, r, color = p.pincers * p.body, 1.25 * p.leg_radius * p.body, p.coat.head or p.coat.base
+    start = middle + np.array([0.55 * p.broad, 0.0, 0.6]) * p.thorax * p.body
+    ways = np.array([[0.85, 0.15, 0.45], [-0.1, 0.1, 1.0], [-0.5, 0.0, 0.85]]) * [[0.4], [0.3], [0.3]]
+    nodes = np.cumsum([start, *(unit * ways)], axis=0)
+    for name, sign in SIDES:
+        here = [mirror(node, sign) for node in nodes]
+        joints = body.chain([f"{name}_arm_{n}" for n in ("upper", "lower", "claw")], 0, here)
+        limb = body.limb(joints, 1.2 * r)
+        body.blob(here[0], here[1], r, 1.1 * r, color, limb=limb, blend=0.5 * r)
+        body.blob(here[1], here[2], 1.1 * r, 1.9 * r, color, limb=limb, blend=0.5 * r)
+        palm = here[2] + 0.3 * (here[3] - here[2])
+        body.blob(here[2], palm, 1.9 * r, 2.2 * r, color, limb=limb, blend=0.5 * r, scale=(1.0, 0.8, 1.0))
+        finger = np.array([[0, 0, 0], [0.35, 0.1, 0.3], [0.45, 0.1, 0.8], [0.1, 0.0, 1.25]]) * 2.2 * r
+        for side in (1.0, -0.8):
+            body.tube(
+                palm + mirror(finger * [side, 1, 1], sign), np.array([0, 0.55, 0.4, 0]) * 2 * r, color, joints[-1]
+            )
 
 
 def _face(body: Body, p: Arthropod, center: np.ndarray, head_r: float) -> None:
@@ -136,4 +171,8 @@ ARTHROPODS: dict[str, Arthropod] = {
     "beetle": Arthropod("hexapod", speed=0.06, body=0.03, legs=3, reach=0.62, height=0.30, knee=0.36, abdomen=0.27,
         thorax=0.20, head=0.14, leg_radius=0.03, waist=-0.08, stretch=1.5, fan=40, feelers=0.22, eyes=2, eye=0.22,
         coat=Coat((0.12, 0.14, 0.16), accent=(0.15, 0.35, 0.25))),
+    "crab": Arthropod("crab", speed=0.3, body=0.12, legs=4, reach=1.05, height=0.30, knee=0.42, abdomen=0, thorax=0.36,
+        head=0.10, leg_radius=0.05, waist=-0.06, broad=1.45, pincers=0.85, fan=34, eyes=2, eye=0.4,
+        coat=Coat((0.82, 0.30, 0.16), legs=(0.86, 0.40, 0.22), feet=(0.92, 0.62, 0.40), head=(0.85, 0.33, 0.18),
+                  accent=(0.70, 0.22, 0.12))),
 }  # fmt: skip

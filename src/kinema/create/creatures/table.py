@@ -1,10 +1,13 @@
 """All built-in species. A new family is a file like `arthropod.py` and its name in `SPECIES`."""
 
 from kinema.create.creatures.arthropod import ARTHROPODS
+from kinema.create.creatures.fish import FISHES
 from kinema.create.creatures.proportions import Proportions
+from kinema.create.creatures.ray import RAYS
+from kinema.create.creatures.serpent import SERPENTS
 from kinema.create.creatures.vertebrate.species import VERTEBRATES
 
-SPECIES: dict[str, Proportions] = {**VERTEBRATES, **ARTHROPODS}
+SPECIES: dict[str, Proportions] = {**VERTEBRATES, **ARTHROPODS, **FISHES, **RAYS, **SERPENTS}
 ALSO: dict[str, str] = {
     "vixen": "fox", "man": "human", "woman": "human", "person": "human", "people": "human", "hound": "dog",
     "puppy": "dog", "kitten": "cat", "pony": "horse", "stallion": "horse", "stag": "deer", "bull": "cow",
@@ -12,5 +15,8 @@ ALSO: dict[str, str] = {
     "trex": "t-rex", "t rex": "t-rex", "tyrannosaur": "t-rex", "dinosaur": "t-rex", "velociraptor": "raptor",
     "spaceman": "astronaut", "android": "robot", "ape": "gorilla", "tarantula": "spider", "gecko": "lizard",
     "piglet": "pig", "alligator": "crocodile", "rat": "mouse", "wolves": "wolf", "mice": "mouse",
+    "manta ray": "manta", "ray": "stingray", "serpent": "snake", "boa": "python", "anaconda": "python",
+    "rattlesnake": "viper", "adder": "viper", "earthworm": "worm", "salmon": "trout", "killer whale": "orca",
+    "porpoise": "dolphin", "blue whale": "whale", "humpback": "whale", "marlin": "swordfish", "mackerel": "tuna",
 }  # fmt: skip
 """Other words for a species."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from kinema.asset.character import Character
 from kinema.create.creatures import random_creature
 from kinema.gait.clip_names import STATES
 from kinema.gait.hang import hanging_arms
-from kinema.gait.kinds import MotionKind
+from kinema.gait.kinds import LIKE, MotionKind
 from kinema.gait.make import Label, make_motion
 from kinema.gait.motions import MOTIONS, find_motion
 from kinema.gait.plan import GaitBody
@@ -32,7 +33,12 @@ STRIDES = (0.4, 1.7)
 would tell the gait and the words nothing."""
 AFLOAT = frozenset(("fly", "glide", "float", "swim", "swim_fast", "flap"))
 """Motions above the ground, filmed at the height of the body as it stands."""
-FAMILIES = {"upright": ("biped",), "quadruped": ("quadruped",), "bird": ("bird",), "crawler": ("octopod", "hexapod")}
+FAR = 0.55
+"""Distance from the base path at which a body is out of the picture, in its own sizes."""
+FAMILIES = {
+    "upright": ("biped",), "quadruped": ("quadruped",), "bird": ("bird",), "winged": ("winged",),
+    "crawler": ("octopod", "hexapod", "crab"), "fish": ("fish", "fish", "ray"), "snake": ("snake",),
+}  # fmt: skip
 """Families of random creatures by kind of body."""
 
 BODIES = {body for kind in MOTIONS.values() for body in kind.shares}
@@ -41,7 +47,7 @@ BODIES = {body for kind in MOTIONS.values() for body in kind.shares}
 
 def draw_motion(body: str, rng: np.random.Generator, motions: Mapping[str, MotionKind] = MOTIONS) -> MotionKind:
     """A motion for that kind of body (`Limbs.body`), as often as its share says."""
-    weights = np.array([kind.shares.get(body, 0.0) for kind in motions.values()])
+    weights = np.array([kind.shares.get(LIKE.get(body, body), 0.0) for kind in motions.values()])
     return motions[str(rng.choice(list(motions), p=weights / weights.sum()))]
 
 
@@ -58,7 +64,7 @@ class Actor:
         while True:
             # Proportions beyond what any animal has may hide a leg from us; such a body teaches nothing.
             actor = Actor.of(random_creature(rng, family=family, detail="low"), rng)
-            if actor.limbs.body in BODIES:
+            if LIKE.get(actor.limbs.body, actor.limbs.body) in BODIES:
                 return actor
 
     @staticmethod
@@ -112,26 +118,39 @@ class Shot:
     natural: tuple[float, float]
     """Duration of the cycle or action [s] and speed [leg lengths per second] before the tempo was drawn."""
 
-    def film(self, rng: np.random.Generator) -> tuple[Video, Video, tuple[float, float]]:
-        """Video and reference from a random side, on a straight base path."""
-        stage, label, (width, height) = self.actor.stage, self.label, self.actor.picture
-        ahead = torch.tensor([np.sin(label.direction), 0.0, np.cos(label.direction)], dtype=torch.float32)
-        velocity = label.speed * self.actor.limbs.leg_length / FPS * ahead
-        base = stage.rig.heads[0] + torch.arange(FRAMES)[:, None] * velocity
-        pose = self.motion.pose(stage.rig)
-        pose = torch.cat((pose[..., :3], (pose[..., 3] - self._away(pose, base)[:, None])[..., None]), -1)
-        yaw, elevation = CAMERAS.draw_yaw(rng), float(rng.uniform(*CAMERAS.elevation_deg))
-        view = Viewpoint(yaw, elevation, float(rng.uniform(*CAMERAS.zoom)), CAMERAS.fovy_deg)
-        cameras = stage.cameras(base, view, width=width, height=height)
-        reference = stage.reference(base, view, width=width, height=height)
-        return stage.film(pose, cameras), reference, (float(np.deg2rad(yaw)), float(np.deg2rad(elevation)))
+    @cached_property
+    def base(self) -> Float[Tensor, "frames 3"]:
+        """The base path: straight, at the speed that the label tells."""
+        ahead = torch.tensor([np.sin(self.label.direction), 0.0, np.cos(self.label.direction)], dtype=torch.float32)
+        velocity = self.label.speed * self.actor.limbs.leg_length / FPS * ahead
+        return self.actor.stage.rig.heads[0] + torch.arange(FRAMES)[:, None] * velocity
 
-    def _away(self, pose: Float[Tensor, "frames joints 3 4"], base: Float[Tensor, "frames 3"]) -> Float[Tensor, "1 3"]:
-        """What the body's path has beside the base path's: it says nothing."""
-        label = self.label
+    @cached_property
+    def pose(self) -> Float[Tensor, "frames joints 3 4"]:
+        """T_world_joint, without what the body's path has beside the base path's: it says nothing."""
+        pose = self.motion.pose(self.actor.stage.rig).float()
+        label, base = self.label, self.base
         if label.period > 0 and not label.repeats:
             # An action starts at rest's place; where it travels, so does the base path, from its beginning on.
-            return (label.phase * label.period * FPS * (base[1:2] - base[:1])).float()
-        body = pose[..., 3].mean(1) - self.actor.stage.standing[:, :, 3].mean(0)
-        level = torch.tensor([1.0, float(label.name in AFLOAT), 1.0])
-        return ((body - base + base[:1]).mean(0) * level)[None]
+            away = label.phase * label.period * FPS * (base[1] - base[0])
+        else:
+            level = torch.tensor([1.0, float(label.name in AFLOAT), 1.0])
+            away = self._beside(pose).mean(0) * level
+        return torch.cat((pose[..., :3], (pose[..., 3] - away)[..., None]), -1)
+
+    def _beside(self, pose: Float[Tensor, "frames joints 3 4"]) -> Float[Tensor, "frames 3"]:
+        """How far the body is from where it would stand on the base path [m]."""
+        return pose[..., 3].mean(1) - self.actor.stage.standing[..., 3].mean(0) - self.base + self.base[:1]
+
+    def stays(self) -> bool:
+        """Is the body in the picture for most of the time?"""
+        return float((self._beside(self.pose).norm(dim=-1) < FAR * self.actor.stage.size).float().mean()) > 0.75
+
+    def film(self, rng: np.random.Generator) -> tuple[Video, Video, tuple[float, float]]:
+        """Video and reference from a random side."""
+        stage, (width, height) = self.actor.stage, self.actor.picture
+        yaw, elevation = CAMERAS.draw_yaw(rng), float(rng.uniform(*CAMERAS.elevation_deg))
+        view = Viewpoint(yaw, elevation, float(rng.uniform(*CAMERAS.zoom)), CAMERAS.fovy_deg)
+        cameras = stage.cameras(self.base, view, width=width, height=height)
+        reference = stage.reference(self.base, view, width=width, height=height)
+        return stage.film(self.pose, cameras), reference, (float(np.deg2rad(yaw)), float(np.deg2rad(elevation)))

@@ -11,8 +11,10 @@ import numpy as np
 import torch
 
 from kinema.asset.character import Clip
+from kinema.gait.actions import is_upright
 from kinema.gait.kinds import LIKE
 from kinema.gait.motions import MOTIONS
+from kinema.gait.plan import GaitBody
 from kinema.gait.recorded import recorded_motion
 from kinema.gait.retarget import Recording
 from kinema.gait.takes import Take, gait_body, load_character, read_takes, record, usual_heading
@@ -36,6 +38,10 @@ PROCEDURAL, GAIT = 12, 120
 """How many recorded clips an action and a gait of the tables count for when a motion is drawn."""
 TURNED = frozenset(("sleep", "lie", "climb", "swim", "fly", "float", "glide", "sit_ups", "push_ups", "crawl", "flip"))
 """Motions that other bodies are not given: they rest on more than feet, or on nothing."""
+
+WITH_TAIL = frozenset(("tail_whip", "wag"))
+LONGEST_STRIDE = 3.2
+"""Stride up to which a gait is given to other bodies [leg lengths]; big-headed figures run with longer ones."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,8 @@ class Cast:
         actor = self.member(take.file).actor
         motion, label = recorded_motion(recording, frames=FRAMES, fps=FPS, rng=rng, cycle_frames=_cycle_frames(rng))
         motion = lifted(motion, self.floor(take, recording, actor))
-        return Shot(actor, motion, label, (recording.period, recording.speed / actor.body.leg))
+        shot = Shot(actor, motion, label, (recording.period, recording.speed / actor.body.leg))
+        return shot if shot.stays() else None
 
     def floor(self, take: Take, recording: Recording, actor: Actor) -> float:
         """How far a whole clip hangs above the ground or stands in it [m]; a tenth of the frames may be lower."""
@@ -125,11 +132,12 @@ class Cast:
             return actor.perform(rng, name)
         take = able[name][int(rng.integers(len(able[name])))]
         recording = self.recording(take)
-        if recording is None or len(recording.body.limbs.legs) != len(actor.limbs.legs):
+        if recording is None or not _fits(recording, actor.body):
             return actor.perform(rng, name) if name in rows else None
         timing = {"frames": FRAMES, "fps": FPS, "rng": rng, "cycle_frames": _cycle_frames(rng)}
         motion, label = recorded_motion(recording, actor.body, **timing)
-        return Shot(actor, motion, label, (recording.period, recording.speed / recording.body.leg))
+        shot = Shot(actor, motion, label, (recording.period, recording.speed / recording.body.leg))
+        return shot if shot.stays() else None
 
     def body(self, rng: np.random.Generator, kind: str) -> Actor | None:
         """A random creature of a kind, or a third-party rig; None where there is neither."""
@@ -169,6 +177,16 @@ def cast_shots(rng: np.random.Generator, shared: Path) -> Iterator[Shot]:
 def lifted(motion: Motion, floor: float) -> Motion:
     """The motion with the ground at another height."""
     return replace(motion, root_position=motion.root_position - torch.tensor([0.0, floor, 0.0]))
+
+
+def _fits(recording: Recording, target: GaitBody) -> bool:
+    """As many legs, both upright or neither (a theropod does not gesture as people do), and strides that legs make."""
+    source, stride = recording.body, abs(recording.speed) * recording.period
+    if len(source.limbs.legs) != len(target.limbs.legs) or (recording.name in WITH_TAIL and not target.limbs.tail):
+        return False
+    if recording.repeats and stride > LONGEST_STRIDE * source.leg:
+        return False
+    return len(target.limbs.legs) != 2 or is_upright(source) == is_upright(target)
 
 
 def _draw(takes: dict[str, list[Take]], rng: np.random.Generator) -> Take:

@@ -15,7 +15,7 @@ LEG = 0.8
 
 
 def known_motions(path: Path | None = None) -> tuple[KnownMotion, ...]:
-    """Motions by kind of body, from the training labels; from the procedural table if the weights have no list."""
+    """Motions by kind of body, from the training labels; those of the vocabulary if the weights have no list."""
     path = path or WEIGHTS
     if not path.is_file():
         raise KinemaError(f"{path}: no such weights; train them with kinema train-prior")
@@ -25,10 +25,11 @@ def known_motions(path: Path | None = None) -> tuple[KnownMotion, ...]:
         raise KinemaError(f"{path}: not nano weights ({error})") from None
     if "motions" in header:
         return tuple(KnownMotion(*row) for row in header["motions"])
-    names = header.get("classes", tuple(MOTIONS))
-    return tuple(
-        KnownMotion(name, body, 0, kind.repeats, kind.gait.period(LEG) if kind.gait else 0.0,
-                    kind.gait.speed(LEG) if kind.gait else 0.0)
-        for name in names if name in vocabulary() and name in MOTIONS
-        for kind in (MOTIONS[name],) for body in kind.shares
-    )  # fmt: skip
+    return tuple(_procedural(name, body) for name, words in vocabulary().items() for body in words.bodies)
+
+
+def _procedural(name: str, body: str) -> KnownMotion:
+    kind = MOTIONS.get(name)
+    if kind is None or kind.gait is None:
+        return KnownMotion(name, body, 0, False, 0.0, 0.0)
+    return KnownMotion(name, body, 0, True, kind.gait.period(LEG), kind.gait.speed(LEG))

@@ -1,6 +1,7 @@
 """Nano behind the protocol: loads its weights from the package and needs nothing else."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import torch
@@ -8,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from kinema.errors import KinemaError
+from kinema.gait.sentence import take_apart
 from kinema.prior.nano.codec import FRAMES, HEIGHT, PATCH, TOKENS, WIDTH, Codec, near_character, patches, still_tokens
 from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
 from kinema.prior.nano.reader import Reader, trained_names
@@ -62,7 +64,7 @@ class NanoPrior:
         return NanoPrior(model, codec, tuple(KnownMotion(*row) for row in header.get("motions", ())))
 
     def condition(self, prompt: str, context: Context) -> Conditions:
-        text = embed_texts([prompt]) if prompt else torch.zeros(1, TEXT)
+        text = _embed(prompt) if prompt else torch.zeros(1, TEXT)
         still = still_tokens(context.reference[:1].detach()) * 2 - 1
         told = (0.0,) * 6
         if context.phase is not None:
@@ -96,6 +98,12 @@ class NanoPrior:
     def read(self, prompt: str, body: str | None = None) -> PromptReading:
         """Which motion the words mean on a kind of body, and whether the model was trained on it there."""
         return Reader.load().read(prompt, body, known=trained_names(self.motions, body))
+
+
+@lru_cache(maxsize=64)
+def _embed(prompt: str) -> Float[Tensor, "1 384"]:
+    """The verb phrase of a sentence: nouns would dominate, and the picture shows the body."""
+    return embed_texts([take_apart(prompt).phrase or prompt])
 
 
 def _is_upright(context: Context) -> bool:

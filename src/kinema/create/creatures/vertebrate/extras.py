@@ -23,6 +23,11 @@ def _horns(body: Body, p: Vertebrate, middle: Vector) -> None:
     body.tubes(middle + path * p.skull, np.array([0, 0.24, 0.2, 0.13, 0]) * p.skull, BONE, body.core[-1], DARK)
 
 
+def _dragon_horns(body: Body, p: Vertebrate, middle: Vector) -> None:
+    path = np.array([[0.35, 0.45, -0.3], [0.5, 0.75, -0.6], [0.7, 1.0, -1.3], [0.75, 1.05, -2.0], [0.7, 1.0, -2.5]])
+    body.tubes(middle + path * p.skull, np.array([0, 0.22, 0.18, 0.11, 0]) * p.skull, BONE, body.core[-1], DARK)
+
+
 def _antlers(body: Body, p: Vertebrate, middle: Vector) -> None:
     r, color, head = p.skull, (0.62, 0.50, 0.36), body.core[-1]
     bends = (0.2, 0.6, -0.1), (0.5, 1.0, -0.25), (1.3, 1.8, -0.7), (2.1, 2.7, -0.7), (2.3, 3.7, -0.1), (2.0, 4.4, 0.4)
@@ -240,7 +245,8 @@ def _spikes(body: Body, p: Vertebrate, middle: Vector) -> None:
 
 
 EXTRAS = {
-    "horns": _horns, "antlers": _antlers, "ossicones": _ossicones, "trunk": _trunk, "tusks": _tusks, "beak": _beak,
+    "horns": _horns, "dragon horns": _dragon_horns,
+    "antlers": _antlers, "ossicones": _ossicones, "trunk": _trunk, "tusks": _tusks, "beak": _beak,
     "comb": _comb, "hump": _hump, "mane": _mane, "ruff": _ruff, "jaw": _jaw, "teeth": _teeth, "hair": _hair,
     "helmet": _helmet, "backpack": _backpack, "antenna": _antenna, "visor": _visor, "plumage": _plumage,
     "claws": _claws, "udder": _udder, "silverback": _silverback, "spikes": _spikes, "two humps": _two_humps,

@@ -20,8 +20,12 @@ def build_vertebrate(p: Vertebrate) -> Body:
     body.core = body.chain(["hips", "spine", "chest", *neck_names, "head"], -1, [hips, spine, chest, *neck, nose])
     _trunk(body, p, hips, neck)
     _legs(body, p, "hind", p.hind, body.core[0], hips)
+    wings = p.front if isinstance(p.front, Arms) and p.front.chord else p.wings
+    if wings:
+        _spread_wings(body, p, wings, body.core[2], shoulders)
     if isinstance(p.front, Arms):
-        _arms(body, p, p.front, body.core[2], shoulders)
+        if not p.front.chord:
+            _arms(body, p, p.front, body.core[2], shoulders)
     elif p.front is not None:
         _legs(body, p, "front", p.front, body.core[2], shoulders - 0.10 * unit * up)
     if p.tail:
@@ -165,6 +169,26 @@ def _arms(body: Body, p: Vertebrate, arms: Arms, parent: int, shoulders: Vector)
         look = {"limb": limb, "blend": 0.5 * soft, "sharp": boxy}
         body.blob(here[2], palm, 0.75 * hand, hand, skin, scale=(0.8, 1, 1), **look)
         body.blob(palm, here[3], 0.85 * hand, 0.6 * hand, skin, scale=(0.7, 1, 1), **look)
+
+
+def _spread_wings(body: Body, p: Vertebrate, wings: Arms, parent: int, shoulders: Vector) -> None:
+    """Wings stretched out to the sides: three bones along the leading edge of a thin sheet."""
+    unit, coat = p.trunk, p.coat
+    length, chord = wings.length * unit, wings.chord * unit
+    start = shoulders + np.array([0.8 * p.width * p.chest, 0.45 * p.chest, 0]) * unit - 0.15 * unit * p.up
+    ways = np.array([[0.95, 0.14, -0.2], [0.98, 0.06, 0.12], [0.94, 0.0, -0.3]]) * [[0.3], [0.34], [0.36]]
+    nodes = np.cumsum([start, *(length * ways)], axis=0)
+    widths, backs = np.array([0.9, 1.0, 0.85, 0.3]) * chord, np.array([0.32, 0.36, 0.36, 0.2])
+    for name, sign in SIDES:
+        here = [mirror(node, sign) for node in nodes]
+        names = [f"{name}_wing_{n}" for n in ("upper", "lower", "hand")]
+        limb = body.limb(body.chain(names, parent, here), 0.12 * chord + 0.01 * unit)
+        # The bones lie near the leading edge; the sheet reaches back from them.
+        sheet = [node - [0, 0, back * width] for node, back, width in zip(here, backs, widths)]
+        for k in range(3):
+            color = coat.accent if k < 2 else coat.tail_tip or coat.accent
+            body.blob(sheet[k], sheet[k + 1], widths[k] / 2, widths[k + 1] / 2, color, limb=limb, blend=0.05 * chord,
+                      scale=(0.35, wings.radius / wings.chord, 1.0))  # fmt: skip
 
 
 def _tail(body: Body, p: Vertebrate, tail: Tail, hips: Vector) -> None:

@@ -87,6 +87,8 @@ class Arms:
     radius: Number = 0.06
     hand: Number = 0.06
     wing: bool = False
+    chord: Number = 0
+    """Width of a wing that is spread at rest; 0: it lies folded along the body."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,8 @@ class Vertebrate:
     """Distance of the feet from the middle."""
     sprawl: Degrees = 0
     """Angle of the upper leg from hanging to sideways."""
+    wings: Arms | None = None
+    """Wings beside four legs: dragons."""
     neck: Neck = field(default_factory=Neck)
     head: Head = field(default_factory=Head)
     tail: Tail | None = None
@@ -131,6 +135,11 @@ class Vertebrate:
     @property
     def winged(self) -> bool:
         return isinstance(self.front, Arms) and self.front.wing
+
+    @property
+    def flies(self) -> bool:
+        """It has wings that are spread at rest."""
+        return (isinstance(self.front, Arms) and self.front.chord > 0) or self.wings is not None
 
     @property
     def upright(self) -> bool:
@@ -194,12 +203,15 @@ class Vertebrate:
             p = replace(p, tail=replace(tail, length=room / drop) if too_long else tail)
         if isinstance(p.front, Arms):
             spread, hand = float(np.clip(p.front.spread, 22, 60)), max(p.front.hand, 0.6 * p.front.radius)
-            p = replace(p, front=replace(p.front, spread=spread, hand=hand))
-        return p
+            p = replace(p, front=_open_enough(replace(p.front, spread=spread, hand=hand)))
+        return replace(p, wings=_open_enough(p.wings)) if p.wings else p
 
     def blends_with(self, other: object) -> bool:
         rows = [row for row in (self, other) if isinstance(row, Vertebrate)]
-        kinds = {(row.family, len(row.hind), type(row.front), row.sprawl > 0, row.winged) for row in rows}
+        kinds = {
+            (row.family, len(row.hind), type(row.front), row.sprawl > 0, row.winged, row.flies, row.wings is None)
+            for row in rows
+        }
         return len(rows) == 2 and len(kinds) == 1 and abs(rows[0].pitch - rows[1].pitch) < 35
 
     def in_random_style(self, rng: np.random.Generator) -> "Vertebrate":
@@ -210,3 +222,10 @@ class Vertebrate:
         front = replace(self.front, spread=float(rng.uniform(65, 92))) if rng.random() < 0.5 else self.front
         leg = max(legs * self.leg, 1.2 * self.belly)
         return replace(scaled(self, {"thigh": max(legs, 0.7), "head.radius": head}), leg=leg, front=front)
+
+
+def _open_enough(arms: Arms) -> Arms:
+    """A spread wing that is longer than wide and no thinner than a grid can show."""
+    return (
+        replace(arms, chord=float(np.clip(arms.chord, 0.22 * arms.length, 0.5 * arms.length))) if arms.chord else arms
+    )
