@@ -14,7 +14,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, log_softmax, normalize
 
 from kinema.gait import function_words as fw
-from kinema.gait.sentence import OUTSIDE, outside_phrases, take_apart
+from kinema.gait.lexicon import OUTSIDE, outside_phrases
+from kinema.gait.sentence import take_apart
 from kinema.gait.vocabulary import THESAURUS, inflect, vocabulary
 from kinema.prior.nano.reader import FEATURES, NONE, WEIGHTS, Reader, features, framed
 from kinema.prior.nano.text import embed_texts
