@@ -22,14 +22,22 @@ FORMS = (participle, third_person)
 PASSIVES = ("hit", "struck", "killed", "knocked", "punched", "defeated", "mortally")
 """What is done to a body: "be hit" is "being hit", while "be in flight" is "in flight"."""
 ALSO = {
-    ("crawl", "crawler"): "walk",
-    ("crawl", "snake"): "slither",
-    ("sneak", "snake"): "slither",
-    ("glide", "fish"): "swim",
-    ("glide", "snake"): "slither",
-    ("lie", "bird"): "sit",
-}
-"""What a motion's word means on a body that does it in its own way: (motion, kind of body) to motion."""
+    "bird": {"pace": "walk", "jog": "run", "trot": "run", "canter": "run", "gallop": "run", "crawl": "walk", "lie": "sit",
+             "march": "walk", "claw": "attack", "headbutt": "attack", "sit_chair": "sit", "swim_fast": "swim"},
+    "crawler": {"crawl": "walk", "jog": "run", "pace": "walk", "trot": "run", "gallop": "run", "climb": "walk",
+                "march": "walk", "claw": "attack", "flap": "fly", "glide": "fly"},
+    "fish": {"glide": "swim", "stand": "float", "slither": "swim"},
+    "other": {"crawl": "walk", "jog": "run", "slither": "walk", "glide": "fly", "flap": "fly", "swim_fast": "swim"},
+    "quadruped": {"jog": "trot", "sit_chair": "sit", "stand_up": "get_up", "march": "walk", "stagger": "limp",
+                  "swim_fast": "swim", "peck": "eat", "guard": "stand", "punch": "claw", "carry": "pick_up"},
+    "snake": {"crawl": "slither", "sneak": "slither", "glide": "slither", "sleep": "coil", "sit": "coil",
+              "swim_fast": "swim"},
+    "upright": {"pace": "walk", "trot": "jog", "canter": "run", "gallop": "run", "shake": "shiver", "claw": "attack",
+                "swim_fast": "swim", "coil": "crouch", "peck": "eat", "glide": "fly"},
+    "winged": {"jog": "run", "pace": "walk", "trot": "run", "gallop": "run", "hop": "jump", "claw": "attack",
+               "swim_fast": "swim", "lie": "sleep", "crawl": "walk"},
+}  # fmt: skip
+"""What the word for a motion means on a kind of body that does it in its own way: a spider that crawls walks."""
 
 
 @dataclass(frozen=True)
@@ -121,4 +129,4 @@ def motions_of(body: str) -> tuple[str, ...]:
 def on_body(motion: str, body: str) -> str | None:
     """The motion as that kind of body does it ("crawl" is a spider's walk); None where it cannot."""
     kind = body_kind(body)
-    return motion if kind in vocabulary()[motion].bodies else ALSO.get((motion, kind))
+    return motion if kind in vocabulary()[motion].bodies else ALSO[kind].get(motion)

@@ -81,11 +81,21 @@ class PromptReading:
     """The motion that a prior understands a prompt as."""
 
     motion: str
-    """The trained class that the words come closest to."""
+    """The motion that the words mean, or the nearest one if they mean none."""
     confidence: float
     """Its probability."""
-    similarity: float
-    """Cosine to the nearest trained caption."""
+    phrase: str = ""
+    """The verb phrase that was read."""
+    known: bool = True
+    """The prior was trained on this motion, on this kind of body."""
+    nearest: tuple[str, ...] = ()
+    """The motions nearest in meaning that it knows."""
+    manner: str = ""
+    """"fast", "slow" or nothing."""
+    direction: str = ""
+    """"left", "right", "backwards" or nothing."""
+    problem: str | None = None
+    """Why nothing can be made of the words, apart from an unknown motion: a negation, a sequence, the body ..."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +132,8 @@ class VideoPrior(Protocol):
         ...
 
     @property
-    def read(self) -> Callable[[str], PromptReading] | None:
-        """Reads a prompt as one of the motions that the prior was trained on; None: it has no such classes."""
+    def read(self) -> Callable[..., PromptReading] | None:
+        """Reads a prompt, on a kind of body, as one of the motions that it was trained on; None: it has no classes."""
         ...
 
     def condition(self, prompt: str, context: Context) -> Any:

@@ -1,8 +1,7 @@
 """Nano behind the protocol: loads its weights from the package and needs nothing else."""
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import torch
@@ -10,8 +9,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from kinema.errors import KinemaError
+from kinema.gait.sentence import take_apart
 from kinema.prior.nano.codec import FRAMES, HEIGHT, PATCH, TOKENS, WIDTH, Codec, near_character, patches, still_tokens
 from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
+from kinema.prior.nano.reader import Reader
 from kinema.prior.nano.text import embed_texts
 from kinema.prior.protocol import CameraRange, Context, KnownMotion, Needs, PromptReading, Video
 from kinema.tensor_files import load_tensors, save_tensors
@@ -21,8 +22,6 @@ Latents = Float[Tensor, "tokens channels"]
 WEIGHTS = Path(__file__).parent / "weights.safetensors"
 HEADER = "nano"
 """Key of the header in a file of weights."""
-UNFAMILIAR = 0.25
-"""Cosine to the nearest trained caption below which a prompt is called unfamiliar."""
 FPS = 8.0
 """Frames per second at which states and most actions are shown. Gaits are known by frames per cycle and leg lengths
 per frame, whatever the rate."""
@@ -44,9 +43,9 @@ class NanoPrior:
         fps=FPS, cycle_frames=sum(CYCLE_FRAMES) / 2, look="canonical", cameras=CAMERAS, upright=True, phase=True
     )  # fmt: skip
 
-    def __init__(self, model: Nano, codec: Codec, reader: "Reader", motions: Sequence[KnownMotion] = ()) -> None:
+    def __init__(self, model: Nano, codec: Codec, motions: Sequence[KnownMotion] = ()) -> None:
         self.model = model.eval().requires_grad_(False)
-        self.codec, self.reader, self.motions = codec, reader, motions
+        self.codec, self.motions = codec, motions
 
     @staticmethod
     def load(path: Path | None = None) -> "NanoPrior":
@@ -60,13 +59,12 @@ class NanoPrior:
             raise KinemaError(f"{path}: not nano weights ({error})") from None
         tensors = {name: tensor.float() for name, tensor in tensors.items()}
         codec = Codec(tensors.pop("codec.components"), header["scale"])
-        reader = None
         model = Nano(channels=codec.components.shape[0], **header["size"])
         model.load_state_dict(tensors)
-        return NanoPrior(model, codec, reader, tuple(KnownMotion(*row) for row in header.get("motions", ())))
+        return NanoPrior(model, codec, tuple(KnownMotion(*row) for row in header.get("motions", ())))
 
     def condition(self, prompt: str, context: Context) -> Conditions:
-        text = embed_texts([prompt]) if prompt else torch.zeros(1, TEXT)
+        text = _embed(prompt) if prompt else torch.zeros(1, TEXT)
         still = still_tokens(context.reference[:1].detach()) * 2 - 1
         told = (0.0,) * 6
         if context.phase is not None:
@@ -97,13 +95,16 @@ class NanoPrior:
             clean = self.model.clean(noisy.expand(n, -1, -1), torch.full((n,), t), given, places)
         return list(clean.float().unbind(0))
 
-    def read(self, prompt: str) -> PromptReading:
-        """Which trained motion the words mean; warns when they resemble none."""
-        reading = self.reader.read(embed_texts([prompt])[0])
-        if reading.similarity < UNFAMILIAR:
-            far = f"far from every caption that nano was trained on (cosine {reading.similarity:.2f})"
-            warnings.warn(f"{prompt!r} is {far}; it is read as {reading.motion!r}", stacklevel=2)
-        return reading
+    def read(self, prompt: str, body: str | None = None) -> PromptReading:
+        """Which trained motion the words mean, on a kind of body (`Limbs.body`)."""
+        known = {motion.name for motion in self.motions if body in (None, motion.body)}
+        return Reader.load().read(prompt, body, known=known or None)
+
+
+@lru_cache(maxsize=64)
+def _embed(prompt: str) -> Float[Tensor, "1 384"]:
+    """The verb phrase of a sentence: nouns would dominate, and the picture shows the body."""
+    return embed_texts([take_apart(prompt).phrase or prompt])
 
 
 def _is_upright(context: Context) -> bool:
@@ -115,41 +116,9 @@ def _places(context: Context) -> Int[Tensor, "tokens"]:
     return near_character(still, torch.tensor([_is_upright(context)]))[0]
 
 
-@dataclass(frozen=True)
-class Reader:
-    """A linear classifier on sentence embeddings, with some training captions to measure familiarity by."""
-
-    classes: tuple[str, ...]
-    weight: Float[Tensor, "classes 384"]
-    bias: Float[Tensor, "classes"]
-    bank: Float[Tensor, "captions 384"]
-
-    def read(self, embedding: Float[Tensor, "384"]) -> PromptReading:
-        odds = torch.softmax(self.weight @ embedding + self.bias, 0)
-        best = int(odds.argmax())
-        return PromptReading(self.classes[best], float(odds[best]), float((self.bank @ embedding).max()))
-
-
 def save_weights(path: Path, model: Nano, codec: Codec, *, note: dict[str, object]) -> None:
     """Half precision, with all that `NanoPrior.load` needs in one file; appears whole or not at all."""
     tensors = dict(model.state_dict()) | {"codec.components": codec.components}
     size = {"width": model.width, "layers": model.layers, "heads": model.heads}
     header = {"size": size, "scale": codec.scale, **note}
     save_tensors(path, {name: value.half() for name, value in tensors.items()}, header=header, key=HEADER)
-
-
-def fit_reader(captions: list[str], labels: list[int], classes: tuple[str, ...]) -> Reader:
-    """Logistic regression with weight decay on the captions' embeddings, some 384 of which are kept."""
-    unique = sorted(set(captions), key=len)  # sentences of one length waste no padding
-    table = torch.cat([embed_texts(unique[i : i + 128]) for i in range(0, len(unique), 128)])
-    place = {text: index for index, text in enumerate(unique)}
-    embedded = table[torch.tensor([place[text] for text in captions])]
-    target = torch.tensor(labels)
-    weight, bias = (torch.zeros(len(classes), *size, requires_grad=True) for size in ((TEXT,), ()))
-    optimizer = torch.optim.AdamW([weight, bias], lr=0.3, weight_decay=1e-3)
-    for _ in range(300):
-        loss = torch.nn.functional.cross_entropy(embedded @ weight.T + bias, target)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return Reader(classes, weight.detach(), bias.detach(), embedded[:: max(1, len(captions) // 384)])

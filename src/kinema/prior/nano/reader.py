@@ -1,0 +1,259 @@
+"""The reader: which motion of the vocabulary a sentence means, and whether any.
+
+Verb phrases are compared, not sentences: nouns dominate sentence embeddings. Two things speak for a motion: wordings of
+the vocabulary that stand in the phrase word by word, and a linear classifier on the phrase's embedding that has a class
+for "none of these". `reader_fit.py` fits both and how they are weighed.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from kinema.gait.match import Match, find_matches
+from kinema.gait.sentence import Sentence, take_apart
+from kinema.gait.vocabulary import body_kind, on_body, vocabulary
+from kinema.prior.nano.text import embed_texts
+from kinema.prior.protocol import PromptReading
+from kinema.tensor_files import load_tensors, save_tensors
+
+WEIGHTS = Path(__file__).with_name("reader.safetensors")
+HEADER = "reader"
+NONE = "none"
+"""Name of the class of everything outside the vocabulary."""
+FEATURES = ("classifier", "none", "whole", "place", "object", "stray", "length", "shorter")
+"""What the score of a class is made of; see `features`."""
+LEAST_CONFIDENCE = 0.5
+"""Probability below which a phrase is called unknown."""
+OTHER_BODY = 2.0
+"""Subtracted from the score of motions that the body cannot do: between two meanings, the possible one."""
+GOING = frozenset(
+    [
+        "walk",
+        "run",
+        "jog",
+        "trot",
+        "pace",
+        "canter",
+        "gallop",
+        "sneak",
+        "march",
+        "skip",
+        "hop",
+        "crawl",
+        "swim",
+        "swim_fast",
+        "fly",
+        "glide",
+        "slither",
+    ]
+)
+"""Motions that go somewhere: to the left or right they are turns, backwards they are steps back."""
+BACKWARDS = frozenset(
+    [
+        "fall",
+        "flip",
+        "die",
+        "jump",
+        "dodge",
+        "roll",
+        "kick",
+        "hit",
+        "lie",
+        "swim",
+        "walk_back",
+        "sidle",
+        "slide",
+        "punch",
+        "look",
+        "throw",
+    ]
+)
+"""Motions that may also go backwards."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """The classifier on embeddings of verb phrases, and how much its word counts beside the wordings'."""
+
+    mean: Float[Tensor, "384"]
+    """Of the embeddings of all phrases; they are compared from here."""
+    weight: Float[Tensor, "classes 384"]
+    """Of the motions in the order of the vocabulary, then of "none of these"."""
+    bias: Float[Tensor, "classes"]
+    blend: Float[Tensor, "features"]
+    """Weights of `FEATURES`."""
+    subject: Float[Tensor, "385"]
+    """Weights and bias that tell characters from what has no body."""
+
+    @staticmethod
+    @cache
+    def load() -> "Reader":
+        """The one in the package."""
+        tensors, _ = load_tensors(WEIGHTS, key=HEADER)
+        return Reader.from_tensors({name: tensor.float() for name, tensor in tensors.items()})
+
+    @staticmethod
+    def from_tensors(tensors: dict[str, Tensor]) -> "Reader":
+        return Reader(**tensors)
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {name: getattr(self, name) for name in ("mean", "weight", "bias", "blend", "subject")}
+
+    def save(self, path: Path, *, words: str) -> None:
+        """Half precision; `words` is the checksum of the word lists that it was fitted to."""
+        save_tensors(path, {k: v.half() for k, v in self.tensors().items()}, header={"words": words}, key=HEADER)
+
+    def read(self, text: str, body: str | None = None, *, known: Collection[str] | None = None) -> PromptReading:
+        """What a sentence means on a kind of body, for a prior that knows some of the motions (by default all)."""
+        return _Reading(self, take_apart(text), body, known).result()
+
+    def scores(self, cores: list[str], keys: list[tuple[str, ...]]) -> Float[Tensor, "phrases classes"]:
+        """Log-probabilities of the classes, without regard to the body."""
+        logits = self.classify(embed_texts([framed(core) for core in cores]))
+        rows = [features(row, key) for row, key in zip(logits, keys)]
+        return torch.log_softmax(torch.stack(rows) @ self.blend, -1)
+
+    def classify(self, embedded: Float[Tensor, "phrases 384"]) -> Float[Tensor, "phrases classes"]:
+        return torch.log_softmax(normalize(embedded - self.mean, dim=-1) @ self.weight.T + self.bias, -1)
+
+    def is_character(self, subject: str) -> bool:
+        """False for what can have no body: prices, weather, governments."""
+        embedded = embed_texts([subject])[0]
+        return float(self.subject[:-1] @ embedded + self.subject[-1]) > 0
+
+
+def framed(core: str) -> str:
+    """The phrase as it is embedded: rare verbs fare better in a sentence."""
+    return f"someone is {core}"
+
+
+def features(
+    logits: Float[Tensor, "classes"], key: tuple[str, ...], *, besides: bool = False
+) -> Float[Tensor, "classes f"]:
+    """`FEATURES` of each class.
+
+    Args:
+        besides: leave out wordings that are the phrase itself, as if it were new.
+    """
+    table = torch.zeros(len(logits), len(FEATURES))
+    table[:, 0] = logits.clamp(min=-9.0)
+    table[-1, 1] = 1.0
+    names = {name: index for index, name in enumerate((*vocabulary(), NONE))}
+    matches = find_matches(key, besides=besides)
+    longest = max((match.length for match in matches), default=0)
+    for match in matches:
+        row = table[names[match.motion]]
+        row[2 + _fit(match)] = 1.0
+        row[6] = min(match.length - 1, 3) if match.length == longest else 0.0
+        row[7] = float(match.length < longest)
+    return table
+
+
+def _fit(match: Match) -> int:
+    """How a wording fits: 0 the phrase is the wording, 1 with a place, 2 with any object, 3 with words left over."""
+    if match.left_over > 0:
+        return 3
+    return 2 if match.open else int(match.places > 0)
+
+
+class _Reading:
+    """One sentence on its way to a reading."""
+
+    def __init__(self, reader: Reader, sentence: Sentence, body: str | None, known: Collection[str] | None) -> None:
+        self.reader, self.sentence, self.body = reader, sentence, body
+        self.known = frozenset(vocabulary()) if known is None else frozenset(known)
+
+    def result(self) -> PromptReading:
+        sentence = self.sentence
+        odds = self.odds(sentence.core, sentence.key)
+        motion, confidence = _best(odds)
+        problem = self._form_problem()
+        if problem is None and len(sentence.clauses) > 1 and not self._is_wording():
+            motion, confidence, problem = self._join(motion, confidence)
+        if problem is None and sentence.subject and not self.reader.is_character(sentence.subject):
+            confidence, problem = min(confidence, 1 - LEAST_CONFIDENCE), f"{sentence.subject!r} is no character"
+        if motion == NONE or confidence < LEAST_CONFIDENCE:
+            return self._reading(_best(odds, beside=NONE)[0], odds, min(confidence, 0.49), problem, known=False)
+        motion, problem = self._on_body(motion, problem)
+        return self._reading(motion, odds, confidence, problem, known=problem is None and motion in self.known)
+
+    def odds(self, core: str, key: tuple[str, ...]) -> dict[str, float]:
+        """Probability of each motion and of none, the body's own motions first."""
+        scores = self.reader.scores([core], [key])[0]
+        names = (*vocabulary(), NONE)
+        if self.body is not None:
+            unfit = [name != NONE and on_body(name, self.body) is None for name in names]
+            scores = scores - OTHER_BODY * torch.tensor(unfit)
+        return dict(zip(names, torch.softmax(scores, -1).tolist()))
+
+    def _is_wording(self) -> bool:
+        return any(match.left_over == 0 for match in find_matches(self.sentence.key)[:1])
+
+    def _form_problem(self) -> str | None:
+        """What is said in a form that nothing can be made of."""
+        sentence = self.sentence
+        checks = (
+            (sentence.language != "English", f"the words seem to be {sentence.language}; say it in English"),
+            (sentence.several, "several characters; a run animates one"),
+            (sentence.sequence, "one thing after another; run a prompt for each"),
+            (sentence.negated, "says what is not done; say what is done"),
+        )
+        return next((text for found, text in checks if found), None)
+
+    def _join(self, motion: str, confidence: float) -> tuple[str, float, str | None]:
+        """The motion of phrases joined by "and": theirs if they agree or one only stands, else two at once."""
+        parts = [take_apart(clause) for clause in self.sentence.clauses]
+        found = [_best(self.odds(part.core, part.key)) for part in parts]
+        told = list(dict.fromkeys(name for name, sure in found if name not in (NONE, "stand") and sure > 0.6))
+        if found[-1][0] == NONE:
+            return NONE, found[-1][1], None
+        if len(told) > 1:
+            return motion, confidence, f"two motions at once ({' and '.join(told)}); run a prompt for each"
+        return (
+            (told[0], max(sure for name, sure in found if name == told[0]), None)
+            if told
+            else (motion, confidence, None)
+        )
+
+    def _on_body(self, motion: str, problem: str | None) -> tuple[str, str | None]:
+        """The motion as this body does it, with the direction in which it goes."""
+        sentence, direction = self.sentence, self.sentence.direction
+        if direction in ("left", "right") and motion in GOING:
+            motion = f"turn_{direction}"
+        elif direction == "backwards" and motion in GOING and motion not in BACKWARDS:
+            motion = "walk_back"
+        elif direction == "backwards" and motion not in BACKWARDS:
+            problem = problem or f"{motion} backwards is not known"
+        if self.body is None:
+            return motion, problem
+        kind = body_kind(self.body)
+        if kind == "fish" and motion == "swim" and sentence.manner == "fast":
+            motion = "swim_fast"
+        if kind == "upright" and motion == "run" and sentence.manner == "slow":
+            motion = "jog"
+        fitting = on_body(motion, self.body)
+        if fitting is None:
+            return motion, problem or f"this body cannot {vocabulary()[motion].wordings[0].base} ({kind})"
+        return fitting, problem
+
+    def _reading(
+        self, motion: str, odds: dict[str, float], confidence: float, problem: str | None, *, known: bool
+    ) -> PromptReading:
+        fits = (name for name in self.known if self.body is None or on_body(name, self.body) == name)
+        nearest = sorted(fits, key=lambda name: -odds.get(name, 0.0))
+        sentence = self.sentence
+        return PromptReading(
+            motion, confidence, phrase=sentence.phrase, known=known, nearest=tuple(nearest[:3]), manner=sentence.manner,
+            direction=sentence.direction, problem=problem,
+        )  # fmt: skip
+
+
+def _best(odds: dict[str, float], *, beside: str | None = None) -> tuple[str, float]:
+    name = max((name for name in odds if name != beside), key=lambda name: odds[name])
+    return name, odds[name]
