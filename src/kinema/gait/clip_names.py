@@ -175,7 +175,7 @@ CYCLES = frozenset(
     )
 )  # fmt: skip
 """Motions that repeat."""
-STATES = frozenset(["stand", "sleep", "float", "guard", "aim", "glide", "drive", "ride", "meditate", "shiver"])
+STATES = frozenset(["stand", "sleep", "float", "guard", "aim", "drive", "ride", "meditate", "shiver"])
 """Motions without beginning and end."""
 HELD = frozenset(["sit", "sit_chair", "lie", "kneel", "crouch", "coil", "block", "rear"])
 """Actions whose end is held, so that a clip may show nothing but that end."""

@@ -247,6 +247,10 @@ class MotionKind:
     sided: tuple[tuple[str, str], ...] = ()
     """Captions: phrases and what may stand for them, with {side} for left or right."""
 
+    def share(self, body: str) -> float:
+        """Weight in the training data for a kind of body (`Limbs.body`)."""
+        return float(max(self.shares.get(kind, 0.0) for kind in (body, LIKE.get(body, body))))
+
     @property
     def repeats(self) -> bool:
         return self.gait is not None

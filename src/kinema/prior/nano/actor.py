@@ -47,7 +47,7 @@ BODIES = {body for kind in MOTIONS.values() for body in kind.shares}
 
 def draw_motion(body: str, rng: np.random.Generator, motions: Mapping[str, MotionKind] = MOTIONS) -> MotionKind:
     """A motion for that kind of body (`Limbs.body`), as often as its share says."""
-    weights = np.array([kind.shares.get(LIKE.get(body, body), 0.0) for kind in motions.values()])
+    weights = np.array([kind.share(body) for kind in motions.values()])
     return motions[str(rng.choice(list(motions), p=weights / weights.sum()))]
 
 

@@ -12,12 +12,13 @@ import torch
 
 from kinema.asset.character import Clip
 from kinema.gait.actions import is_upright
-from kinema.gait.kinds import LIKE
+from kinema.gait.make import can_do
 from kinema.gait.motions import MOTIONS
 from kinema.gait.plan import GaitBody
 from kinema.gait.recorded import recorded_motion
 from kinema.gait.retarget import Recording
 from kinema.gait.takes import Take, gait_body, load_character, read_takes, record, usual_heading
+from kinema.gait.vocabulary import vocabulary
 from kinema.motion.motion import Motion
 from kinema.prior.nano.actor import FAMILIES, Actor, Shot
 from kinema.prior.nano.codec import FRAMES
@@ -118,9 +119,10 @@ class Cast:
 
     def given_shot(self, rng: np.random.Generator, actor: Actor, takes: dict[str, list[Take]]) -> Shot | None:
         """A motion of the tables, or a recording of another body of the kind."""
-        body = LIKE.get(actor.limbs.body, actor.limbs.body)
         rows = {
-            name: GAIT if row.repeats else PROCEDURAL for name, row in MOTIONS.items() if row.shares.get(body, 0) > 0
+            name: GAIT if row.repeats else PROCEDURAL
+            for name, row in MOTIONS.items()
+            if row.share(actor.limbs.body) > 0 and name in vocabulary() and can_do(actor.limbs, row)
         }
         able = {name: of for name, of in takes.items() if name not in TURNED} if actor.limbs.legs else {}
         names = sorted(rows.keys() | able.keys())
