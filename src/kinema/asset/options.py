@@ -24,12 +24,6 @@ class FileOptions:
     ground: Annotated[float | None, named("HEIGHT")] = None
     """Height of the ground along the file's up axis, in the file's units."""
 
-    @staticmethod
-    def from_json(values: dict[str, Any]) -> "FileOptions":
-        """The options as a run's config.json has them."""
-        typed: dict[str, Any] = {**values, "skeleton": Path(values["skeleton"]) if values.get("skeleton") else None}
-        return FileOptions(**typed)
-
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of `asset.load.load`."""
         return asdict(self)

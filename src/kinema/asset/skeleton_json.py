@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from kinema.asset.character import Skeleton, bone_tails
-from kinema.errors import KinemaError
-from kinema.files import replacing
+from kinema.errors import KinemaError, is_text
+from kinema.files import read_json, replacing
 from kinema.geometry.rotations import depth_first
 
 MOST_JOINTS = 10_000
@@ -21,18 +21,13 @@ MOST_JOINTS = 10_000
 
 def read_skeleton_json(path: Path) -> Skeleton:
     """Joints in any order; parents are named, null for the one root."""
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise KinemaError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
-        raise KinemaError(f"{path}: not JSON ({str(error).splitlines()[0]})") from None
+    content = read_json(Path(path))
     joints = content.get("joints") if isinstance(content, dict) else content
     if not isinstance(joints, list) or not 0 < len(joints) <= MOST_JOINTS:
         raise KinemaError(f"{path}: has no list of joints")
     place: dict[str, int] = {}
     for i, joint in enumerate(joints):
-        if not isinstance(joint, dict) or not isinstance(joint.get("name"), str) or not joint["name"]:
+        if not isinstance(joint, dict) or not is_text(joint.get("name")) or not joint["name"]:
             raise KinemaError(f"{path}: joint {i} has no name")
         if joint["name"] in place:
             raise KinemaError(f"{path}: two joints are called {joint['name']}")

@@ -1,8 +1,7 @@
 """What a user's words mean: a file, a built-in creature, the folder of a finished run, a motion or a clip's name."""
 
-import json
 import re
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,13 @@ from kinema.asset.load import existing_file, load
 from kinema.asset.options import FileOptions
 from kinema.create.creatures import creature
 from kinema.errors import KinemaError
+from kinema.files import read_json
 from kinema.geometry.rotations import change_axes
 from kinema.motion.motion import Motion, load_motion
+from kinema.options import from_json
 from kinema.rig.kinematics import Rig
 
+AS_FOUND = FileOptions()
 CONFIG = "config.json"
 """The options of a run; its presence makes a folder the folder of a run."""
 LONGEST_NAME = 1000
@@ -84,26 +86,40 @@ def _bvh_clip(path: Path, character: Character) -> Clip:
     return replace(clip, root_position=root, wxyz_parent_joint=wxyz, translation=moved)
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """What a run was started with: `config`, `versions`, `hashes`."""
+@dataclass(frozen=True)
+class SavedJob:
+    """What every run's config.json says about its job; the rest of its options are the job's own."""
+
+    asset: str
+    prompt: str = ""
+    reading: FileOptions = AS_FOUND
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """What a run was started with."""
+
+    config: dict[str, Any]
+    hashes: dict[str, str] = field(default_factory=dict)
+
+
+def read_config(folder: Path) -> tuple[SavedJob, SavedRun]:
+    """What a run was started with, from its folder."""
     path = folder / CONFIG
     if not folder.exists():
         raise KinemaError(f"{folder}: no such folder")
-    try:
-        saved = json.loads(path.read_text())
-        if not isinstance(saved["config"]["asset"], str):
-            raise KeyError("asset")
-        return saved
-    except (OSError, ValueError, KeyError, TypeError):
-        raise KinemaError(f"{folder}: not the folder of a run of kinema animate (no valid {CONFIG} in it)") from None
+    if not path.is_file():
+        raise KinemaError(f"{folder}: not the folder of a run of kinema animate (no {CONFIG} in it)")
+    saved = from_json(SavedRun, read_json(path), about=path)
+    return from_json(SavedJob, saved.config, about=path), saved
 
 
 def load_result(folder: Path) -> tuple[Character, Rig, Motion]:
     """A finished run's character and motion."""
-    config = read_config(folder)["config"]
+    job, _ = read_config(folder)
     if not (folder / "motion.npz").is_file():
         raise KinemaError(f"{folder}: is not finished; go on with kinema animate --resume {folder}")
-    character = rigged(find_character(config["asset"], **FileOptions.from_json(config.get("reading", {})).arguments()))
+    character = rigged(find_character(job.asset, **job.reading.arguments()))
     assert character.skeleton is not None
     rig = Rig.from_skeleton(character.skeleton)
     return character, rig, load_motion(folder / "motion.npz", rig)
@@ -115,8 +131,8 @@ def find_motion_of(words: str, motion: str | None, **reading: Any) -> tuple[Char
     if folder is not None and folder.is_dir():
         if motion is None:
             return load_result(folder)
-        config = read_config(folder)["config"]
-        words, reading = config["asset"], FileOptions.from_json(config.get("reading", {})).arguments()
+        job, _ = read_config(folder)
+        words, reading = job.asset, job.reading.arguments()
     character = rigged(find_character(words, **reading))
     return character, *find_motion(character, motion)
 

@@ -49,13 +49,14 @@ class NanoPrior:
             raise KinemaError(f"{path}: no such weights; train them with kinema train-prior")
         try:
             tensors, header = load_tensors(path, key=HEADER)
-        except ValueError as error:
-            raise KinemaError(f"{path}: not nano weights ({error})") from None
-        tensors = {name: tensor.float() for name, tensor in tensors.items()}
-        codec = Codec(tensors.pop("codec.components"), header["scale"])
-        reader = Reader(tuple(header["classes"]), *(tensors.pop(f"reader.{k}") for k in ("weight", "bias", "bank")))
-        model = Nano(channels=codec.components.shape[0], **header["size"])
-        model.load_state_dict(tensors)
+            tensors = {name: tensor.float() for name, tensor in tensors.items()}
+            codec = Codec(tensors.pop("codec.components"), header["scale"])
+            reader = Reader(tuple(header["classes"]), *(tensors.pop(f"reader.{k}") for k in ("weight", "bias", "bank")))
+            model = Nano(channels=codec.components.shape[0], **header["size"])
+            model.load_state_dict(tensors)
+        # The network itself says, by these, that sizes and tensors do not go together.
+        except (ValueError, KeyError, TypeError, RuntimeError) as error:
+            raise KinemaError(f"{path}: not nano weights ({str(error).splitlines()[0][:100]})") from None
         return NanoPrior(model, codec, reader)
 
     def condition(self, prompt: str, context: Context) -> Conditions:
