@@ -1,6 +1,7 @@
 """What a user's words mean: a file, a built-in creature, the folder of a finished run, a motion or a clip's name."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from kinema.asset.bvh import read_bvh
-from kinema.asset.character import Character, Clip
+from kinema.asset.character import Character, Clip, Joints, Skeleton
 from kinema.asset.load import existing_file, load
+from kinema.asset.motion_json import read_motion_json
 from kinema.asset.options import FileOptions
 from kinema.create.creatures import creature
 from kinema.errors import KinemaError
@@ -51,14 +53,14 @@ def find_motion(character: Character, name: str | None) -> tuple[Rig, Motion]:
     if character.skeleton is None:
         raise KinemaError(f"{character.name}: has no skeleton to move")
     rig = Rig.from_skeleton(character.skeleton)
-    suffix = Path(name).suffix.lower() if name is not None else ""
+    clips = {clip.name: clip for clip in character.clips}
+    suffix = Path(name).suffix.lower() if name is not None and name not in clips else ""
     if suffix == ".npz":
         return rig, load_motion(existing_file(name or ""), rig)
-    if suffix == ".bvh":
-        return rig, Motion.from_clip(rig, _bvh_clip(existing_file(name or ""), character))
-    clips = {clip.name: clip for clip in character.clips}
+    if suffix in CLIPS:
+        return rig, Motion.from_clip(rig, CLIPS[suffix](existing_file(name or ""), character))
     if name is not None and name not in clips and Path(name).is_dir():
-        raise KinemaError(f"{name}: is a folder, not a motion (.npz or .bvh) or the name of a clip")
+        raise KinemaError(f"{name}: is a folder, not a motion ({' '.join(('.npz', *CLIPS))}) or the name of a clip")
     if name is None and clips:
         return rig, Motion.from_clip(rig, next(iter(clips.values())))
     if name is None:
@@ -68,22 +70,51 @@ def find_motion(character: Character, name: str | None) -> tuple[Rig, Motion]:
     return rig, Motion.from_clip(rig, clips[name])
 
 
-def _bvh_clip(path: Path, character: Character) -> Clip:
+def _clip_in_file_frame(path: Path, character: Character, skeleton: Skeleton, clip: Clip) -> Clip:
     """A clip of the character's own joints, as `write` puts it into a BVH: in the coordinates of its file."""
-    skeleton, clip = read_bvh(path)
-    own, frame = character.skeleton, character.frame
-    assert own is not None
-    if set(skeleton.names) != set(own.names):
-        raise KinemaError(f"{path}: its {len(skeleton.names)} joints are not those of {character.name}")
-    order = [skeleton.names.index(name) for name in own.names]
-    parents = list(own.parents[1:])
-    theirs, ours = (np.linalg.norm(h[1:] - h[parents], axis=-1) for h in (skeleton.heads[order], own.heads))
-    if not np.allclose(frame.scale * theirs, ours, atol=0.02 * ours.max(initial=0.0)):
-        raise KinemaError(f"{path}: its bones have other lengths than those of {character.name}")
+    frame = character.frame
+    order = _joint_order(path, character, skeleton.names, frame.scale * skeleton.heads)
     root = frame.scale * clip.root_position @ frame.rotation.T + frame.translation
     wxyz = change_axes(clip.wxyz_parent_joint[:, order], frame.rotation)
     moved = None if clip.translation is None else frame.scale * clip.translation[:, order] @ frame.rotation.T
     return replace(clip, root_position=root, wxyz_parent_joint=wxyz, translation=moved)
+
+
+def _gltf_clip(path: Path, character: Character) -> Clip:
+    """The first clip of another glTF of the same joints in the same rest pose."""
+    other, own = load(path), character.skeleton
+    if other.skeleton is None or not other.clips:
+        raise KinemaError(f"{path}: has no clip")
+    order, clip = _joint_order(path, character, other.skeleton.names, other.skeleton.heads), other.clips[0]
+    assert own is not None
+    offsets = [h - h[:1] for h in (other.skeleton.heads[order], own.heads)]
+    if not np.allclose(*offsets, atol=0.05 * float(np.ptp(own.heads, axis=0).max())):
+        raise KinemaError(f"{path}: its joints stand elsewhere at rest than those of {character.name}")
+    moved = None if clip.translation is None else clip.translation[:, order]
+    return replace(clip, wxyz_parent_joint=clip.wxyz_parent_joint[:, order], translation=moved)
+
+
+def _joint_order(path: Path, character: Character, names: tuple[str, ...], heads: Joints) -> list[int]:
+    """Index of the file's joint for each of the character's; heads are in metres, in axes of any direction."""
+    own = character.skeleton
+    assert own is not None
+    if set(names) != set(own.names):
+        raise KinemaError(f"{path}: its {len(names)} joints are not those of {character.name}")
+    order = [names.index(name) for name in own.names]
+    parents = list(own.parents[1:])
+    theirs, ours = (np.linalg.norm(h[1:] - h[parents], axis=-1) for h in (heads[order], own.heads))
+    if not np.allclose(theirs, ours, atol=0.02 * ours.max(initial=0.0)):
+        raise KinemaError(f"{path}: its bones have other lengths than those of {character.name}")
+    return order
+
+
+CLIPS: dict[str, Callable[[Path, Character], Clip]] = {
+    ".bvh": lambda path, character: _clip_in_file_frame(path, character, *read_bvh(path)),
+    ".json": lambda path, character: _clip_in_file_frame(path, character, *read_motion_json(path)),
+    ".glb": _gltf_clip,
+    ".gltf": _gltf_clip,
+}
+"""Motion files beside .npz; a clip may have a name that ends like one of them."""
 
 
 @dataclass(frozen=True)
