@@ -9,10 +9,11 @@ from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from kinema.asset.character import Character
 from kinema.distill.config import Animate
-from kinema.evaluate.metrics import measure, skin_contacts
+from kinema.evaluate.metrics import measure
+from kinema.motion.foot_skin import FootSkin, skin_contacts
 from kinema.motion.loop import closes, middle_round, repeat
 from kinema.motion.motion import Motion
-from kinema.motion.plant import plant
+from kinema.motion.plant import ground_feet, plant
 from kinema.physics.track import Tracking, TrackResult, track
 from kinema.progress import Progress, Report
 from kinema.rig.anatomy import Anatomy
@@ -53,20 +54,18 @@ def follow_physics(
 
 
 def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Motion, tracked: Motion) -> Motion:
-    """Lift the skin of a tracked motion out of the ground, and plant its feet once more where they then slide less.
+    """Put the skin of a tracked motion's stance feet on the ground; plant them once more where they then slide less.
 
     Physics may carry a whole body forth while a foot stands; where it does not, planting only adds jerks of its own.
     """
     rounds = _rounds(config, planted)
-    lifted = lift_skin(character, anatomy, tracked)
     if not _plants(config, anatomy):
-        return _one_round(lifted, rounds)
+        return _one_round(lift_skin(character, anatomy, tracked), rounds)
+    grounded = _grounded(character, anatomy, tracked)
     again = _planted(character, anatomy, tracked)
-    old, new = (
-        measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs, mesh=False) for motion in (lifted, again)
-    )
+    old, new = (measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs) for motion in (grounded, again))
     better = new.gait == old.gait and old.slide > STANDS and new.slide < LESS_SLIDE * old.slide
-    return _one_round(again if better else lifted, rounds)
+    return _one_round(again if better else grounded, rounds)
 
 
 def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds: float = 0.08) -> Motion:
@@ -86,9 +85,20 @@ def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds
 
 
 def _planted(character: Character, anatomy: Anatomy, motion: Motion, *, brisk: bool = False) -> Motion:
-    found = plant(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, brisk=brisk)
-    planted = Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
-    return lift_skin(character, anatomy, planted)
+    skin = FootSkin.of(character, anatomy.rig, anatomy.limbs)
+    found = plant(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, skin=skin, brisk=brisk)
+    return lift_skin(character, anatomy, _as(motion, found))
+
+
+def _grounded(character: Character, anatomy: Anatomy, motion: Motion) -> Motion:
+    skin = FootSkin.of(character, anatomy.rig, anatomy.limbs)
+    found = ground_feet(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, skin=skin)
+    return lift_skin(character, anatomy, _as(motion, found))
+
+
+def _as(motion: Motion, found: Motion) -> Motion:
+    """The result in the number type that the job had."""
+    return Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
 
 
 def _plants(config: Animate, anatomy: Anatomy) -> bool:
