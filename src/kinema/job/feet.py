@@ -10,7 +10,7 @@ from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 from kinema.asset.character import Character
 from kinema.distill.config import Animate
 from kinema.evaluate.metrics import measure
-from kinema.motion.foot_skin import FootSkin, skin_contacts
+from kinema.motion.foot_skin import FootSkin, trunk_depth
 from kinema.motion.loop import closes, middle_round, repeat
 from kinema.motion.motion import Motion
 from kinema.motion.plant import ground_feet, plant
@@ -22,6 +22,9 @@ STANDS = 0.002
 """Slide of a motion whose feet stand already."""
 LESS_SLIDE = 0.8
 """A tracked motion is planted once more only if its feet then slide less than this share of what they did."""
+
+DEEP = 0.002
+"""Depth of the skin in the ground that is not worth a correction [leg lengths]."""
 
 
 def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: Motion) -> Motion:
@@ -69,16 +72,16 @@ def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Mot
 
 
 def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds: float = 0.08) -> Motion:
-    """Raise the root, smoothly in time, by the depth of the skin below the ground.
+    """Raise the root, smoothly in time, by the depth of the skin below the ground; arms and tail raise nothing.
 
     Boxes stand for the feet; the skin around an ankle that bends bulges out of them by a per cent or two of the height.
     """
-    low = skin_contacts(character, anatomy.rig, anatomy.limbs, motion).lowest
-    if not (low < 0).any():
+    depth = trunk_depth(character, anatomy.rig, anatomy.limbs, motion)
+    if not (depth > 0).any():
         return motion
     width = seconds * motion.fps
     # As deep as at the worst moment nearby, then smoothed: what comes out is never too little.
-    deepest = maximum_filter1d(np.maximum(-low, 0.0), 2 * round(2 * width) + 1)
+    deepest = maximum_filter1d(depth, 2 * round(2 * width) + 1)
     lift = torch.from_numpy(gaussian_filter1d(deepest, width, truncate=2.0)).to(motion.root_position)
     up = torch.tensor([0.0, 1.0, 0.0]).to(motion.root_position)
     return replace(motion, root_position=motion.root_position + lift[:, None] * up)
@@ -87,13 +90,22 @@ def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds
 def _planted(character: Character, anatomy: Anatomy, motion: Motion, *, brisk: bool = False) -> Motion:
     skin = FootSkin.of(character, anatomy.rig, anatomy.limbs)
     found = plant(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, skin=skin, brisk=brisk)
-    return lift_skin(character, anatomy, _as(motion, found))
+    return _clear(character, anatomy, _as(motion, found), skin)
 
 
 def _grounded(character: Character, anatomy: Anatomy, motion: Motion) -> Motion:
     skin = FootSkin.of(character, anatomy.rig, anatomy.limbs)
     found = ground_feet(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, skin=skin)
-    return lift_skin(character, anatomy, _as(motion, found))
+    return _clear(character, anatomy, _as(motion, found), skin)
+
+
+def _clear(character: Character, anatomy: Anatomy, motion: Motion, skin: FootSkin | None) -> Motion:
+    """Where a belly or a knee is in the ground, the root rises and the legs stretch, so that the feet stay."""
+    depth = trunk_depth(character, anatomy.rig, anatomy.limbs, motion)
+    if depth.max() < DEEP * anatomy.limbs.leg_length:
+        return motion
+    lifted = lift_skin(character, anatomy, motion)
+    return _as(motion, ground_feet(anatomy.rig, anatomy.cuboids, anatomy.limbs, lifted, skin=skin, carry=False))
 
 
 def _as(motion: Motion, found: Motion) -> Motion:

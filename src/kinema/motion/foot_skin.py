@@ -99,6 +99,20 @@ def skin_contacts(character: Character, rig: Rig, limbs: Limbs, motion: Motion) 
     return SkinContacts(np.array(lowest), *paths)
 
 
+def trunk_depth(character: Character, rig: Rig, limbs: Limbs, motion: Motion) -> PerFrame:
+    """Depth of the skin below the ground [m], without arms, what they hold, and tail: these carry nothing."""
+    assert character.weights is not None
+    tops = {*limbs.tail, *(arm.joints[0] for arm in limbs.arms)}
+    apart = [any(is_below(rig.parents, j, top) for top in tops) for j in range(len(rig.parents))]
+    chosen = np.flatnonzero(~np.array(apart)[character.weights.argmax(1)])
+    skin = Skin.from_dense(character.weights[chosen], dtype=rig.heads.dtype)
+    points = torch.from_numpy(np.ascontiguousarray(character.mesh.vertices[chosen])).to(rig.heads)
+    with torch.no_grad():
+        poses = motion.pose(rig).to(rig.heads)
+        lowest = [float(skin_points(blend(skin, rig, pose), points)[:, 1].min()) for pose in poses]
+    return np.maximum(-np.array(lowest), 0.0)
+
+
 def _touch_paths(feet: list[Tensor], sizes: tuple[float, ...], fps: float) -> tuple[PerFoot, Velocities]:
     heights, velocities = zip(*(touch_path(foot, size=size, fps=fps) for foot, size in zip(feet, sizes)))
     return np.stack(heights, 1), np.stack(velocities, 1)

@@ -25,7 +25,7 @@ CLEARANCE = 0.05
 """Least height of a foot in mid-swing [leg lengths]: one that shuffles along would slide."""
 LARGEST_EFFORT_DEG = 8.0
 """Mean change of a leg's joints beyond which a foot does not stay on the ground."""
-ROUNDS = 4
+ROUNDS = 6
 """How often feet are measured and moved again."""
 ALL, UP = np.ones(3), np.array([0.0, 1.0, 0.0])
 Offsets = Float[np.ndarray, "frames feet 3"]
@@ -62,18 +62,18 @@ def plant(
 
 
 def ground_feet(
-    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, skin: FootSkin | None = None,
-    stance: Stance | None = None,
-) -> Motion:  # fmt: skip
+    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, skin: FootSkin | None = None, carry: bool = True
+) -> Motion:
     """The motion with its stance feet at the height of the ground and no foot below it (float64).
 
-    Root and legs move feet up and down only: what stands still or slides over the ground goes on doing so.
+    Root and legs move feet up and down only: what stands still or slides over the ground goes on doing so. `carry`:
+    off, the root moves only for legs that are too short.
     """
     body, motion = Planted.of(rig, cuboids, limbs, None, skin), _double(motion)
-    stance = find_stance(track_feet(body.rig, limbs, motion)) if stance is None else stance
+    stance = find_stance(track_feet(body.rig, limbs, motion))
     if len(motion) < 2 or not stance.any():
         return motion
-    base = carry_root(body, motion, stance, np.ones(stance.shape), ahead=False)
+    base = carry_root(body, motion, stance, np.ones(stance.shape), ahead=False) if carry else motion
     offset = _stance_offsets(*body.paths(base), stance, motion.fps) * UP
     return _hold_feet(body, base, offset, stance, clearance=0.0, power=1.0, axes=UP)
 
@@ -83,13 +83,18 @@ def _hold_feet(
     axes: Float[np.ndarray, "3"] = ALL,
 ) -> Motion:  # fmt: skip
     """The legs take up the offsets of stance feet along `axes`, and the root comes down for legs that are too short."""
-    result, (rough, _) = base, body.paths(base)
-    for _ in range(ROUNDS):
+    result, (rough, _), lift = base, body.paths(base), np.zeros(stance.shape)
+    weights = touching(body.feet, base.pose(body.rig))
+    for done in range(ROUNDS):
         # Legs turn their feet a little, so that other points are lowest: measured again and taken up again.
         whole = _swing_offsets(offset, rough, stance, base.fps, clearance=clearance, power=power)
-        result = move_feet(body.rig, body.feet, base, whole, leg_length=body.leg)
+        whole = whole + lift[..., None] * UP
+        result = move_feet(body.rig, body.feet, base, whole, leg_length=body.leg, weights=weights)
+        # A foot that is raised at its toes alone would go down at its heel: all that has touched counts.
+        weights = [w + (new - w) / (done + 2) for w, new in zip(weights, touching(body.feet, result.pose(body.rig)))]
         heights, velocities = body.paths(result)
         offset = offset + _stance_offsets(heights, velocities, stance, base.fps) * axes
+        lift = lift + np.where(stance, 0.0, np.maximum(-heights, 0.0))
         # The root comes down for legs that hang in the air at full stretch, smoothly in time.
         lack = np.where(stance, np.maximum(heights - 1e-3 * body.leg, 0.0), 0.0).max(1, initial=0.0)
         sink = gaussian_filter1d(lack, max(0.06 * base.fps, 1e-3), mode="nearest")[:, None] * UP
@@ -131,10 +136,14 @@ def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:
 
 
 def move_feet(
-    rig: Rig, feet: Effectors, motion: Motion, offset: Offsets, *, leg_length: float, iterations: int = 6
-) -> Motion:
-    """The motion with the lowest part of each foot moved by `offset` [m]; its legs turn as little as that takes."""
-    weights, goals = touching(feet, motion.pose(rig)), torch.from_numpy(offset)
+    rig: Rig, feet: Effectors, motion: Motion, offset: Offsets, *, leg_length: float, iterations: int = 6,
+    weights: list[Tensor] | None = None,
+) -> Motion:  # fmt: skip
+    """The motion with a part of each foot moved by `offset` [m]; its legs turn as little as that takes.
+
+    `weights` are the shares of the contact points in that part; by default the lowest counts most.
+    """
+    weights, goals = weights or touching(feet, motion.pose(rig)), torch.from_numpy(offset)
     root, options = motion.root_position, {"unit": leg_length, "iterations": iterations}
     return Motion(root, reach(rig, root, motion.angles, feet, weights, goals, **options), motion.fps)
 
