@@ -134,6 +134,9 @@ def test_mjcf_is_written_with_its_trajectory(tmp_path: Path, character: Characte
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "boxes.xml"))
     with np.load(tmp_path / "boxes_trajectory.npz") as trajectory:
         assert trajectory["qpos"].shape == (13, model.nq)
+        assert trajectory["qvel"].shape == (13, model.nv)
+        assert trajectory["ctrl"].shape == (13, model.nu)
+        np.testing.assert_allclose(model.key("start").qpos, trajectory["qpos"][0], atol=1e-7)
 
 
 def test_convert_goes_through_every_own_format(tmp_path: Path, character: Character, clip: Clip) -> None:

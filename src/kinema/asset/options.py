@@ -27,12 +27,6 @@ class FileOptions:
     legs: Annotated[str | None, named("A,B,...")] = None
     """A joint of each leg (its foot or its top), separated by commas, if they are found wrong; none: it has no legs."""
 
-    @staticmethod
-    def from_json(values: dict[str, Any]) -> "FileOptions":
-        """The options as a run's config.json has them."""
-        typed: dict[str, Any] = {**values, "skeleton": Path(values["skeleton"]) if values.get("skeleton") else None}
-        return FileOptions(**typed)
-
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of `asset.load.load`."""
         return asdict(self)

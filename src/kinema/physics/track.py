@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from kinema.array_files import Array, read_arrays
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
 from kinema.files import replacing
@@ -261,12 +262,17 @@ class _Search:
 
     @torch.no_grad()
     def load(self, path: Path) -> None:
+        what, meant = "a checkpoint of the tracker", {"target": Array("..."), "options": Array(kind="text")}
+        data = read_arrays(path, meant, what=what)
+        same = data["target"].shape == self.target.shape and np.allclose(data["target"], self.target)
+        if not same or str(data["options"]) != repr(asdict(self.options)):
+            raise KinemaError(f"{path}: belongs to another motion or other options")
+        arrays = {name: Array(" ".join(map(str, x.shape))) for name, x in self._tensors.items()}
+        for index, x in enumerate(self.found.values()):
+            for name, shape in {"step": (), "exp_avg": x.shape, "exp_avg_sq": x.shape}.items():
+                arrays[f"optimizer.{index}.{name}"] = Array(" ".join(map(str, shape)), optional=True)
+        data = read_arrays(path, arrays | {"losses": Array("steps")}, what=what)
         try:
-            with np.load(path, allow_pickle=False) as file:
-                data = {key: file[key] for key in file.files}
-            same = data["target"].shape == self.target.shape and np.allclose(data["target"], self.target)
-            if not same or str(data["options"]) != repr(asdict(self.options)):
-                raise KinemaError(f"{path}: belongs to another motion or other options")
             for name, x in self._tensors.items():
                 x.copy_(torch.from_numpy(data[name]))
             self.losses = [float(x) for x in data["losses"]]
@@ -274,8 +280,8 @@ class _Search:
             if self.losses and not states:
                 raise KeyError("optimizer")
             restore_optimizer(self.optimizer, states)
-        except (OSError, ValueError, KeyError) as error:
-            raise KinemaError(f"{path}: not a checkpoint of the tracker ({error})") from None
+        except (ValueError, KeyError) as error:
+            raise KinemaError(f"{path}: not {what} ({error})") from None
 
 
 def _resample(values: Float[Tensor, "n dofs"], count: int) -> Float[Tensor, "m dofs"]:

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from kinema.asset.gltf.accessors import read_accessor
+from kinema.asset.gltf.accessors import accessor_size, read_accessor
 from kinema.asset.gltf.document import Document, node_parents
 from kinema.asset.gltf.material import texture_mapping
 from kinema.errors import KinemaError
-from kinema.geometry.rotations import ancestors
+from kinema.files import Budget
+from kinema.geometry.rotations import depth_first
 
 TRIANGLES, STRIP, FAN = 4, 5, 6
 Values = dict[str, Any]
@@ -40,9 +41,12 @@ class Part:
     """Rows sum to one."""
 
 
-def read_parts(document: Document) -> tuple[list[Part], list[str]]:
-    """All triangles of the default scene, and a line for everything left out or corrected."""
-    parts, changes = [], []
+def read_parts(document: Document, budget: Budget | None = None) -> tuple[list[Part], list[str]]:
+    """All triangles of the default scene, and a line for everything left out or corrected.
+
+    Each node has parts of its own, so the `budget` is taken from for each node that shows a mesh.
+    """
+    budget, parts, changes = budget or document.budget(), [], []
     for node in scene_nodes(document):
         if "mesh" not in document.nodes[node]:
             continue
@@ -58,6 +62,7 @@ def read_parts(document: Document) -> tuple[list[Part], list[str]]:
                 raise KinemaError(f"{document.path}: {where} is compressed (KHR_draco_mesh_compression)")
             if primitive.get("targets"):
                 changes.append(f"{where} has {len(primitive['targets'])} morph targets: kept at their default weights")
+            budget.take(_part_size(document, primitive), f"{where} of nodes[{node}]")
             part, lines = _read_part(document, node, i, primitive, where)
             parts.append(part)
             changes += lines
@@ -69,8 +74,18 @@ def scene_nodes(document: Document) -> list[int]:
     scenes, parents = document.json.get("scenes", ()), node_parents(document)
     if not scenes:
         return list(range(len(parents)))
-    tops = set(scenes[document.json.get("scene", 0)].get("nodes", ()))
-    return [node for node in range(len(parents)) if tops & {node, *ancestors(parents, node)}]
+    shown = set(scenes[document.json.get("scene", 0)].get("nodes", ()))
+    for node in depth_first(parents):
+        if parents[node] in shown:
+            shown.add(node)
+    return sorted(shown)
+
+
+def _part_size(document: Document, primitive: Values) -> int:
+    """Bytes of a `Part`: its accessors, and as much again for positions (which become colours) and indices (edges)."""
+    indices = [primitive["indices"]] if "indices" in primitive else []
+    twice = [primitive["attributes"]["POSITION"], *indices]
+    return sum(accessor_size(document, index) for index in (*primitive["attributes"].values(), *indices, *twice))
 
 
 def _read_part(document: Document, node: int, index: int, primitive: Values, where: str) -> tuple[Part, list[str]]:
