@@ -23,10 +23,11 @@ class InspectCommand:
 
 
 def inspect(command: InspectCommand, output: Output) -> None:
-    from kinema.asset.inspect import describe, inspect_lines
-    from kinema.motion.source import find_character
+    from kinema.create.find import find_character
 
     character = find_character(command.file, **command.reading.arguments())
+    from kinema.asset.inspect import describe, inspect_lines
+
     output.say("" if output.json else "\n".join(inspect_lines(character)), **describe(character))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from kinema.asset.character import Character, Mesh, unique_names
+from kinema.asset.character import MOST_JOINTS, Character, Mesh, unique_names
 from kinema.asset.gltf.animation import animated_locals, frame_times, global_matrices, read_tracks, skin_parts
 from kinema.asset.gltf.clips import make_clips
 from kinema.asset.gltf.document import Document, GltfBinding
@@ -18,8 +18,6 @@ from kinema.asset.rigs.orientation import FOUND, FrameOptions, apply_frame, find
 from kinema.errors import KinemaError
 from kinema.files import Budget
 
-MOST_JOINTS = 1000
-"""Joints of a rig. Which of them move together is found by comparing every pair."""
 BYTES_PER_TRANSFORM, BYTES_PER_POSE = 256, 384
 """Memory of a node in a frame while its clip is read, and of a joint in a frame until all clips are fitted."""
 
