@@ -14,6 +14,7 @@ from kinema.asset.gltf.material import base_color_linear, base_image, decode_ima
 from kinema.asset.gltf.rest import rest_pose
 from kinema.asset.gltf.rig import clean_skeleton, joint_nodes, raw_rig, raw_weights, scale_lines
 from kinema.asset.rigs.cleanup import clean_rig, sample_frames
+from kinema.asset.rigs.cleanup_fit import Extremes
 from kinema.asset.rigs.orientation import FOUND, FrameOptions, apply_frame, find_frame, place_skeleton
 from kinema.errors import KinemaError
 from kinema.files import Budget
@@ -82,7 +83,8 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
     homogeneous = np.append(skeleton.heads, np.ones((len(skeleton.heads), 1)), -1)[..., None]
     moves = [(motion[:, list(clean.joints)] @ homogeneous)[..., 0] for motion in motions]
     frame, lines = find_frame(vertices, skeleton, given, moves=list(zip(names, moves)))
-    clips, clip_lines = make_clips(names, [fps for _, fps in times], motions, raw, clean, frame)
+    extremes = Extremes.of(vertices, file_weights)
+    clips, clip_lines = make_clips(names, [fps for _, fps in times], motions, raw, clean, frame, extremes)
     binding = replace(
         binding,
         joint_nodes=tuple(joints[j] for j in clean.joints),
