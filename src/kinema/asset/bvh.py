@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial.transform import Rotation
 
-from kinema.asset.character import Clip, Skeleton, bone_tails, unique_names
+from kinema.asset.character import MOST_JOINTS, Clip, Skeleton, bone_tails, unique_names
 from kinema.errors import KinemaError
 from kinema.files import Budget, replacing
 from kinema.geometry.rotations import bone_offsets, children, continuous
@@ -83,6 +83,8 @@ def _read_hierarchy(path: Path, lines: list[str]) -> tuple[list[_Joint], int]:
                     raise KinemaError(f"{path}: line {number}: {keyword} out of place; one root with joints is read")
                 if open_blocks and open_blocks[-1] < 0:
                     raise KinemaError(f"{path}: line {number}: an End Site cannot hold a joint")
+                if len(joints) >= MOST_JOINTS:
+                    raise KinemaError(f"{path}: line {number}: has more than {MOST_JOINTS} joints")
                 name = " ".join(words[1:]) or f"joint{len(joints)}"
                 joints.append(_Joint(name, open_blocks[-1] if open_blocks else -1))
                 pending = len(joints) - 1

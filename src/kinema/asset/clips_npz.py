@@ -48,6 +48,8 @@ def load_clips_npz(path: Path, *, clips: bool = True) -> Character:
         frames[f"clip/{name}/root_pos"] = Array(f"frames{i} 3")
         frames[f"clip/{name}/local_quat_wxyz"] = Array(f"frames{i} joints 4")
     data |= read_arrays(path, frames, what=WHAT, sizes={"joints": len(tree)})
+    if any((np.linalg.norm(values, axis=-1) < 1e-6).any() for key, values in data.items() if "local_quat" in key):
+        raise KinemaError(f"{path}: not {WHAT}: rotations of length zero")
     try:
         with np.errstate(divide="raise", invalid="raise", over="raise"):
             return _character(path.stem, data, names)

@@ -18,7 +18,6 @@ from kinema.asset.rigs.orientation import AS_IN_FILE, FrameOptions, find_frame, 
 from kinema.asset.skeleton_json import read_roles_json, read_skeleton_json
 from kinema.asset.trimesh_formats import read_trimesh
 from kinema.errors import KinemaError
-from kinema.files import Budget
 from kinema.geometry.rotations import bone_offsets, children, place_joints, to_matrix
 
 GLTF_SUFFIXES = (".glb", ".gltf", ".vrm")
@@ -28,7 +27,6 @@ USUAL_UP = {".stl": "+z"}
 """Formats whose files are not mostly Y up."""
 OCTAHEDRON = np.array([(0, 2, 1), (5, 1, 2), (0, 3, 2), (5, 2, 3), (0, 4, 3), (5, 3, 4), (0, 1, 4), (5, 4, 1)])
 """Faces of a tip 0, a ring 1 to 4 and a tip 5."""
-BONE_VERTICES = 6
 HUMAN_UNITS = {"metres": 1.0, "centimetres": 0.01, "inches": 0.0254, "CMU's units": 0.0254 / 0.45}
 """Units of motion capture files [m]."""
 
@@ -201,8 +199,6 @@ def _load_bvh(path: Path, given: FrameOptions) -> Character:
 
 def _bone_mesh(path: Path, skeleton: Skeleton) -> tuple[Mesh, Float[np.ndarray, "vertices joints"]]:
     """A closed octahedron from each joint's head to each of its children's, or to its tail where it has none."""
-    count = len(skeleton.names)
-    Budget.of(path).take(2 * 8 * BONE_VERTICES * count**2, f"weights of the bones of {count} joints")
     vertices, faces, owner = [], [], []
     size = max(float(np.linalg.norm(np.ptp(skeleton.heads, axis=0))), 1e-6)
     for j, below in enumerate(children(skeleton.parents)):

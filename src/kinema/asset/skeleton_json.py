@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from kinema.asset.character import ROLES, Skeleton, bone_tails
+from kinema.asset.character import MOST_JOINTS, ROLES, Skeleton, bone_tails
 from kinema.errors import KinemaError, is_text
 from kinema.files import read_json, replacing
 from kinema.geometry.rotations import depth_first
-
-MOST_JOINTS = 10_000
 
 
 def read_skeleton_json(path: Path) -> Skeleton:
@@ -27,7 +25,7 @@ def read_skeleton_json(path: Path) -> Skeleton:
     content = read_json(Path(path))
     joints = content.get("joints") if isinstance(content, dict) else content
     if not isinstance(joints, list) or not 0 < len(joints) <= MOST_JOINTS:
-        raise KinemaError(f"{path}: has no list of joints")
+        raise KinemaError(f"{path}: has no list of 1 to {MOST_JOINTS} joints")
     place: dict[str, int] = {}
     for i, joint in enumerate(joints):
         if not isinstance(joint, dict) or not is_text(joint.get("name")) or not joint["name"]:

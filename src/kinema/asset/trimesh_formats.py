@@ -1,6 +1,7 @@
 """OBJ, PLY, STL and OFF through trimesh, in the file's coordinates."""
 
 import io
+import logging
 import re
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ def read_trimesh(path: Path) -> Character:
     """The file's triangles with colours and texture; vertices in the file's order, except for STL's, which repeat."""
     import trimesh
 
+    # Without a handler, Python prints trimesh's warnings about missing textures, with tracebacks.
+    logging.getLogger("trimesh").addHandler(logging.NullHandler())
     budget, suffix, beside = Budget.of(path), path.suffix.lower(), Beside(path)
     budget.take(PARSED * path.stat().st_size, "a file of this size")
     data = path.read_bytes()

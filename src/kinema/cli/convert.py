@@ -23,11 +23,12 @@ class InspectCommand:
 
 
 def inspect(command: InspectCommand, output: Output) -> None:
-    from kinema.asset.inspect import describe, inspect_lines
-    from kinema.motion.source import find_character
-    from kinema.rig.describe import describe_roles, role_lines
+    from kinema.create.find import find_character
 
     character = find_character(command.file, **command.reading.arguments())
+    from kinema.asset.inspect import describe, inspect_lines
+    from kinema.rig.describe import describe_roles, role_lines
+
     roles = describe_roles(character) if character.skeleton is not None else None
     text = "" if output.json else "\n".join(inspect_lines(character, roles=role_lines(roles) if roles else ()))
     output.say(text, **describe(character), roles=roles)

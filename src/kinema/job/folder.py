@@ -207,7 +207,10 @@ def resumed(folder: Path) -> Animate:
     """The config of an interrupted run, if its character and the weights of its prior are still the same."""
     _, saved = read_config(folder)
     config = replace(from_json(Animate, saved.config, about=folder / CONFIG), out=None, resume=folder)
-    check_options(config)
+    try:
+        check_options(config)
+    except KinemaError as error:
+        raise KinemaError(f"{folder / CONFIG}: {error}") from None
     for name, value in _hashes(config).items():
         if saved.hashes.get(name, value) != value:
             raise KinemaError(f"{folder}: cannot go on, the {name} has changed since the run began")

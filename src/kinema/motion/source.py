@@ -1,6 +1,5 @@
-"""What a user's words mean: a file, a built-in creature, the folder of a finished run, a motion or a clip's name."""
+"""What a user's words mean beyond a character: the folder of a finished run, a motion or a clip's name."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from kinema.asset.character import Character, Clip, Joints, Skeleton
 from kinema.asset.load import existing_file, load
 from kinema.asset.motion_json import read_motion_json
 from kinema.asset.options import FileOptions
-from kinema.create.creatures import creature
+from kinema.create.find import find_character, find_path
 from kinema.errors import KinemaError
 from kinema.files import read_json
 from kinema.geometry.rotations import change_axes
@@ -24,28 +23,6 @@ from kinema.rig.kinematics import Rig
 AS_FOUND = FileOptions()
 CONFIG = "config.json"
 """The options of a run; its presence makes a folder the folder of a run."""
-LONGEST_NAME = 1000
-"""Characters beyond which words cannot be meant as a file."""
-
-
-def find_path(words: str) -> Path | None:
-    """The file or folder of that name, if there is one; a sentence too long for a name is none."""
-    try:
-        return Path(words) if words.strip() and Path(words).exists() else None
-    except (OSError, ValueError):
-        return None
-
-
-def find_character(words: str, **reading: Any) -> Character:
-    """A file if there is one of that name (`reading` as `load` takes it), else a built-in creature."""
-    if not words.strip():
-        raise KinemaError("no character: give a file or the words of a built-in creature, such as 'a red fox'")
-    path = find_path(words)
-    if path is not None:
-        return load(path, **reading)
-    if len(words) < LONGEST_NAME and (re.search(r"\.\w{2,5}$", words) or "/" in words):
-        raise KinemaError(f"{words}: no such file")
-    return creature(words)
 
 
 def find_motion(character: Character, name: str | None) -> tuple[Rig, Motion]:

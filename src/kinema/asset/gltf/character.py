@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from kinema.asset.character import Character, Mesh, unique_names
+from kinema.asset.character import MOST_JOINTS, Character, Mesh, unique_names
 from kinema.asset.gltf.animation import animated_locals, frame_times, global_matrices, read_tracks, skin_parts
 from kinema.asset.gltf.clips import make_clips
 from kinema.asset.gltf.document import Document, GltfBinding
@@ -14,12 +14,11 @@ from kinema.asset.gltf.material import base_color_linear, base_image, decode_ima
 from kinema.asset.gltf.rest import rest_pose
 from kinema.asset.gltf.rig import clean_skeleton, joint_nodes, raw_rig, raw_weights, scale_lines
 from kinema.asset.rigs.cleanup import clean_rig, sample_frames
+from kinema.asset.rigs.cleanup_fit import Extremes
 from kinema.asset.rigs.orientation import FOUND, FrameOptions, apply_frame, find_frame, place_skeleton
 from kinema.errors import KinemaError
 from kinema.files import Budget
 
-MOST_JOINTS = 1000
-"""Joints of a rig. Which of them move together is found by comparing every pair."""
 BYTES_PER_TRANSFORM, BYTES_PER_POSE = 256, 384
 """Memory of a node in a frame while its clip is read, and of a joint in a frame until all clips are fitted."""
 
@@ -84,7 +83,8 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
     homogeneous = np.append(skeleton.heads, np.ones((len(skeleton.heads), 1)), -1)[..., None]
     moves = [(motion[:, list(clean.joints)] @ homogeneous)[..., 0] for motion in motions]
     frame, lines = find_frame(vertices, skeleton, given, moves=list(zip(names, moves)))
-    clips, clip_lines = make_clips(names, [fps for _, fps in times], motions, raw, clean, frame)
+    extremes = Extremes.of(vertices, file_weights)
+    clips, clip_lines = make_clips(names, [fps for _, fps in times], motions, raw, clean, frame, extremes)
     binding = replace(
         binding,
         joint_nodes=tuple(joints[j] for j in clean.joints),

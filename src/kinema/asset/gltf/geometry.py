@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from kinema.files import Budget
 from kinema.geometry.rotations import depth_first
 
 TRIANGLES, STRIP, FAN = 4, 5, 6
+BYTES_PER_PART = 10_000
+"""Memory of the objects that each part is made of, however few vertices it has."""
 Values = dict[str, Any]
 """An object of the file's JSON."""
 
@@ -47,9 +50,11 @@ def read_parts(document: Document, budget: Budget | None = None) -> tuple[list[P
     Each node has parts of its own, so the `budget` is taken from for each node that shows a mesh.
     """
     budget, parts, changes = budget or document.budget(), [], []
-    for node in scene_nodes(document):
-        if "mesh" not in document.nodes[node]:
-            continue
+    shown = [node for node in scene_nodes(document) if "mesh" in document.nodes[node]]
+    sizes = [sum(map(partial(_part_size, document), mesh["primitives"])) for mesh in document.json.get("meshes", ())]
+    for node in shown:
+        budget.take(sizes[document.nodes[node]["mesh"]], f"nodes[{node}] with its mesh")
+    for node in shown:
         index = document.nodes[node]["mesh"]
         for i, primitive in enumerate(document.json["meshes"][index]["primitives"]):
             where = f"meshes[{index}].primitives[{i}]"
@@ -62,7 +67,6 @@ def read_parts(document: Document, budget: Budget | None = None) -> tuple[list[P
                 raise KinemaError(f"{document.path}: {where} is compressed (KHR_draco_mesh_compression)")
             if primitive.get("targets"):
                 changes.append(f"{where} has {len(primitive['targets'])} morph targets: kept at their default weights")
-            budget.take(_part_size(document, primitive), f"{where} of nodes[{node}]")
             part, lines = _read_part(document, node, i, primitive, where)
             parts.append(part)
             changes += lines
@@ -82,10 +86,9 @@ def scene_nodes(document: Document) -> list[int]:
 
 
 def _part_size(document: Document, primitive: Values) -> int:
-    """Bytes of a `Part`: its accessors, and as much again for positions (which become colours) and indices (edges)."""
-    indices = [primitive["indices"]] if "indices" in primitive else []
-    twice = [primitive["attributes"]["POSITION"], *indices]
-    return sum(accessor_size(document, index) for index in (*primitive["attributes"].values(), *indices, *twice))
+    """Bytes of a `Part`: its accessors, all twice, as there are white colours where there are none, and edges."""
+    accessors = [*primitive["attributes"].values(), *([primitive["indices"]] if "indices" in primitive else [])]
+    return BYTES_PER_PART + 2 * sum(accessor_size(document, index) for index in accessors)
 
 
 def _read_part(document: Document, node: int, index: int, primitive: Values, where: str) -> tuple[Part, list[str]]:
