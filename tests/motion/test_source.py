@@ -65,5 +65,5 @@ def test_convert_says_what_does_not_fit(fox: Character, walk: Motion, tmp_path: 
         damaged = {**content, "motion": {**content["motion"], key: value}}
         (tmp_path / "damaged.json").write_text(json.dumps(damaged))
         with pytest.raises(KinemaError, match=r"damaged\.json: "):
-            convert("fox", out, motion=str(tmp_path / "damaged.json"))
+            find_motion(fox, str(tmp_path / "damaged.json"))
     assert not out.exists()
