@@ -49,7 +49,7 @@ def clip(request: pytest.FixtureRequest, character: Character) -> Clip:
 @pytest.mark.parametrize("suffix", [".glb", ".gltf"])
 def test_gltf_is_loaded_as_it_was(tmp_path: Path, character: Character, clip: Clip, suffix: str) -> None:
     write(tmp_path / f"boxes{suffix}", character, clip, name="walk")
-    back = load(tmp_path / f"boxes{suffix}", scale=0.01, facing="+z", ground=0.0)
+    back = load(tmp_path / f"boxes{suffix}", scale=1.0, facing="+z", ground=0.0)
     assert back.skeleton is not None
     assert character.skeleton is not None
     assert back.skeleton.names == character.skeleton.names

@@ -29,7 +29,7 @@ from kinema.view.contacts import Contacts
 from kinema.view.exhibit import Exhibit, find_exhibit
 from kinema.view.notebook import play
 from kinema.view.page import Box, Page, travel_path
-from kinema.view.palette import pieces_of
+from kinema.view.palette import COLORS, pieces_of
 from kinema.view.server import Address
 from kinema.view.viewer import Viewer
 
@@ -39,7 +39,7 @@ def test_pieces_are_the_mesh(fox: Character) -> None:
     pieces = pieces_of(fox.mesh)
     positions = pieces.positions(fox.mesh.vertices)
     shown = np.concatenate([at[piece.faces] for at, piece in zip(positions, pieces.pieces, strict=True)])
-    assert len(pieces.pieces) <= 16
+    assert len(pieces.pieces) <= COLORS
     assert {t.tobytes() for t in shown} == {t.tobytes() for t in fox.mesh.vertices[fox.mesh.faces]}
     assert len(shown) == len(fox.mesh.faces)
 
@@ -59,7 +59,8 @@ def test_texture_survives_on_a_coarse_mesh() -> None:
         key = int(piece.color[0]) > 127
         area[key] = area.get(key, 0.0) + float(np.linalg.norm(np.cross(b - a, c - a), axis=-1).sum() / 2)
     assert area[True] + area[False] == pytest.approx(1.0)
-    assert area[False] == pytest.approx(0.5, abs=0.1)
+    # The bilinear border between the halves is an eighth wide, and its middle is where the colours meet.
+    assert area[False] == pytest.approx(0.5, abs=0.02)
 
 
 def test_divided_pieces_follow_the_skinned_corners() -> None:

@@ -29,7 +29,7 @@ def read_motion_json(path: Path) -> tuple[Skeleton, Clip]:
     if not isinstance(motion, dict):
         raise KinemaError(f"{path}: has joints but no motion")
     fps = motion.get("fps")
-    if type(fps) not in (int, float) or not 0 < fps < 1e6:
+    if not isinstance(fps, int | float) or not 0 < fps < 1e6:
         raise KinemaError(f"{path}: {fps!r:.60} frames per second")
     # The skeleton is depth first, the rows of the arrays are as the joints stand in the file.
     names = [joint["name"] for joint in content["joints"]]

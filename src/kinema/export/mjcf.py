@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
 import numpy as np
 from jaxtyping import Float
@@ -66,9 +66,10 @@ def write_mjcf(path: Path, rig: Rig, model: Model, cuboids: Cuboids, *, motion: 
         tree.write(partial, encoding="utf-8", xml_declaration=True)
     if moves is None:
         return
-    names = {"joints": np.array(joint_names(rig)), "servos": np.array(servo_names(rig, model))}
+    arrays: dict[str, Any] = {**vars(moves), "joints": np.array(joint_names(rig))}
+    arrays["servos"] = np.array(servo_names(rig, model))
     with replacing(path.with_name(path.stem + "_trajectory.npz")) as partial, partial.open("wb") as file:
-        np.savez_compressed(file, **vars(moves), **names)
+        np.savez_compressed(file, **arrays)
     with replacing(path.with_name(path.stem + "_play.py")) as partial:
         partial.write_text(Path(__file__).with_name("mjcf_play.py").read_text())
 

@@ -17,6 +17,9 @@ from typing import Any
 import mujoco
 import numpy as np
 
+# pyright: reportAttributeAccessIssue=false
+# MuJoCo's module is compiled and has no stubs.
+
 
 def replay(
     model: Any, moves: Mapping[str, np.ndarray], *, root_force: bool = True, shown: Callable[[Any], bool] | None = None
