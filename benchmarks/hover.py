@@ -288,7 +288,7 @@ def main() -> None:
         missed += found.worst_foot > BAR
         text = f"{1000 * found.worst_foot:7.2f} {1000 * found.worst_frame:8.2f} {100 * found.within:6.1f} %"
         print(f"{text}  {path} ({found.feet} feet, {found.stands} foot-frames)", flush=True)
-    print(f"{len(jobs) - missed} of {len(jobs)} have every foot within {1000 * BAR:g} mm per metre of leg, on average over its stance")
+    print(f"{len(jobs) - missed} of {len(jobs)}: every foot within {1000 * BAR:g} mm per metre (mean over its stance)")
 
 
 if __name__ == "__main__":

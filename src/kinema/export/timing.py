@@ -11,7 +11,8 @@ from kinema.asset.character import Character, Clip, Frame, Skeleton
 from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
 from kinema.geometry import rotations
-from kinema.motion.loop import cut_cycle, middle_round, repeat, without_stills
+from kinema.motion.foot_skin import FootSkin
+from kinema.motion.loop import cut_cycle, repeat, roll, unroll, without_stills
 from kinema.motion.motion import Motion
 from kinema.motion.plant import plant
 from kinema.rig.cuboids import bone_cuboids
@@ -116,7 +117,8 @@ def _cut_gait(character: Character, clip: Clip) -> Clip | None:
     cut = cut_cycle(motion, given.period * clip.fps)
     new, may_plant = judged(repeat(cut, 3)), motion.translation is None and character.weights is not None
     if may_plant and new.slide > max(1.1 * given.slide, given.slide + 0.005):
-        planted = middle_round(plant(rig, bone_cuboids(character), limbs, repeat(cut, 3)), 3)
+        skin, once = FootSkin.of(character, rig, limbs), len(cut) - 1
+        planted = roll(plant(rig, bone_cuboids(character), limbs, unroll(cut, once), skin=skin), once)
         again = judged(repeat(planted, 3))
         cut = planted if again.slide < new.slide and again.jerk < 1.1 * given.jerk else cut
     return cut.to_clip(rig, name=clip.name)
