@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from kinema.cli.arguments import LOCAL, Listen
+from kinema.cli.boxes import split_box
 from kinema.cli.output import Output
 from kinema.cli.progress import Bar
 from kinema.distill.config import Animate
@@ -16,6 +17,32 @@ from kinema.options import Flag
 if TYPE_CHECKING:
     from kinema.job.folder import Animation
     from kinema.progress import Progress
+
+
+GROUPS = {
+    "common options": (
+        "--help", "--out", "--preset", "--seed", "--loop", "--in-place", "--speed", "--period", "--frames", "--fps",
+        "--live", "--resume", "--overwrite", "--quiet", "--verbose", "--json",
+    ),
+    "feet and physics": ("--physics", "--physics-iterations", "--plant-feet"),
+    "which video model, and where": (
+        "--prior", "--device", "--quantize", "--offload", "--tiling", "--tiny-encoder", "--video-size",
+    ),
+}  # fmt: skip
+"""Options by box of the help; the others are for those who tune the distillation."""
+EXAMPLES = """\
+examples:
+  kinema animate "a red fox" "a fox is trotting"
+  kinema animate wolf.glb "a wolf is walking" -o runs/wolf
+  kinema animate mesh.obj "a person is running" --preset fast
+  kinema animate runs/wolf/motion.glb "a wolf is running"  # a second clip
+  kinema animate --resume runs/wolf
+"""
+
+
+def arranged_help(shown: str) -> str:
+    """Help in groups, the common options first and examples last."""
+    return split_box(shown, GROUPS, rest="distillation") + EXAMPLES
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ def _cut_gait(character: Character, clip: Clip) -> Clip | None:
     assert character.skeleton is not None
     rig, limbs = Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character)
     motion = without_stills(Motion.from_clip(rig, clip))
-    judged = partial(measure, character, rig=rig, limbs=limbs, mesh=False)
+    judged = partial(measure, character, rig=rig, limbs=limbs)
     if not (given := judged(motion)).period:
         return None
     cut = cut_cycle(motion, given.period * clip.fps)
