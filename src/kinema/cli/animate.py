@@ -67,7 +67,10 @@ def animate(command: AnimateCommand, output: Output) -> None:
     job = replace(command.job, out=choose_folder(command.job))
     result = _animate_live(job, command, output) if command.live else run_with_bar(job, output)
     how = "was finished already" if done else f"in {result.report['seconds']} s"
-    lines = [f"read as {result.report['read_as']!r}", f"{result.folder}/ {how}: {', '.join(RESULTS)}"]
+    lines = [f"read as {result.report['read_as']!r}", *result.report["notes"]]
+    # Runs of earlier versions have none.
+    lines += [f"verdict {found['colour']}: {found['reason']}" for found in (result.report.get("verdict"),) if found]
+    lines.append(f"{result.folder}/ {how}: {', '.join(RESULTS)}")
     if output.verbose:
         lines += [f"  {name}: {seconds:.1f} s" for name, seconds in result.report["stage_seconds"].items()]
     lines.append(f"look at it: kinema view {result.folder}")

@@ -116,11 +116,12 @@ def _cut_gait(character: Character, clip: Clip) -> Clip | None:
         return None
     cut = cut_cycle(motion, given.period * clip.fps)
     new, may_plant = judged(repeat(cut, 3)), motion.translation is None and character.weights is not None
-    if may_plant and new.slide > max(1.1 * given.slide, given.slide + 0.005):
+    if may_plant and (new.slide > max(1.1 * given.slide, given.slide + 0.002) or new.hover > given.hover + 0.001):
         skin, once = FootSkin.of(character, rig, limbs), len(cut) - 1
         planted = roll(plant(rig, bone_cuboids(character), limbs, unroll(cut, once), skin=skin), once)
         again = judged(repeat(planted, 3))
-        cut = planted if again.slide < new.slide and again.jerk < 1.1 * given.jerk else cut
+        better = again.slide + again.hover < new.slide + new.hover
+        cut = planted if better and again.jerk < 1.1 * given.jerk else cut
     return cut.to_clip(rig, name=clip.name)
 
 
