@@ -11,7 +11,7 @@ from kinema.asset.character import Character
 from kinema.distill.config import Animate
 from kinema.evaluate.metrics import measure
 from kinema.motion.foot_skin import FootSkin, trunk_depth
-from kinema.motion.loop import closes, middle_round, repeat
+from kinema.motion.loop import closes, roll, unroll
 from kinema.motion.motion import Motion
 from kinema.motion.plant import ground_feet, plant
 from kinema.physics.track import Tracking, TrackResult, track
@@ -23,6 +23,8 @@ STANDS = 0.002
 LESS_SLIDE = 0.8
 """A tracked motion is planted once more only if its feet then slide less than this share of what they did."""
 
+MARGIN_S = 0.75
+"""How much of the rounds before and after a loop is planted and simulated with it [s]."""
 DEEP = 0.002
 """Depth of the skin in the ground that is not worth a correction [leg lengths]."""
 
@@ -32,13 +34,13 @@ def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: 
 
     What crawls without legs is only lifted out of the ground, what swims or flies is left as it is.
     """
-    rounds, crawls = _rounds(config, motion), anatomy.limbs.ground and not anatomy.limbs.legs
+    margin, crawls = _margin(config, motion), anatomy.limbs.ground and not anatomy.limbs.legs
     if crawls and config.plant_feet and config.preset != "paper":
-        return _one_round(lift_skin(character, anatomy, repeat(motion, rounds)), rounds)
+        return _rolled(lift_skin(character, anatomy, _unrolled(motion, margin)), margin)
     if not _plants(config, anatomy):
         return motion
     # Feet rise at once when they let go: the prior lifts them slowly, by a few pixels at its resolution.
-    return _one_round(_planted(character, anatomy, repeat(motion, rounds), brisk=True), rounds)
+    return _rolled(_planted(character, anatomy, _unrolled(motion, margin), brisk=True), margin)
 
 
 def follow_physics(
@@ -50,7 +52,7 @@ def follow_physics(
     return track(
         None,
         anatomy.rig,
-        repeat(motion, _rounds(config, motion)),
+        _unrolled(motion, _margin(config, motion)),
         options=_tracking(config, anatomy),
         limbs=anatomy.limbs,
         cuboids=anatomy.cuboids,
@@ -66,14 +68,14 @@ def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Mot
 
     Physics may carry a whole body forth while a foot stands; where it does not, planting only adds jerks of its own.
     """
-    rounds = _rounds(config, planted)
+    margin = _margin(config, planted)
     if not _plants(config, anatomy):
-        return _one_round(lift_skin(character, anatomy, tracked), rounds)
+        return _rolled(lift_skin(character, anatomy, tracked), margin)
     grounded = _grounded(character, anatomy, tracked)
     again = _planted(character, anatomy, tracked)
     old, new = (measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs) for motion in (grounded, again))
     better = new.gait == old.gait and old.slide > STANDS and new.slide < LESS_SLIDE * old.slide
-    return _one_round(again if better else grounded, rounds)
+    return _rolled(again if better else grounded, margin)
 
 
 def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds: float = 0.08) -> Motion:
@@ -129,10 +131,14 @@ def _tracking(config: Animate, anatomy: Anatomy) -> Tracking:
     return replace(base, iterations=config.physics_iterations)
 
 
-def _rounds(config: Animate, motion: Motion) -> int:
-    """How often a motion is played while it is worked on: a loop three times, so that the middle one stays a loop."""
-    return 3 if config.loop and closes(motion) else 1
+def _margin(config: Animate, motion: Motion) -> int:
+    """Frames of the rounds before and after that a loop is worked on with; 0 of what is no loop."""
+    return min(len(motion) - 1, round(MARGIN_S * motion.fps)) if config.loop and closes(motion) else 0
 
 
-def _one_round(motion: Motion, rounds: int) -> Motion:
-    return middle_round(motion, rounds) if rounds > 1 else motion
+def _unrolled(motion: Motion, margin: int) -> Motion:
+    return unroll(motion, margin) if margin else motion
+
+
+def _rolled(motion: Motion, margin: int) -> Motion:
+    return roll(motion, margin) if margin else motion

@@ -39,7 +39,7 @@ class FootSkin:
     """The vertices of each foot, with the joints that carry them."""
 
     rig: Rig
-    feet: tuple[tuple[Skin, Float[Tensor, "vertices 3"]], ...]
+    feet: tuple[tuple[Skin, Float[Tensor, "_ 3"]], ...]
     """Skin weights and rest positions [m] of each leg's foot."""
     sizes: tuple[float, ...]
     """Longest edge of each foot's box at rest [m]."""
@@ -118,7 +118,7 @@ def _touch_paths(feet: list[Tensor], sizes: tuple[float, ...], fps: float) -> tu
     return np.stack(heights, 1), np.stack(velocities, 1)
 
 
-def _hull(vertices: Float[np.ndarray, "all 3"], chosen: Vertices) -> Vertices:
+def _hull(vertices: Float[np.ndarray, "all 3"], chosen: Vertices) -> Int[np.ndarray, "hull"]:
     """The lowest vertex of a rigid part lies on its convex hull, however the part is turned."""
     try:
         return chosen[ConvexHull(vertices[chosen]).vertices]
