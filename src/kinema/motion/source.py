@@ -10,7 +10,7 @@ import numpy as np
 
 from kinema.asset.bvh import read_bvh
 from kinema.asset.character import Character, Clip
-from kinema.asset.load import existing_file, load
+from kinema.asset.load import as_told, existing_file, load
 from kinema.asset.options import FileOptions
 from kinema.create.creatures import creature
 from kinema.errors import KinemaError
@@ -41,7 +41,7 @@ def find_character(words: str, **reading: Any) -> Character:
         return load(path, **reading)
     if len(words) < LONGEST_NAME and (re.search(r"\.\w{2,5}$", words) or "/" in words):
         raise KinemaError(f"{words}: no such file")
-    return creature(words)
+    return as_told(creature(words), ground=reading.get("ground"), legs=reading.get("legs"))
 
 
 def find_motion(character: Character, name: str | None) -> tuple[Rig, Motion]:
