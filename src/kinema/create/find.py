@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kinema.asset.character import Character
-from kinema.asset.load import load
+from kinema.asset.load import as_told, load
 from kinema.create.creatures import creature
 from kinema.errors import KinemaError
 
@@ -30,4 +30,4 @@ def find_character(words: str, **reading: Any) -> Character:
         return load(path, **reading)
     if len(words) < LONGEST_NAME and (re.search(r"\.\w{2,5}$", words) or "/" in words):
         raise KinemaError(f"{words}: no such file")
-    return creature(words)
+    return as_told(creature(words), ground=reading.get("ground"), legs=reading.get("legs"))
