@@ -11,7 +11,7 @@ from kinema.rig.ik import about, between
 from kinema.rig.limbs import Arm
 
 TAU = 2 * np.pi
-FOLDED_EDGE, FOLDED = 1.1, (-2.3, 2.2)
+FOLDED_EDGE, FOLDED = 0.45, (-2.6, 2.7)
 """A folded wing: how far its leading edge turns down, and the bends of forearm and hand in its plane [rad]."""
 
 
@@ -74,7 +74,7 @@ def beat_wing(
     for k, j in enumerate(joints[:4]):
         lag = 0.09 * k
         roll = amplitude * (share if k == 0 else (1 - share) * 1.1) * np.cos(TAU * (cycles - lag))
-        yaw = (0.35, -0.8, 1.0, 0.0)[k] * upstroke
+        yaw = (0.6, -1.7, 1.9, 0.0)[k] * upstroke
         turn = about(FORWARD, side * (roll - (0.25 * upstroke if k == 1 else 0.0))) @ about(UP, side * yaw)
         plan.turns[j] = turn @ spread if k == 0 else turn
 
