@@ -15,11 +15,12 @@ from kinema.distill import energies
 from kinema.distill.config import Animate, resolve
 from kinema.distill.field import Field, deform, fitted_joints
 from kinema.distill.loop import Distiller
+from kinema.distill.prompt import by_verb
 from kinema.distill.schedule import Schedule
 from kinema.distill.sds import sds
 from kinema.distill.skeleton import Basis
 from kinema.distill.targets import Target
-from kinema.distill.tempo import Tempo, base_path, choose_tempo, motion_by_verb
+from kinema.distill.tempo import Tempo, base_path, choose_tempo
 from kinema.distill.window import Window
 from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
@@ -27,7 +28,7 @@ from kinema.gait.make import make_motion
 from kinema.motion.motion import Motion
 from kinema.prior.nano.codec import fit_codec, patches
 from kinema.prior.nano.model import Nano
-from kinema.prior.nano.prior import CAMERAS, NanoPrior, Reader
+from kinema.prior.nano.prior import CAMERAS, NanoPrior
 from kinema.prior.protocol import Needs
 from kinema.render.follow import Viewpoint
 from kinema.render.stage import Stage
@@ -94,7 +95,7 @@ def prior(stage: Stage, anatomy: Anatomy) -> NanoPrior:
     model, generator = Nano(channels=96, width=16, layers=1, heads=2), torch.Generator().manual_seed(0)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.1, generator=generator)
-    return NanoPrior(model, codec, Reader(("walk",), torch.zeros(1, 384), torch.zeros(1), torch.zeros(1, 384)))
+    return NanoPrior(model, codec)
 
 
 def test_exact_targets_give_back_the_walk(stage: Stage, anatomy: Anatomy, prior: NanoPrior) -> None:
@@ -427,6 +428,6 @@ def test_verbs_name_the_motion_for_priors_that_read_no_words() -> None:
         "a horse goes at full gallop": "gallop",
         "a robot waves hello": "wave",
     }
-    assert {prompt: motion_by_verb(prompt) for prompt in prompts} == prompts
+    assert {prompt: by_verb(prompt).motion for prompt in prompts} == prompts
     with pytest.warns(UserWarning, match="no verb that is known"):
-        assert motion_by_verb("a dragon breathing fire") == "action"
+        assert by_verb("a dragon yodelling").motion == "action"

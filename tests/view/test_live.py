@@ -19,7 +19,7 @@ from kinema.job.animate import make_stage
 from kinema.motion.motion import Motion
 from kinema.prior.nano.codec import fit_codec, patches
 from kinema.prior.nano.model import Nano
-from kinema.prior.nano.prior import NanoPrior, Reader
+from kinema.prior.nano.prior import NanoPrior
 from kinema.rig.anatomy import Anatomy
 from kinema.view.live import Live
 from kinema.view.plots import loss_chart
@@ -38,7 +38,7 @@ def prior() -> NanoPrior:
     noise = torch.randn(6, 16, 3, 48, 64, generator=torch.Generator().manual_seed(0))
     codec = fit_codec(patches(noise).flatten(0, 1), channels=96)
     model = Nano(channels=96, width=16, layers=1, heads=2, generator=torch.Generator().manual_seed(0))
-    return NanoPrior(model, codec, Reader(("walk",), torch.zeros(1, 384), torch.zeros(1), torch.zeros(1, 384)))
+    return NanoPrior(model, codec)
 
 
 @pytest.fixture

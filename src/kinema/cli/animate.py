@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kinema.cli.arguments import LOCAL, Listen
@@ -15,6 +16,7 @@ from kinema.options import Flag
 
 if TYPE_CHECKING:
     from kinema.job.folder import Animation
+    from kinema.prior.protocol import PromptReading
     from kinema.progress import Progress
 
 
@@ -40,11 +42,17 @@ def animate(command: AnimateCommand, output: Output) -> None:
     job = replace(command.job, out=choose_folder(command.job))
     result = _animate_live(job, command, output) if command.live else run_with_bar(job, output)
     how = "was finished already" if done else f"in {result.report['seconds']} s"
-    lines = [f"read as {result.report['read_as']!r}", f"{result.folder}/ {how}: {', '.join(RESULTS)}"]
+    lines = [f"{result.folder}/ {how}: {', '.join(RESULTS)}"]
     if output.verbose:
         lines += [f"  {name}: {seconds:.1f} s" for name, seconds in result.report["stage_seconds"].items()]
     lines.append(f"look at it: kinema view {result.folder}")
     output.say("\n".join(lines), folder=result.folder, **result.report)
+
+
+def say_reading(output: Output, reading: "PromptReading") -> None:
+    """Tell what the prompt is taken for, before time is spent on it."""
+    if not output.silent:
+        output.hint(f'"{reading.phrase}" is read as {reading.motion} ({reading.confidence:.0%})')
 
 
 def run_with_bar(job: Animate, output: Output) -> "Animation":
@@ -52,7 +60,7 @@ def run_with_bar(job: Animate, output: Output) -> "Animation":
     from kinema.job.folder import run
 
     with Bar(quiet=output.silent) as bar, _resumable(job):
-        return run(job, progress=bar.update)
+        return run(job, progress=bar.update, heard=partial(say_reading, output))
 
 
 def _animate_live(job: Animate, command: AnimateCommand, output: Output) -> "Animation":
@@ -64,7 +72,8 @@ def _animate_live(job: Animate, command: AnimateCommand, output: Output) -> "Ani
     print(f"watch at {live.page.url}", file=sys.stderr, flush=True)
     try:
         with Bar(quiet=output.silent) as bar, _resumable(job):
-            result = run(job, progress=_both(bar.update, live.progress), watch=live.begin)
+            heard = partial(say_reading, output)
+            result = run(job, progress=_both(bar.update, live.progress), watch=live.begin, heard=heard)
         live.finish(result.motion, result.distilled)
         if sys.stderr.isatty() and not output.silent:
             print(f"{result.folder} is written; Ctrl-C closes {live.page.url}", file=sys.stderr, flush=True)

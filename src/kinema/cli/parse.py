@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union
 
 import tyro
 
-from kinema.cli import animate, convert, demo, doctor, measure, show, train
+from kinema.cli import animate, convert, demo, doctor, measure, show, train, words
 from kinema.cli.output import Output
 from kinema.options import Flag, named
 from kinema.prior.nano.config import TrainPrior
@@ -31,6 +31,8 @@ def completion(command: CompletionCommand, output: Output) -> None:
 
 COMMANDS: dict[str, tuple[type, Any]] = {
     "animate": (animate.AnimateCommand, animate.animate),
+    "read": (words.ReadCommand, words.read),
+    "motions": (words.MotionsCommand, words.motions),
     "inspect": (convert.InspectCommand, convert.inspect),
     "creature": (convert.CreatureCommand, convert.make_creature),
     "rig": (convert.RigCommand, convert.rig),

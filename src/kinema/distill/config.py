@@ -23,6 +23,10 @@ class Animate:
     """A character file (GLB, glTF, FBX, ...) or the words of a built-in creature ("a red fox")."""
     prompt: Annotated[Positional[str], named("PROMPT")] = ""
     """What it does: "a fox is trotting"."""
+    as_motion: Annotated[str | None, tyro.conf.arg(name="as", metavar="NAME", help_behavior_hint="")] = None
+    """Read the prompt as this motion (`kinema motions` lists them), whatever it says."""
+    anyway: Flag = False
+    """Run a prompt that the prior does not know, or that is refused, as what it comes nearest to."""
     out: Annotated[Path | None, named("FOLDER", "-o")] = None
     """Folder for the result; by default runs/<asset>-<prompt>."""
     resume: Annotated[Path | None, named("FOLDER")] = None

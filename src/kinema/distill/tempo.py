@@ -1,8 +1,6 @@
 """From words and legs to a pace: how long a cycle takes and how fast the body goes."""
 
 import math
-import re
-import warnings
 from dataclasses import dataclass
 
 import torch
@@ -10,10 +8,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.distill.config import Animate
+from kinema.distill.prompt import read_prompt
 from kinema.errors import KinemaError
 from kinema.gait.motions import MOTIONS
 from kinema.gait.plan import GaitBody
-from kinema.prior.protocol import KnownMotion, VideoPrior
+from kinema.prior.protocol import KnownMotion, PromptReading, VideoPrior
 from kinema.rig.anatomy import Anatomy
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
@@ -26,8 +25,6 @@ LEAST_FRAMES, MOST_FRAMES = 12.0, 36.0
 """Frames of the prior that an action takes at least and at most: short ones are shown more slowly."""
 MARGIN = 0.12
 """Time before and after an action, as a share of it."""
-UNKNOWN_ACTION = "action"
-"""Name of a motion whose verb is not known: it does not repeat and stays in place."""
 
 
 @dataclass(frozen=True)
@@ -72,22 +69,11 @@ def base_path(rig: Rig, tempo: Tempo, at: Float[Tensor, "times"]) -> Float[Tenso
     return rig.heads[0] + at[:, None] * tempo.velocity
 
 
-def read_tempo(config: Animate, prior: VideoPrior, anatomy: Anatomy) -> Tempo:
-    """The pace of a job: its motion as the prior reads the prompt or, where it reads none, by the verb."""
-    motion = prior.read(config.prompt).motion if prior.read is not None else motion_by_verb(config.prompt)
+def read_tempo(config: Animate, prior: VideoPrior, anatomy: Anatomy, reading: PromptReading | None = None) -> Tempo:
+    """The pace of a job, of the motion that its prompt is read as."""
+    reading = reading or read_prompt(config, prior, anatomy.limbs.body)
     pace = {"stride": GaitBody.of(anatomy.rig, anatomy.limbs).stride, "speed": config.speed, "period": config.period}
-    return choose_tempo(motion, config.prompt, anatomy.limbs, prior, **pace)
-
-
-def motion_by_verb(prompt: str) -> str:
-    """The motion whose captions share the longest phrase with the prompt."""
-    words = prompt.lower()
-    phrases = [(phrase, motion) for motion, kind in MOTIONS.items() for pair in kind.verbs for phrase in pair]
-    found = [(len(phrase), motion) for phrase, motion in phrases if re.search(rf"\b{re.escape(phrase)}\b", words)]
-    if not found:
-        warnings.warn(f"{prompt!r} has no verb that is known; it is taken as an action in place", stacklevel=2)
-        return UNKNOWN_ACTION
-    return max(found, key=lambda entry: entry[0])[1]
+    return choose_tempo(reading.motion, config.prompt, anatomy.limbs, prior, **pace)
 
 
 def choose_tempo(

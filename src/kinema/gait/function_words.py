@@ -19,22 +19,23 @@ PREPOSITIONS = _set("""
     onto outside inside above below during after for with against between beneath about among like as out away
 """)
 NOT_GERUNDS = _set("""
-    king ring string thing something nothing everything anything morning evening wing spring ceiling building sling swing
-    viking being during sibling duckling gosling hatchling dumpling lightning earthling clothing wedding bling ping fling
-    sting sing bring cling starling darling pudding railing opening meeting
+    king ring string thing something nothing everything anything morning evening wing spring ceiling building sling
+    swing viking being during sibling duckling gosling hatchling dumpling lightning earthling clothing wedding bling
+    ping fling sting sing bring cling starling darling pudding railing opening meeting
 """)
 NOT_ADVERBS = _set("fly belly family bully jelly lily rely reply apply supply early butterfly folly gully")
 NOT_THIRD_PERSON = _set("""
-    its his this always perhaps sometimes across towards is was has does as plus less us yes glasses legs arms eyes wings
-    hands feet clothes trousers shorts jeans pants shoes boots pajamas tentacles horns ears spots stripes
+    its his this always perhaps sometimes across towards is was has does as plus less us yes glasses legs arms eyes
+    wings hands feet clothes trousers shorts jeans pants shoes boots pajamas tentacles horns ears spots stripes
 """)
-WHERE = _set(
-    "home outside inside away forward forwards upward upwards downward ahead back left right there here and alone together"
-)
+WHERE = _set("""
+    home outside inside away forward forwards upward upwards downward ahead back left right there here and alone
+    together
+""")
 """Words that tell a place without a preposition."""
 NUMBERS = _set("""
-    two three four five six seven eight nine ten several many few various multiple numerous fifteen twenty thirty fifty
-    hundred dozen
+    two three four five six seven eight nine ten several many few various multiple numerous fifteen twenty thirty
+    fifty hundred dozen
 """)
 GROUPS = _set("group pack herd crowd flock team couple pair swarm gang army bunch school band trio duo squad line")
 PLURALS = _set("people men women children wolves mice geese oxen guys folks they we")
@@ -44,8 +45,8 @@ FAST = _set("""
     frantically hurrying
 """)
 SLOW = _set("""
-    slow slower slowly leisurely lazily unhurriedly calmly gently tiredly wearily carefully sluggishly cautiously gradually
-    tired
+    slow slower slowly leisurely lazily unhurriedly calmly gently tiredly wearily carefully sluggishly cautiously
+    gradually tired
 """)
 PACE = re.compile(
     r"\b(?:(?:at|with) (?:an? )?(?:\w+ )?(?:pace|speed|tempo)|in (?:a|no) (?:hurry|rush)"
@@ -55,8 +56,8 @@ INTENSIFIERS = _set("very really quite so rather just simply too extremely still
 LIMB_WORDS = _set("hand leg paw arm foot fist side ear eye knee wing shoulder hoof claw legs hook jab leg's lead")
 """After left or right they name a part of the body and no direction."""
 CAMERA = re.compile(
-    r"^(?:please |can you |could you |i want (?:to see )?|i would like (?:to see )?|show me |show |generate |create |render "
-    r"|animate |let |have |make |watch |imagine )*"
+    r"^(?:please |can you |could you |i want (?:to see )?|i would like (?:to see )?|show me |show |generate |create "
+    r"|render |animate |let |have |make |watch |imagine )*"
     r"(?:(?:an? |the |some )?(?:[\w-]+ ){0,2}?(?:video|animation|clip|footage|film|movie|picture|image|shot|scene|gif"
     r"|close-up|closeup|view|render|rendering|recording|photo)\b(?: (?:of|showing|with|where|in which|that shows))? ?)?"
 )
@@ -67,23 +68,24 @@ TRAILERS = re.compile(
     r"|(?:on|against) a (?:white|black|green|plain) background|in an? (?:endless|seamless|perfect) loop)\b"
 )
 SEQUENCES = re.compile(
-    r"\b(?:then|before|afterwards?|followed by|until|finally|after (?:that|which|\w+ing)|later|eventually|next(?! to))\b"
+    r"\b(?:then|before|afterwards?|followed by|until|finally|after (?:that|which|\w+ing)|later|eventually"
+    r"|next(?! to))\b"
 )
 TOGETHER = re.compile(
     r"\b(?:each other|one another|together with|side by side|with (?:a|his|her|its) (?:friend|partner))\b"
 )
 LANGUAGES = {
     "German": _set("""
-        der die das ein eine einer einem einen ist und nicht mit auf den dem läuft geht rennt springt tanzt schläft im wie
-        sich über durch langsam schnell mann frau hund pferd mensch macht fliegt schwimmt sitzt steht
+        der die das ein eine einer einem einen ist und nicht mit auf den dem läuft geht rennt springt tanzt schläft im
+        wie sich über durch langsam schnell mann frau hund pferd mensch macht fliegt schwimmt sitzt steht
     """),
     "French": _set("""
-        le la les un une est et dans avec sur des du qui marche court saute danse il elle ne pas homme femme chien cheval
-        lentement rapidement nage vole dort mange renard chat train
+        le la les un une est et dans avec sur des du qui marche court saute danse il elle ne pas homme femme chien
+        cheval lentement rapidement nage vole dort mange renard chat train
     """),
     "Spanish": _set("""
-        el la los las un una está y en con que corre camina salta baila del por se hombre mujer perro caballo zorro gato
-        lentamente rápido nada vuela duerme come corriendo caminando bailando saltando
+        el la los las un una está y en con que corre camina salta baila del por se hombre mujer perro caballo zorro
+        gato lentamente rápido nada vuela duerme come corriendo caminando bailando saltando
     """),
     "Italian": _set("""
         il lo la gli un una è con che sta corre cammina salta balla della non si uomo donna cane cavallo volpe gatto

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from kinema.gait import function_words as fw
-from kinema.gait.sentence import make_key, outside_phrases
+from kinema.gait.lexicon import outside_phrases
+from kinema.gait.sentence import make_key
 from kinema.gait.vocabulary import inflect, vocabulary
 
 ANYTHING = frozenset(("something", "someone", "enemy", "opponent", "prey"))

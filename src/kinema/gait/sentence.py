@@ -7,15 +7,13 @@ else the first form of a known verb that is no adjective ("a flying octopus atta
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 from kinema.gait import function_words as fw
-from kinema.gait.inflection import participle, past_forms, third_person
-from kinema.gait.vocabulary import PASSIVES, THESAURUS, vocabulary
+from kinema.gait.inflection import participle, past_forms
+from kinema.gait.lexicon import base_form, form_of, is_adverb, is_filler, lemma
+from kinema.gait.vocabulary import PASSIVES
 
 HELPERS = fw.BE | fw.MODALS | {"does", "did", "do", "has", "have", "had", "that", "who", "which"}
-OUTSIDE = Path(__file__).with_name("outside.txt")
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ def take_apart(text: str) -> Sentence:
         return Sentence(text, "", plain, plain, make_key(plain), (plain,), manner, direction, _negated(words, None),
                         bool(fw.SEQUENCES.search(plain)), several, language)  # fmt: skip
     first = start
-    while first > 0 and _is_adverb(words[first - 1]):
+    while first > 0 and is_adverb(words[first - 1]):
         first -= 1
     ends = (i for i, word in enumerate(words[:first]) if word in HELPERS or lemma(word) in fw.PHASES)
     subject = words[: next(ends, first)]
@@ -68,21 +66,22 @@ def take_apart(text: str) -> Sentence:
     if (
         first
         and words[first - 1] in fw.DETERMINERS
-        and _kind(words[start]) == "gerund"
+        and form_of(words[start]) == "gerund"
         and _names_only(words[start + 1 :])
     ):
         subject, said, words = [*subject, *words[start + 1 :]], words[first : start + 1], words[: start + 1]
     clauses = _clauses(words, start)
     return Sentence(
         text, " ".join(subject), " ".join(said).replace(" ,", ","), *_core(words[start:], state=state), clauses, manner,
-        direction, _negated(words, start), bool(fw.SEQUENCES.search(" ".join(said))), _several(subject, plain), language,
+        direction, _negated(words, start), bool(fw.SEQUENCES.search(" ".join(said))), _several(subject, plain),
+        language,
     )  # fmt: skip
 
 
 def make_key(phrase: str) -> tuple[str, ...]:
     """The words of a phrase in base form, without articles, possessives and words of pace."""
-    words = [w for w in fw.PACE.sub(" ", phrase).replace(",", " ").split() if not _is_filler(w)]
-    return tuple(_base(word) for word in words or phrase.split())
+    words = [w for w in fw.PACE.sub(" ", phrase).replace(",", " ").split() if not is_filler(w)]
+    return tuple(base_form(word) for word in words or phrase.split())
 
 
 def _core(words: list[str], *, state: bool) -> tuple[str, tuple[str, ...]]:
@@ -110,76 +109,13 @@ def _normalise(text: str) -> str:
     return " ".join(re.sub(r"[^\w\s,'-]", " ", text).replace(",", " , ").split())
 
 
-@cache
-def verb_forms() -> dict[str, tuple[str, str]]:
-    """Forms of the verbs in the thesaurus and outside of it: to the base form and to what form it is."""
-    verbs = {word for words in vocabulary().values() for each in words.wordings for word in (each.base.split()[0],)}
-    marked = re.findall(r"~([\w-]+)", THESAURUS.read_text(encoding="utf-8"))
-    verbs |= {phrase.split()[0] for phrase in outside_phrases()} | set(marked) | fw.PHASES
-    table: dict[str, tuple[str, str]] = {}
-    for verb in sorted(verbs):
-        for form in past_forms(verb):
-            table.setdefault(form, (verb, "past"))
-    for verb in sorted(verbs):
-        table[third_person(verb)] = (verb, "third")
-        table[participle(verb)] = (verb, "gerund")
-        table[verb] = (verb, "base")
-    # Forms that two verbs share mean the commoner one, and "left" is a side.
-    return {form: value for form, value in table.items() if form != "left"} | {"fell": ("fall", "past")}
-
-
-@cache
-def outside_phrases() -> tuple[str, ...]:
-    """Everyday verb phrases that no motion of the vocabulary means."""
-    lines = [line for line in OUTSIDE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    return tuple(dict.fromkeys(" ".join(phrase.split()) for phrase in " ".join(lines).split(",") if phrase.strip()))
-
-
-def lemma(word: str) -> str:
-    """Base form of a verb; of an unknown one by rule."""
-    if word in verb_forms():
-        return verb_forms()[word][0]
-    if word.endswith("ing") and len(word) > 5:
-        stem = word[:-3]
-        if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "sl":
-            return stem[:-1]
-        return stem
-    for ending, new in (("ies", "y"), ("ches", "ch"), ("shes", "sh"), ("sses", "ss"), ("xes", "x"), ("s", "")):
-        if word.endswith(ending) and not word.endswith("ss"):
-            return word[: -len(ending)] + new
-    return word
-
-
-def _base(word: str) -> str:
-    if word in verb_forms():
-        return verb_forms()[word][0]
-    if word in ("himself", "herself", "themselves", "oneself", "myself"):
-        return "itself"
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us")) else word
-
-
-def _is_filler(word: str) -> bool:
-    return word in fw.DETERMINERS | fw.FAST | fw.SLOW | fw.INTENSIFIERS | fw.BE | fw.NUMBERS
-
-
-def _is_adverb(word: str) -> bool:
-    return (word.endswith("ly") and len(word) > 4 and word not in fw.NOT_ADVERBS) or word in fw.FAST | fw.INTENSIFIERS
-
-
-def _kind(word: str) -> str | None:
-    """What form of a verb a word may be: known forms, or any word in -ing."""
-    if word in verb_forms():
-        return verb_forms()[word][1]
-    return "gerund" if word.endswith("ing") and len(word) > 4 and word not in fw.NOT_GERUNDS else None
-
-
 def _find_verb(words: list[str]) -> tuple[int | None, bool]:
     """Index of the verb that counts, and True where a form of "be" leads to a state ("is in flight")."""
     for index, word in enumerate(words):
         follows = words[index + 1] if index + 1 < len(words) else ""
         helps = (word in fw.BE and word != "being") or (word in fw.MODALS and index > 0)
         helps |= word in ("do", "does", "did") and follows == "not"
-        helps |= word in ("has", "have", "had") and (follows == "been" or _kind(follows) == "past")
+        helps |= word in ("has", "have", "had") and (follows == "been" or form_of(follows) == "past")
         if helps and index + 1 < len(words):
             return _after_auxiliary(words, index + 1)
     found = _plain_verb(words)
@@ -190,14 +126,14 @@ def _after_auxiliary(words: list[str], index: int) -> tuple[int, bool]:
     first = index
     while index < len(words) and (
         words[index] in fw.BE | fw.MODALS | fw.NEGATIONS | {"also", "currently", "about", "going", "to"}
-        or _is_adverb(words[index])
+        or is_adverb(words[index])
     ):
         if words[index] == "going" and words[index + 1 : index + 2] != ["to"]:
             break
         index += 2 if words[index] == "going" else 1
     if index >= len(words):
         return first, True
-    kind = _kind(words[index])
+    kind = form_of(words[index])
     passive = words[first - 1] in fw.BE and kind is not None and words[index] in past_forms(lemma(words[index]))
     if passive or words[index - 1 : index + 1] in (["not", "moving"], ["not", "move"]):
         return index - (not passive), True
@@ -208,7 +144,7 @@ def _skip_phase(words: list[str], index: int) -> int:
     """Go on from "starts to" and "keeps" to the verb that they lead to."""
     while lemma(words[index]) in fw.PHASES or words[index] in ("to",):
         step = next(
-            (k for k in (1, 2, 3) if index + k < len(words) and _kind(words[index + k]) in ("base", "gerund")), None
+            (k for k in (1, 2, 3) if index + k < len(words) and form_of(words[index + k]) in ("base", "gerund")), None
         )
         if step is None:
             break
@@ -218,7 +154,7 @@ def _skip_phase(words: list[str], index: int) -> int:
 
 def _plain_verb(words: list[str]) -> int | None:
     """The verb of a sentence without auxiliary."""
-    kinds = [_kind(word) for word in words]
+    kinds = [form_of(word) for word in words]
     finite = [i for i, kind in enumerate(kinds) if kind in ("third", "gerund", "past")]
     for place in finite:
         before = words[place - 1] if place else ""
@@ -238,7 +174,7 @@ def _plain_verb(words: list[str]) -> int | None:
 def _names_only(words: list[str]) -> bool:
     """At most two words, none of them small: "a galloping horse"."""
     small = fw.DETERMINERS | fw.PREPOSITIONS
-    return 0 < len(words) <= 2 and not any(word in small or _is_adverb(word) for word in words)
+    return 0 < len(words) <= 2 and not any(word in small or is_adverb(word) for word in words)
 
 
 def _imperative(words: list[str], place: int) -> bool:
@@ -249,7 +185,7 @@ def _imperative(words: list[str], place: int) -> bool:
 
 def _bare_verb(words: list[str], kinds: list[str | None]) -> int | None:
     """A base form ("trot slowly", "make the fox trot"), or a word in -s behind the subject ("a man yodels")."""
-    start = next((i for i, word in enumerate(words) if not _is_adverb(word)), 0)
+    start = next((i for i, word in enumerate(words) if not is_adverb(word)), 0)
     if kinds and kinds[start] == "base":
         return start
     for index, word in enumerate(words):
@@ -261,14 +197,14 @@ def _bare_verb(words: list[str], kinds: list[str | None]) -> int | None:
 
 def _clauses(words: list[str], start: int) -> tuple[str, ...]:
     """The verb phrases of a sentence, each as a participle."""
-    form, cuts = _kind(words[start]), [start]
+    form, cuts = form_of(words[start]), [start]
     for index in range(start + 2, len(words)):
         joins = words[index - 1] in ("and", "while", ",", "then", "or")
-        if joins and _kind(words[index]) in (form, "gerund") and _kind(words[index]) is not None:
+        if joins and form_of(words[index]) in (form, "gerund") and form_of(words[index]) is not None:
             cuts.append(index)
     parts = [words[a:b] for a, b in zip(cuts, [*cuts[1:], len(words)])]
     trimmed = [" ".join(part).rstrip(" ,").removesuffix(" and").removesuffix(" while").rstrip(" ,") for part in parts]
-    return tuple(_core(part.split(), state=_kind(part.split()[0]) is None)[0] for part in trimmed if part)
+    return tuple(_core(part.split(), state=form_of(part.split()[0]) is None)[0] for part in trimmed if part)
 
 
 def _manner(text: str) -> str:
@@ -292,7 +228,7 @@ def _direction(words: list[str]) -> str:
 
 def _negated(words: list[str], start: int | None) -> bool:
     """A word of negation, but for phrases of the thesaurus that have one ("not moving", "shakes its head no")."""
-    text = " ".join(_base(word) for word in words)
+    text = " ".join(base_form(word) for word in words)
     text = re.sub(
         r"\bnot move|do not move\b|head no\b|say no\b|do nothing\b|without (?:move|fly)\b|no hurry|no rush", " ", text
     )

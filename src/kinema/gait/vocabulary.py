@@ -22,8 +22,9 @@ FORMS = (participle, third_person)
 PASSIVES = ("hit", "struck", "killed", "knocked", "punched", "defeated", "mortally")
 """What is done to a body: "be hit" is "being hit", while "be in flight" is "in flight"."""
 ALSO = {
-    "bird": {"pace": "walk", "jog": "run", "trot": "run", "canter": "run", "gallop": "run", "crawl": "walk", "lie": "sit",
-             "march": "walk", "claw": "attack", "headbutt": "attack", "sit_chair": "sit", "swim_fast": "swim"},
+    "bird": {"pace": "walk", "jog": "run", "trot": "run", "canter": "run", "gallop": "run", "crawl": "walk",
+             "lie": "sit", "march": "walk", "claw": "attack", "headbutt": "attack", "sit_chair": "sit",
+             "swim_fast": "swim"},
     "crawler": {"crawl": "walk", "jog": "run", "pace": "walk", "trot": "run", "gallop": "run", "climb": "walk",
                 "march": "walk", "claw": "attack", "flap": "fly", "glide": "fly"},
     "fish": {"glide": "swim", "stand": "float", "slither": "swim"},
@@ -67,13 +68,6 @@ class Words:
 def body_kind(body: str) -> str:
     """The kind of body in this table for a name of `Limbs.body`."""
     return "upright" if body in UPRIGHT else body if body in BODIES else "other"
-
-
-def verbs(text: str) -> tuple[tuple[str, str], ...]:
-    """Participle and third person of each phrase: "trot[ting|s] along" is "trotting along" and "trots along"."""
-    phrases = [" ".join(phrase.split()) for phrase in text.split(",")]
-    forms = ([re.sub(r"\[(.*?)\|(.*?)\]", group, phrase) for phrase in phrases] for group in (r"\1", r"\2"))
-    return tuple(zip(*forms))
 
 
 def inflect(phrase: str) -> Wording:

@@ -15,6 +15,7 @@ from kinema.asset.character import Character
 from kinema.distill.config import Animate, resolve
 from kinema.distill.field import Deformation, Field, deform
 from kinema.distill.loop import Distiller, Observer
+from kinema.distill.prompt import read_prompt, told
 from kinema.distill.tempo import Tempo, read_tempo
 from kinema.evaluate.metrics import Metrics, measure
 from kinema.gait.hang import hanging_arms
@@ -22,7 +23,7 @@ from kinema.job.feet import follow_physics, plant_feet, settle
 from kinema.motion.motion import Motion
 from kinema.motion.source import rigged
 from kinema.physics.track import TrackResult
-from kinema.prior.protocol import VideoPrior
+from kinema.prior.protocol import PromptReading, VideoPrior
 from kinema.progress import Report
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
@@ -38,6 +39,8 @@ class Outcome:
     character: Character
     """With the rig that it was given if it had none."""
     anatomy: Anatomy
+    reading: PromptReading
+    """What the prompt was understood as."""
     tempo: Tempo
     motion: Motion
     """The result: planted and simulated, as far as the options and the body allow."""
@@ -76,10 +79,12 @@ def animate(
     config = resolve(config)
     character = rigged(character)
     anatomy = Anatomy.of(character)
+    reading = read_prompt(config, prior, anatomy.limbs.body)
     stage = make_stage(config, character, anatomy, prior)
-    tempo = read_tempo(config, prior, anatomy)
+    tempo = read_tempo(config, prior, anatomy, reading)
     clock.lap("rig and splats")
-    distiller = Distiller(config, prior, stage, anatomy, tempo, checkpoint=states and states / DISTILLED)
+    spoken = told(config, prior, reading)
+    distiller = Distiller(spoken, prior, stage, anatomy, tempo, checkpoint=states and states / DISTILLED)
     result = distiller.run(report=progress, observe=watch(character, anatomy, config) if watch is not None else None)
     deformation = None
     if isinstance(distiller.parameters, Field):
@@ -96,8 +101,8 @@ def animate(
     metrics |= {name: measure(character, clip, rig=anatomy.rig, limbs=anatomy.limbs) for name, clip in clips.items()}
     clock.lap("measure")
     return Outcome(
-        character, anatomy, tempo, final, result.motion, planted, tracked, metrics, deformation, result.history,
-        result.notes, clock.seconds,
+        character, anatomy, reading, tempo, final, result.motion, planted, tracked, metrics, deformation,
+        result.history, result.notes, clock.seconds,
     )  # fmt: skip
 
 

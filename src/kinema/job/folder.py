@@ -21,6 +21,7 @@ from kinema.asset.character import Character
 from kinema.asset.options import FileOptions
 from kinema.distill.config import Animate
 from kinema.distill.loop import Observer
+from kinema.distill.prompt import read_prompt
 from kinema.errors import KinemaError, check_number
 from kinema.export.write import write
 from kinema.files import make_folder, replacing
@@ -28,13 +29,14 @@ from kinema.job.animate import DISTILLED, TRACKED, Outcome
 from kinema.job.animate import animate as animate_character
 from kinema.job.report import summarise, write_report
 from kinema.motion.motion import Motion, load_motion, save_motion
-from kinema.motion.source import CONFIG, find_character, find_path, load_result, read_config
+from kinema.motion.source import CONFIG, find_character, find_path, load_result, read_config, rigged
 from kinema.prior.load import load_prior, weights_files
-from kinema.prior.protocol import VideoPrior
+from kinema.prior.protocol import PromptReading, VideoPrior
 from kinema.progress import Report
 from kinema.render.show import FilmOptions, render_character
 from kinema.rig.anatomy import Anatomy
 from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import find_limbs
 from kinema.view.notebook import play
 
 LONGEST_PROMPT = 2000
@@ -80,6 +82,7 @@ def run(
     *,
     progress: Report = lambda _: None,
     watch: Callable[[Character, Anatomy, Animate], Observer] | None = None,
+    heard: Callable[[PromptReading], None] = lambda _: None,
     **options: Any,
 ) -> Animation:
     """Run or resume a job; everything that it used is written beside the result.
@@ -89,6 +92,7 @@ def run(
         prompt: What it does.
         progress: Called after every step.
         watch: Called once before the distillation; gives the observer that is called after each of its steps.
+        heard: Called once with what the prompt is read as, before anything is computed.
         options: Fields of `Animate`, such as out, seed, prior, frames.
     """
     begun, cpu = time.monotonic(), time.process_time()
@@ -97,7 +101,8 @@ def run(
     if finished is not None:
         return finished
     prior = load_named_prior(job)
-    character = find_character(job.asset, **job.reading.arguments())
+    character = rigged(find_character(job.asset, **job.reading.arguments()))
+    heard(read_prompt(job, prior, find_limbs(character).body))
     # The folder is made only now, when nothing is wrong with the job: a mistake leaves none behind.
     folder = job.resume or begin(job)
     outcome = animate_character(job, character, prior, progress=progress, watch=watch, states=folder)

@@ -37,6 +37,7 @@ def summarise(config: Animate, outcome: Outcome) -> dict[str, Any]:
         "prompt": config.prompt,
         "character": outcome.character.name,
         "read_as": tempo.motion,
+        "reading": asdict(outcome.reading),
         "period_s": tempo.period / tempo.fps,
         "speed_m_s": tempo.speed * tempo.fps,
         "notes": outcome.notes,

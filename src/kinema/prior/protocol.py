@@ -132,8 +132,9 @@ class VideoPrior(Protocol):
         ...
 
     @property
-    def read(self) -> Callable[..., PromptReading] | None:
-        """Reads a prompt, on a kind of body, as one of the motions that it was trained on; None: it has no classes."""
+    def read(self) -> Callable[[str, str | None], PromptReading] | None:
+        """Reads a prompt, for a kind of body (`Limbs.body`) or any, as one of the motions that the prior was trained
+        on; None: it has no such classes and takes every text."""
         ...
 
     def condition(self, prompt: str, context: Context) -> Any:

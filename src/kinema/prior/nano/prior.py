@@ -12,7 +12,7 @@ from kinema.errors import KinemaError
 from kinema.gait.sentence import take_apart
 from kinema.prior.nano.codec import FRAMES, HEIGHT, PATCH, TOKENS, WIDTH, Codec, near_character, patches, still_tokens
 from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
-from kinema.prior.nano.reader import Reader
+from kinema.prior.nano.reader import Reader, trained_names
 from kinema.prior.nano.text import embed_texts
 from kinema.prior.protocol import CameraRange, Context, KnownMotion, Needs, PromptReading, Video
 from kinema.tensor_files import load_tensors, save_tensors
@@ -96,9 +96,8 @@ class NanoPrior:
         return list(clean.float().unbind(0))
 
     def read(self, prompt: str, body: str | None = None) -> PromptReading:
-        """Which trained motion the words mean, on a kind of body (`Limbs.body`)."""
-        known = {motion.name for motion in self.motions if body in (None, motion.body)}
-        return Reader.load().read(prompt, body, known=known or None)
+        """Which motion the words mean on a kind of body, and whether the model was trained on it there."""
+        return Reader.load().read(prompt, body, known=trained_names(self.motions, body))
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,7 @@ the vocabulary that stand in the phrase word by word, and a linear classifier on
 for "none of these". `reader_fit.py` fits both and how they are weighed.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from kinema.gait.match import Match, find_matches
 from kinema.gait.sentence import Sentence, take_apart
 from kinema.gait.vocabulary import body_kind, on_body, vocabulary
 from kinema.prior.nano.text import embed_texts
-from kinema.prior.protocol import PromptReading
+from kinema.prior.protocol import KnownMotion, PromptReading
 from kinema.tensor_files import load_tensors, save_tensors
 
 WEIGHTS = Path(__file__).with_name("reader.safetensors")
@@ -32,48 +32,11 @@ LEAST_CONFIDENCE = 0.5
 """Probability below which a phrase is called unknown."""
 OTHER_BODY = 2.0
 """Subtracted from the score of motions that the body cannot do: between two meanings, the possible one."""
-GOING = frozenset(
-    [
-        "walk",
-        "run",
-        "jog",
-        "trot",
-        "pace",
-        "canter",
-        "gallop",
-        "sneak",
-        "march",
-        "skip",
-        "hop",
-        "crawl",
-        "swim",
-        "swim_fast",
-        "fly",
-        "glide",
-        "slither",
-    ]
-)
+_GOING = "walk run jog trot pace canter gallop sneak march skip hop crawl swim swim_fast fly glide slither"
+_BACKWARDS = "fall flip die jump dodge roll kick hit lie swim walk_back sidle slide punch look throw"
+GOING = frozenset(_GOING.split())
 """Motions that go somewhere: to the left or right they are turns, backwards they are steps back."""
-BACKWARDS = frozenset(
-    [
-        "fall",
-        "flip",
-        "die",
-        "jump",
-        "dodge",
-        "roll",
-        "kick",
-        "hit",
-        "lie",
-        "swim",
-        "walk_back",
-        "sidle",
-        "slide",
-        "punch",
-        "look",
-        "throw",
-    ]
-)
+BACKWARDS = frozenset(_BACKWARDS.split())
 """Motions that may also go backwards."""
 
 
@@ -128,6 +91,13 @@ class Reader:
         return float(self.subject[:-1] @ embedded + self.subject[-1]) > 0
 
 
+def trained_names(motions: Sequence[KnownMotion], body: str | None) -> frozenset[str]:
+    """Names of the motions that a prior was trained on, on that kind of body or any; all where it has no list."""
+    if not motions:
+        return frozenset(vocabulary())
+    return frozenset(row.name for row in motions if body is None or body_kind(row.body) == body_kind(body))
+
+
 def framed(core: str) -> str:
     """The phrase as it is embedded: rare verbs fare better in a sentence."""
     return f"someone is {core}"
@@ -135,7 +105,7 @@ def framed(core: str) -> str:
 
 def features(
     logits: Float[Tensor, "classes"], key: tuple[str, ...], *, besides: bool = False
-) -> Float[Tensor, "classes f"]:
+) -> Float[Tensor, "classes features"]:
     """`FEATURES` of each class.
 
     Args:
@@ -215,11 +185,9 @@ class _Reading:
             return NONE, found[-1][1], None
         if len(told) > 1:
             return motion, confidence, f"two motions at once ({' and '.join(told)}); run a prompt for each"
-        return (
-            (told[0], max(sure for name, sure in found if name == told[0]), None)
-            if told
-            else (motion, confidence, None)
-        )
+        if told:
+            motion, confidence = told[0], max(sure for name, sure in found if name == told[0])
+        return motion, confidence, None
 
     def _on_body(self, motion: str, problem: str | None) -> tuple[str, str | None]:
         """The motion as this body does it, with the direction in which it goes."""

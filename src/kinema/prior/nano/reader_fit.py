@@ -14,12 +14,13 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, log_softmax, normalize
 
 from kinema.gait import function_words as fw
-from kinema.gait.sentence import OUTSIDE, outside_phrases, take_apart
+from kinema.gait.lexicon import OUTSIDE, outside_phrases
+from kinema.gait.sentence import take_apart
 from kinema.gait.vocabulary import THESAURUS, inflect, vocabulary
 from kinema.prior.nano.reader import FEATURES, NONE, WEIGHTS, Reader, features, framed
 from kinema.prior.nano.text import embed_texts
 
-FOLDS = 5
+FOLDS = 4
 DECAY = 3e-4
 SCALE = 8.0
 """Factor on unit embeddings, so that one weight decay suits weights and bias."""
@@ -30,34 +31,37 @@ WHOLE = 6.0
 PLACES = """
     through the park, along the shore, in the forest, over a puddle, across the street, on the beach, down the road,
     in front of a castle, at night, in the rain, under a tree, beside the river, near a house, towards the camera,
-    around the room, through the snow, into the cave, on the grass, past a fence, in the kitchen, to the door, up the hill,
-    over a log, behind a wall, on a rock, in the sand, through the desert, in a circle, across the bridge, on stage,
-    along a narrow path, in the middle of the street, on the roof, in the garden, at the market, for a long time,
-    with great care, like a champion, for the first time, in the dark, by the fire, during a storm, in the arena,
-    against the wind, onto a table, from the left, across the finish line, over the rooftops, home, outside, all day long,
-    happily, angrily, again and again, with all its strength, out of fear, in panic, in silence, all alone
+    around the room, through the snow, into the cave, on the grass, past a fence, in the kitchen, to the door, up the
+    hill, over a log, behind a wall, on a rock, in the sand, through the desert, in a circle, across the bridge, on
+    stage, along a narrow path, in the middle of the street, on the roof, in the garden, at the market, for a long
+    time, with great care, like a champion, for the first time, in the dark, by the fire, during a storm, in the
+    arena, against the wind, onto a table, from the left, across the finish line, over the rooftops, home, outside,
+    all day long, happily, angrily, again and again, with all its strength, out of fear, in panic, in silence, all
+    alone
 """
 """What may stand behind any phrase and changes nothing; the classifier learns to ignore it."""
 CHARACTERS = """
-    a man, a woman, a person, a girl, a boy, a robot, a knight, an astronaut, a zombie, a wizard, a soldier, a fox, a dog,
-    a wolf, a horse, a cat, a bear, a lion, an elephant, a dragon, a dinosaur, a t. rex, a triceratops, a bird, an eagle,
-    a chicken, a duck, a spider, an ant, a beetle, a crab, a fish, a shark, a whale, a manta ray, a snake, a cobra, a bat,
-    a monster, a creature, an alien, a ghost, a skeleton, a ninja, a pirate, a character, the figure, it, he, she, someone,
-    the old man, a tired traveller, the little dog, a cartoon character, a slime, an octopus, a bee, a butterfly, a toy,
-    a mech, a cyborg, the boxer, a dancer, a thief, a farmer, a king, a princess, a baby, a teddy bear, a mannequin,
-    a goblin, a troll, an ogre, a mummy, the cow, a sheep, a goat, a rabbit, a kangaroo, a monkey, a gorilla, a frog,
-    a lizard, a crocodile, a turtle, a centipede, a scorpion, a mouse, a rat, a squirrel, a deer, a penguin, an ostrich,
-    a griffin, a unicorn, a centaur, an angel, a demon, a vampire, the hero, the player, the enemy, the animal, the beast,
-    a drunk sailor, the guard, a waiter, a fan, a singer, the athlete, a jogger, a crowd-pleaser, an actor, a child, a doll, a snowman, a scarecrow, a tree creature, a blob, a puppet, the warrior
+    a man, a woman, a person, a girl, a boy, a robot, a knight, an astronaut, a zombie, a wizard, a soldier, a fox, a
+    dog, a wolf, a horse, a cat, a bear, a lion, an elephant, a dragon, a dinosaur, a t. rex, a triceratops, a bird,
+    an eagle, a chicken, a duck, a spider, an ant, a beetle, a crab, a fish, a shark, a whale, a manta ray, a snake, a
+    cobra, a bat, a monster, a creature, an alien, a ghost, a skeleton, a ninja, a pirate, a character, the figure,
+    it, he, she, someone, the old man, a tired traveller, the little dog, a cartoon character, a slime, an octopus, a
+    bee, a butterfly, a toy, a mech, a cyborg, the boxer, a dancer, a thief, a farmer, a king, a princess, a baby, a
+    teddy bear, a mannequin, a goblin, a troll, an ogre, a mummy, the cow, a sheep, a goat, a rabbit, a kangaroo, a
+    monkey, a gorilla, a frog, a lizard, a crocodile, a turtle, a centipede, a scorpion, a mouse, a rat, a squirrel, a
+    deer, a penguin, an ostrich, a griffin, a unicorn, a centaur, an angel, a demon, a vampire, the hero, the player,
+    the enemy, the animal, the beast, a drunk sailor, the guard, a waiter, a fan, a singer, the athlete, a jogger, a
+    crowd-pleaser, an actor, a child, a doll, a snowman, a scarecrow, a tree creature, a blob, a puppet, the warrior
 """
 NO_CHARACTERS = """
-    the revenue, quarterly revenue of the company, the company, the market, the stock market, the price of oil, prices,
-    interest rates, inflation, the economy, the government, the parliament, the weather, the rain, the wind, the sun,
-    the moon, the temperature, the tide, a river, the traffic, the internet, the software, the program, the data, a file,
-    the website, the idea, the meeting, the law, the war, the song, the music, a sound, the light, smoke, water, the flag,
-    the leaves, the snow, the fog, the bridge, the building, the house, the city, the country, the population, the theory,
-    the exam, the film, the novel, the newspaper, unemployment, the budget, taxes, sales, the share price, the contract,
-    the recipe, the train schedule, the weekend, time, history, mathematics, the equation, the curtain, the sky, a cloud
+    the revenue, quarterly revenue of the company, the company, the market, the stock market, the price of oil,
+    prices, interest rates, inflation, the economy, the government, the parliament, the weather, the rain, the wind,
+    the sun, the moon, the temperature, the tide, a river, the traffic, the internet, the software, the program, the
+    data, a file, the website, the idea, the meeting, the law, the war, the song, the music, a sound, the light,
+    smoke, water, the flag, the leaves, the snow, the fog, the bridge, the building, the house, the city, the country,
+    the population, the theory, the exam, the film, the novel, the newspaper, unemployment, the budget, taxes, sales,
+    the share price, the contract, the recipe, the train schedule, the weekend, time, history, mathematics, the
+    equation, the curtain, the sky, a cloud
 """
 
 
@@ -107,7 +111,7 @@ def _logistic(
     unit: Float[Tensor, "n 384"], target: Int[Tensor, "n"], classes: int
 ) -> tuple[Float[Tensor, "c 384"], Float[Tensor, "c"]]:
     weight, bias = torch.zeros(classes, unit.shape[1], requires_grad=True), torch.zeros(classes, requires_grad=True)
-    optimizer = torch.optim.LBFGS([weight, bias], max_iter=40, line_search_fn="strong_wolfe")
+    optimizer = torch.optim.LBFGS([weight, bias], max_iter=25, line_search_fn="strong_wolfe")
 
     def closure() -> Tensor:
         optimizer.zero_grad()
