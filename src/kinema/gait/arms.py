@@ -11,7 +11,7 @@ from kinema.rig.ik import about, between
 from kinema.rig.limbs import Arm
 
 TAU = 2 * np.pi
-FOLDED_EDGE, FOLDED = 1.1, (-2.3, 2.2)
+FOLDED_EDGE, FOLDED = 0.45, (-2.6, 2.7)
 """A folded wing: how far its leading edge turns down, and the bends of forearm and hand in its plane [rad]."""
 
 

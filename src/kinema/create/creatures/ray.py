@@ -45,7 +45,7 @@ class Ray:
         for k, radius in enumerate((0.35, 0.25, 0.17)):
             body.blob(nodes[k], nodes[k + 1], radius * thick, 0.7 * radius * thick, coat.tail or coat.base, limb=limb,
                       blend=0.1 * thick)  # fmt: skip
-        way = np.array([np.cos(np.deg2rad(self.sweep)), 0.0, -np.sin(np.deg2rad(self.sweep))])
+        way = np.array([np.cos(np.deg2rad(self.sweep)), 0.12, -np.sin(np.deg2rad(self.sweep))])
         for name, sign in SIDES:
             start = middle + [0.9 * thick, 0, 0.05 * unit]
             here = [mirror(start + s * self.reach * unit * way, sign) for s in (0.0, 0.3, 0.65, 1.0)]

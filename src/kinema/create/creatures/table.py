@@ -18,5 +18,10 @@ ALSO: dict[str, str] = {
     "manta ray": "manta", "ray": "stingray", "serpent": "snake", "boa": "python", "anaconda": "python",
     "rattlesnake": "viper", "adder": "viper", "earthworm": "worm", "salmon": "trout", "killer whale": "orca",
     "porpoise": "dolphin", "blue whale": "whale", "humpback": "whale", "marlin": "swordfish", "mackerel": "tuna",
+    "raven": "crow", "jackdaw": "crow", "dove": "pigeon", "hawk": "eagle", "falcon": "eagle", "bald eagle": "eagle",
+    "gull": "seagull", "macaw": "parrot", "bird": "crow", "wyvern": "dragon", "winged horse": "pegasus",
+    "gryphon": "griffin",
 }  # fmt: skip
 """Other words for a species."""
+FAMILY_SHARES = {"quadruped": 10.0, "biped": 7.0, "bird": 3.5, "fish": 2.0, "snake": 1.5, "winged": 1.5, "ray": 0.7}
+"""How often `random_creature` draws a family; 1 for all others. Most prompts are about people and four legs."""

@@ -1,5 +1,6 @@
 """Gaits of bodies that swim, slither or fly: one row each."""
 
+from kinema.gait import snake_actions
 from kinema.gait.kinds import MotionKind, Wave, WingBeat, verbs
 
 UNDULATIONS = (
@@ -28,6 +29,14 @@ UNDULATIONS = (
         flee[ing|s] in curves, slither[ing|s] at full speed
         """),
         Wave(pendulum=2.6, stride=2.8, waves=1.2, amplitude=0.65, on_track=True), tells_haste=False),
+    MotionKind("rise", {"snake": 1.2}, verbs("""
+        rais[ing|es] its head, rear[ing|s] up its head, ris[ing|es] like a cobra, lift[ing|s] its head off the ground,
+        ris[ing|es] up to strike, rais[ing|es] the front of its body
+        """), action=snake_actions.rise),
+    MotionKind("coil", {"snake": 1}, verbs("""
+        coil[ing|s] up, curl[ing|s] up, roll[ing|s] itself up, coil[ing|s] its body, wind[ing|s] itself into a coil,
+        curl[ing|s] into a spiral
+        """), action=snake_actions.coil),
 )  # fmt: skip
 FLIGHTS = (
     MotionKind("fly", {"bird": 3, "winged": 3}, verbs("""
