@@ -16,7 +16,7 @@ from kinema.gait.make import can_do
 from kinema.gait.motions import MOTIONS
 from kinema.gait.plan import GaitBody
 from kinema.gait.recorded import recorded_motion
-from kinema.gait.retarget import Recording
+from kinema.gait.recording import Recording
 from kinema.gait.takes import Take, gait_body, load_character, read_takes, record, usual_heading
 from kinema.gait.vocabulary import vocabulary
 from kinema.motion.motion import Motion
