@@ -82,6 +82,8 @@ def _library(folder: Path) -> list[Take]:
     takes = []
     for row in csv.DictReader((folder / "index.tsv").read_text().splitlines(), delimiter="\t"):
         file, kind = folder / row["file"], KINDS[row["body"]]
+        if "animated_drawings" in file.parts:
+            continue  # their first frame is no T-pose
         kind = "upright" if file.stem in UPRIGHT else kind
         if not row["clip"]:
             takes.append(Take(file, "", "", "", kind))
