@@ -22,6 +22,8 @@ ALSO: dict[str, str] = {
     "raven": "crow", "jackdaw": "crow", "dove": "pigeon", "hawk": "eagle", "falcon": "eagle", "bald eagle": "eagle",
     "gull": "seagull", "macaw": "parrot", "bird": "crow", "wyvern": "dragon", "winged horse": "pegasus",
     "gryphon": "griffin", "ram": "goat", "lamb": "sheep", "hippopotamus": "hippo", "rhino": "rhinoceros",
+    "german shepherd": "shepherd", "alsatian": "shepherd", "labrador": "dog", "retriever": "dog", "carp": "trout",
+    "koi": "goldfish", "clown fish": "clownfish", "sea turtle": "turtle",
     "sausage dog": "dachshund", "pug": "bulldog", "whippet": "greyhound", "malamute": "husky", "samoyed": "husky",
 }  # fmt: skip
 """Other words for a species."""

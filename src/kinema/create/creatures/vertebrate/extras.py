@@ -39,7 +39,8 @@ def _nose_horns(body: Body, p: Vertebrate, middle: Vector) -> None:
     for share, length in ((0.85, 0.30), (0.5, 0.15)):
         wide = ((1 - share) * p.head.snout_base + share * p.head.snout_tip) * p.trunk
         at = middle + share * p.head.snout * p.trunk * ahead + 0.75 * wide * up
-        path = at + length * p.trunk * np.outer((0.0, 0.15, 0.6, 1.0), up) - 0.06 * np.outer((0, 0, 0.3, 1.0), ahead)
+        path = at + length * p.trunk * np.outer((0.0, 0.15, 0.6, 1.0), up)
+        path = path - 0.06 * p.trunk * np.outer((0, 0, 0.3, 1.0), ahead)
         body.tube(path, np.array([0, 0.2, 0.12, 0]) * length * p.trunk, BONE, body.core[-1], DARK)
 
 
