@@ -97,7 +97,7 @@ def test_actions_move_without_sinking_in(kind, name):
         assert ((motion.angles - standing.angles).abs().max() > 0.2) == (not MOTIONS[name].still)
 
 
-@pytest.mark.parametrize("kind", list(BODIES))
+@pytest.mark.parametrize("kind", ["biped", "quadruped"])
 @pytest.mark.parametrize("name", ["jump", "look", "eat", "kick"])
 def test_an_action_happens_between_progress_zero_and_one(kind, name):
     """Before it begins and after it has ended the body stands as one that does nothing."""
