@@ -52,6 +52,11 @@ class NanoPrior:
             tensors = {name: tensor.float() for name, tensor in tensors.items()}
             codec = Codec(tensors.pop("codec.components"), header["scale"])
             reader = Reader(tuple(header["classes"]), *(tensors.pop(f"reader.{k}") for k in ("weight", "bias", "bank")))
+            # Before anything is made of them, the sizes must be those of the tensors.
+            held = {"width": tensors["tokens_in.weight"].shape[0]}
+            held["layers"] = len({name.split(".")[1] for name in tensors if name.startswith("blocks.")})
+            if {name: header["size"][name] for name in held} != held:
+                raise ValueError(f"its size {header['size']} is not that of its tensors, {held}")
             model = Nano(channels=codec.components.shape[0], **header["size"])
             model.load_state_dict(tensors)
         # The network itself says, by these, that sizes and tensors do not go together.
