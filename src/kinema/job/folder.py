@@ -26,6 +26,7 @@ from kinema.export.write import write
 from kinema.files import make_folder, read_json, replacing
 from kinema.job.animate import DISTILLED, TRACKED, Outcome
 from kinema.job.animate import animate as animate_character
+from kinema.job.lock import locked
 from kinema.job.report import summarise, write_report
 from kinema.motion.motion import Motion, load_motion, save_motion
 from kinema.motion.source import CONFIG, find_character, find_path, load_result, read_config, rigged
@@ -104,14 +105,17 @@ def run(
     character = rigged(find_character(job.asset, **job.reading.arguments()))
     heard(read_prompt(job, prior, find_limbs(character).body))
     # The folder is made only now, when nothing is wrong with the job: a mistake leaves none behind.
-    folder = job.resume or begin(job)
-    outcome = animate_character(job, character, prior, progress=progress, watch=watch, states=folder)
-    _write_results(job, folder, outcome)
-    report = summarise(job, outcome)
-    report |= {"seconds": round(time.monotonic() - begun, 1), "peak_memory_gb": peak_memory_gb()}
-    report |= {"cpu_seconds": round(time.process_time() - cpu, 1)}
-    write_report(folder / "report.html", report, outcome)
-    _write_text(folder / "report.json", json.dumps(report, indent=2))
+    folder = make_folder(choose_folder(job))
+    with locked(folder):
+        if job.resume is None:
+            begin(replace(job, out=folder))
+        outcome = animate_character(job, character, prior, progress=progress, watch=watch, states=folder)
+        _write_results(job, folder, outcome)
+        report = summarise(job, outcome)
+        report |= {"seconds": round(time.monotonic() - begun, 1), "peak_memory_gb": peak_memory_gb()}
+        report |= {"cpu_seconds": round(time.process_time() - cpu, 1)}
+        write_report(folder / "report.html", report, outcome)
+        _write_text(folder / "report.json", json.dumps(report, indent=2))
     return Animation(folder, outcome.character, outcome.anatomy.rig, outcome.motion, outcome.distilled, report)
 
 

@@ -57,6 +57,11 @@ class NanoPrior:
             tensors, header = load_tensors(path, key=HEADER)
             tensors = {name: tensor.float() for name, tensor in tensors.items()}
             codec = Codec(tensors.pop("codec.components"), header["scale"])
+            # Before anything is made of them, the sizes must be those of the tensors.
+            held = {"width": tensors["tokens_in.weight"].shape[0]}
+            held["layers"] = len({name.split(".")[1] for name in tensors if name.startswith("blocks.")})
+            if {name: header["size"][name] for name in held} != held:
+                raise ValueError(f"its size {header['size']} is not that of its tensors, {held}")
             model = Nano(channels=codec.components.shape[0], **header["size"])
             model.load_state_dict(tensors)
             motions = tuple(KnownMotion(*row) for row in header.get("motions", ()))
