@@ -21,7 +21,7 @@ from kinema.render.show import FilmOptions, render_character
 
 JOBS = {
     "fox": ("a red fox", "a fox is walking"),
-    "ostrich": ("an ostrich", "an ostrich is running"),
+    "ostrich": ("an ostrich", "an ostrich is walking"),
     "human": ("a person", "a person is walking"),
     "spider": ("a spider", "a spider is walking"),
 }

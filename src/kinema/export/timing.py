@@ -89,7 +89,7 @@ def close_loop(character: Character, clip: Clip) -> Clip:
     *bends, leaving, arriving = np.linalg.norm(np.diff(around, n=2, axis=0), axis=-1).mean(-1)
     apart = gap > 0.25 * np.median(steps)
     # One more step like those around it leads on to the first frame: the cycle is complete but for that step.
-    if apart and max(leaving, arriving) <= 1.02 * max(bends) and abs(2 * gap / (steps[0] + steps[-1]) - 1) < 0.25:
+    if apart and max(leaving, arriving) <= 1.2 * max(bends) and abs(2 * gap / (steps[0] + steps[-1]) - 1) < 0.25:
         end = (root[-1] + (root[-1] - root[0]) / (len(root) - 1)) * [1.0, 0.0, 1.0] + root[0] * [0.0, 1.0, 0.0]
         translation = None if translation is None else np.concatenate((translation, translation[:1]))
         return Clip(clip.name, clip.fps, np.concatenate((root, end[None])), around[:-1], translation)

@@ -40,7 +40,8 @@ def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: 
     if not _plants(config, anatomy):
         return motion
     # Feet rise at once when they let go: the prior lifts them slowly, by a few pixels at its resolution.
-    return _rolled(_planted(character, anatomy, _unrolled(motion, margin), brisk=True), margin)
+    planted = _planted(character, anatomy, _unrolled(motion, margin), brisk=True)
+    return _closed(character, anatomy, planted, margin)
 
 
 def follow_physics(
@@ -70,12 +71,13 @@ def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Mot
     """
     margin = _margin(config, planted)
     if not _plants(config, anatomy):
-        return _rolled(lift_skin(character, anatomy, tracked), margin)
+        lifted = lift_skin(character, anatomy, tracked)
+        return roll(lifted, margin) if margin else lifted
     grounded = _grounded(character, anatomy, tracked)
     again = _planted(character, anatomy, tracked)
     old, new = (measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs) for motion in (grounded, again))
     better = new.gait == old.gait and old.slide > STANDS and new.slide < LESS_SLIDE * old.slide
-    return _rolled(again if better else grounded, margin)
+    return _closed(character, anatomy, again if better else grounded, margin)
 
 
 def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds: float = 0.08) -> Motion:
@@ -140,5 +142,8 @@ def _unrolled(motion: Motion, margin: int) -> Motion:
     return unroll(motion, margin) if margin else motion
 
 
-def _rolled(motion: Motion, margin: int) -> Motion:
-    return roll(motion, margin) if margin else motion
+def _closed(character: Character, anatomy: Anatomy, motion: Motion, margin: int) -> Motion:
+    """The loop itself, its feet on the ground again, which closing it has moved."""
+    if not margin:
+        return motion
+    return roll(_grounded(character, anatomy, unroll(roll(motion, margin), margin)), margin)
