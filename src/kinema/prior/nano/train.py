@@ -32,7 +32,13 @@ from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
 from kinema.prior.nano.muon import Muon
 from kinema.prior.nano.prior import FAST_BFLOAT16, NanoPrior, save_weights
 from kinema.prior.nano.shards import (
-    SHARD, codec_path, motions_table, read_codec, read_shard, shard_path, write_codec,
+    SHARD,
+    codec_path,
+    motions_table,
+    read_codec,
+    read_shard,
+    shard_path,
+    write_codec,
 )  # fmt: skip
 from kinema.prior.nano.text import embed_texts
 from kinema.tensor_files import load_tensors, optimizer_tensors, restore_optimizer, save_tensors
