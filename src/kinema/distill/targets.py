@@ -1,7 +1,7 @@
 """Targets of a fit: videos sampled from the prior, of which those are kept that it finds most like the prompt."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,11 @@ class Target:
 
 
 def conditions(prior: VideoPrior, prompt: str, context: Context) -> tuple[Any, Any]:
-    """With the words and without, phase and pace told both times: guidance then amplifies what the words say."""
-    return prior.condition(prompt, context), prior.condition("", context)
+    """With the words and all that is told, and with neither: guidance then amplifies this phase of this motion.
+
+    With phase and pace told both times it would amplify the words alone, and legs that swing too little.
+    """
+    return prior.condition(prompt, context), prior.condition("", replace(context, phase=None))
 
 
 def sample_targets(
