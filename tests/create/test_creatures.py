@@ -28,9 +28,17 @@ LEGS = {
 """Number of legs of each family."""
 
 
+class Zoo(dict[str, Character]):
+    """Species by name, each made when it is first asked for."""
+
+    def __missing__(self, name: str) -> Character:
+        self[name] = creature(name)
+        return self[name]
+
+
 @pytest.fixture(scope="module")
-def zoo() -> dict[str, Character]:
-    return {name: creature(name) for name in NAMES}
+def zoo() -> Zoo:
+    return Zoo()
 
 
 def solid(character: Character) -> trimesh.Trimesh:

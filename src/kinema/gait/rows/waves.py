@@ -13,7 +13,7 @@ UNDULATIONS = (
         swim[ming|s] fast, dart[ing|s] through the water, swim[ming|s] at full speed, shoot[ing|s] through the water,
         rac[ing|es] through the sea, flee[ing|s] through the water, swim[ming|s] away quickly
         """),
-        Wave(pendulum=2.2, stride=2.8, waves=1.0, amplitude=0.12, head=0.3, fins=0.1), tells_haste=False),
+        Wave(pendulum=2.2, stride=2.8, waves=1.0, amplitude=0.12, fins=0.1), tells_haste=False),
     MotionKind("coast", {"fish": 1}, verbs("""
         glid[ing|es] through the water, coast[ing|s], drift[ing|s] through the water, drift[ing|s],
         float[ing|s] in the water, hover[ing|s] in the water, glid[ing|es] underwater

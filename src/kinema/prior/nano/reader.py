@@ -147,9 +147,10 @@ class _Reading:
         if problem is None and len(sentence.clauses) > 1 and not self._is_wording():
             motion, confidence, problem = self._join(motion, confidence)
         if problem is None and sentence.subject and not self.reader.is_character(sentence.subject):
-            confidence, problem = min(confidence, 1 - LEAST_CONFIDENCE), f"{sentence.subject!r} is no character"
+            motion, problem = NONE, f"{sentence.subject!r} is no character"
         if motion == NONE or confidence < LEAST_CONFIDENCE:
-            return self._reading(_best(odds, beside=NONE)[0], odds, min(confidence, 0.49), problem, known=False)
+            nearest, confidence = _best(odds, beside=NONE)
+            return self._reading(nearest, odds, min(confidence, 1 - LEAST_CONFIDENCE), problem, known=False)
         motion, problem = self._on_body(motion, problem)
         return self._reading(motion, odds, confidence, problem, known=problem is None and motion in self.known)
 
@@ -213,8 +214,8 @@ class _Reading:
     def _reading(
         self, motion: str, odds: dict[str, float], confidence: float, problem: str | None, *, known: bool
     ) -> PromptReading:
-        fits = (name for name in self.known if self.body is None or on_body(name, self.body) == name)
-        nearest = sorted(fits, key=lambda name: -odds.get(name, 0.0))
+        fits = {name for name in self.known if self.body is None or on_body(name, self.body) == name}
+        nearest = sorted(fits - ({motion} if known else set()), key=lambda name: -odds.get(name, 0.0))
         sentence = self.sentence
         return PromptReading(
             motion, confidence, phrase=sentence.phrase, known=known, nearest=tuple(nearest[:3]), manner=sentence.manner,
