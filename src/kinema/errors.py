@@ -1,6 +1,7 @@
 """The one exception a user is meant to see."""
 
 import math
+from typing import Any
 
 
 class KinemaError(Exception):
@@ -16,3 +17,8 @@ def check_number(option: str, value: int | float | None, least: int | float, mos
         return
     wanted = f"at least {least:g}" if value < least else f"at most {most:g}" if value > most else "a number"
     raise KinemaError(f"{option} {value}: must be {wanted}")
+
+
+def is_text(value: Any) -> bool:
+    """True for a string that can be written anywhere; JSON can spell half characters (lone surrogates) that cannot."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,13 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], *, header: dict[str, An
         partial.write_bytes(save(contiguous, metadata={key: json.dumps(header)}))
 
 
-def load_tensors(path: Path, *, key: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `save_tensors` wrote; a ValueError says why it cannot be read."""
+def load_tensors(
+    path: Path, *, key: str, shapes: Mapping[str, Sequence[int]] | None = None
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `save_tensors` wrote; a ValueError says why it cannot be read, or that a tensor of `shapes` is none.
+
+    safetensors itself refuses a header whose tensors are not exactly the bytes of the file.
+    """
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -31,9 +37,20 @@ def load_tensors(path: Path, *, key: str) -> tuple[dict[str, Tensor], dict[str, 
             metadata = file.metadata() or {}
             if key not in metadata:
                 raise ValueError(f"its header has no entry {key!r}")
-            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(metadata[key])  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            header = json.loads(metadata[key])
+    except (SafetensorError, OSError, RecursionError) as error:
         raise ValueError(" ".join(str(error).split())) from None
+    if not isinstance(header, dict):
+        raise ValueError(f"its header {key!r} is no object")
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(tensor.float().isfinite().all()):
+            raise ValueError(f"{name} holds values that are not finite")
+    for name, shape in (shapes or {}).items():
+        if name not in tensors or tensors[name].shape != tuple(shape):
+            found = f"the shape {tuple(tensors[name].shape)}" if name in tensors else "none"
+            raise ValueError(f"{name} should have the shape {tuple(shape)} and has {found}")
+    return tensors, header
 
 
 def optimizer_tensors(optimizer: Optimizer, prefix: str = "optimizer.") -> dict[str, Tensor]:
@@ -43,10 +60,20 @@ def optimizer_tensors(optimizer: Optimizer, prefix: str = "optimizer.") -> dict[
 
 
 def restore_optimizer(optimizer: Optimizer, tensors: dict[str, Tensor], prefix: str = "optimizer.") -> None:
-    """Put the state back that `optimizer_tensors` gave; tensors of other names are left out."""
+    """Put the state back that `optimizer_tensors` gave; tensors of other names are left out.
+
+    A ValueError says which tensor belongs to none of the optimiser's parameters, or has another shape than it.
+    """
     full = optimizer.state_dict()
+    parameters = [x for group in optimizer.param_groups for x in group["params"]]
     for key, value in tensors.items():
         if key.startswith(prefix):
-            index, name = key.removeprefix(prefix).split(".", 1)
+            index, _, name = key.removeprefix(prefix).partition(".")
+            known = index.isdecimal() and int(index) < len(parameters)
+            if not known or value.shape not in ((), parameters[int(index)].shape):
+                raise ValueError(f"{key} of shape {tuple(value.shape)} fits no parameter")
             full["state"].setdefault(int(index), {})[name] = value
+    for index, state in full["state"].items():
+        if state.keys() != next(iter(full["state"].values())).keys():
+            raise ValueError(f"{prefix}{index} lacks some of its moments")
     optimizer.load_state_dict(full)

@@ -1,5 +1,6 @@
 """Cleaning of synthetic rigs with every irregularity, and properties of the fit."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from kinema.asset.gltf.animation import original_vertices
 from kinema.asset.gltf.geometry import read_parts
 from kinema.asset.load import load
 from kinema.asset.rigs.cleanup import RawRig, clean_rig
-from kinema.asset.rigs.cleanup_fit import Targets, file_poses, fit_rotations, translations
+from kinema.asset.rigs.cleanup_fit import Extremes, Targets, file_poses, fit_rotations, translations
 from kinema.geometry.rotations import bone_offsets, depth_first, joint_positions, nearest_rotation
 
 
@@ -130,13 +131,13 @@ def test_the_fit_is_a_minimum_and_better_than_the_files_own_rotations() -> None:
 def test_translations_place_joints_where_the_file_has_them_and_are_zero_where_it_only_rotates() -> None:
     raw, motion, parents = _stretched()
     position, rotation = file_poses(motion, raw.heads)
-    translation = translations(position, rotation, raw.heads, parents, size=raw.size)
+    translation, _ = translations(position, rotation, raw.heads, parents, least=1e-5 * raw.size)
     placed = joint_positions(parents, bone_offsets(parents, raw.heads) + translation, rotation, position[:, 0])
     np.testing.assert_allclose(placed, position, atol=1e-9)
     assert np.abs(translation[:, 1:]).max() > 0.01
     still = _rigid_motion(raw, parents, frames=8, seed=5)
     still[:, 1:, :, 3] += 1e-7
-    assert not translations(*file_poses(still, raw.heads), raw.heads, parents, size=raw.size).any()
+    assert not translations(*file_poses(still, raw.heads), raw.heads, parents, least=1e-5 * raw.size)[0].any()
 
 
 def _loose_elbow() -> Builder:
@@ -157,6 +158,29 @@ def test_only_a_clip_that_moves_joints_in_their_parents_has_translations(tmp_pat
     )
     plain = load(arm().write(tmp_path / "plain.glb"))
     assert plain.clips[0].translation is None
+
+
+def test_the_worst_vertex_of_a_stretched_bone_is_told_with_its_joint(tmp_path: Path) -> None:
+    # The elbow becomes 1.5 times as large: the end of the arm, 1 beyond it, is 0.5 off at a height of 2.
+    builder = arm(translation=[[1, 1, 1], [1.5, 1.5, 1.5], [1, 1, 1]])
+    builder.content["animations"][0]["channels"][1]["target"] = {"node": 2, "path": "scale"}
+    character = load(builder.write(tmp_path / "swollen.glb"), up="+y", facing="+z", scale=1.0, ground=0.0)
+    line = next(line for line in character.changes if "cannot follow" in line)
+    # The corner of the end is (0.15, 1, 0.15) from the elbow and not moved by it; the nearest rotations of the whole
+    # arm share out some of the 0.5.
+    off = float(re.search(r"elbow by ([\d.]+) %", line)[1])
+    assert 15 < off < 100 * 0.5 * np.linalg.norm([0.15, 1, 0.15]) / 2
+    assert "worst in bend" in line
+
+
+def test_extremes_hold_the_vertex_that_any_map_takes_furthest() -> None:
+    rng = np.random.default_rng(3)
+    vertices, weights = rng.normal(0, 1, (3000, 3)), np.eye(4)[rng.integers(0, 4, 3000)]
+    some = Extremes.of(vertices, weights)
+    assert len(some.points) <= 4 * 26
+    motion, other = rng.normal(0, 1, (20, 4, 3, 4)), rng.normal(0, 1, (20, 4, 3, 4))
+    every = Extremes(vertices, weights).errors(motion, other).max()
+    assert 0.9 * every <= some.errors(motion, other).max() <= every + 1e-12
 
 
 def test_nearest_rotation_is_the_polar_factor_and_never_a_mirror() -> None:

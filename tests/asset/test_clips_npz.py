@@ -42,7 +42,7 @@ def test_skinning_agrees_with_the_files_own_matrices(shared_data, name, clip):
 def test_other_and_damaged_files_are_refused(tmp_path):
     path = tmp_path / "other.npz"
     np.savez_compressed(path, values=np.zeros(3), names=np.array(["root"]))
-    with pytest.raises(KinemaError, match=r"other\.npz: not a rig in \.npz form \('parents' is missing\)"):
+    with pytest.raises(KinemaError, match=r"other\.npz: not a rig in \.npz form \(has no parents\)"):
         load_clips_npz(path)
     whole = path.read_bytes()
     rng = np.random.default_rng(0)

@@ -146,7 +146,7 @@ def test_json_skeletons_come_back_as_they_were_in_any_order(tmp_path: Path) -> N
     ("text", "message"),
     [
         ("hello", "not JSON"),
-        ("{}", "no list of joints"),
+        ("{}", "no list of 1 to 1000 joints"),
         ('[{"name": "a", "head": [0, 0]}]', "not three numbers"),
         ('[{"name": "a", "parent": "b", "head": [0,0,0]}]', "'b', which is not there"),
         ('[{"name": "a", "head": [0,0,0]}, {"name": "a", "head": [0,0,0]}]', "two joints are called a"),

@@ -22,8 +22,9 @@ ROTATING = ("khronos_fox", "RiggedFigure", "kaykit_knight")
 """Rigs that keep the file's own tree: their clips are exact."""
 
 
-def clip_errors(character: Character, *, frames: int) -> dict[str, float]:
-    """Mean distance of all vertices from where the file has them, as a share of the body size, per clip."""
+def clip_errors(character: Character, *, frames: int) -> dict[str, tuple[float, float]]:
+    """Distances of vertices from where the file has them, per clip: the mean as a share of the body size, and the
+    largest as a share of the height."""
     binding = character.source
     parts, _ = read_parts(binding.document)
     assert character.skeleton is not None
@@ -38,7 +39,8 @@ def clip_errors(character: Character, *, frames: int) -> dict[str, float]:
         expected = character.frame.scale * expected @ character.frame.rotation.T + character.frame.translation
         posed = Motion.from_clip(rig, clip).pose(rig)[torch.from_numpy(chosen)]
         got = skin_points(blend(skin, rig, posed), rest).numpy()
-        errors[clip.name] = float(np.linalg.norm(got - expected, axis=-1).mean() / size)
+        off = np.linalg.norm(got - expected, axis=-1)
+        errors[clip.name] = float(off.mean() / size), float(off.max() / np.ptp(character.mesh.vertices[:, 1]))
     return errors
 
 
@@ -50,8 +52,11 @@ def test_clips_of_real_rigs_are_reproduced(name: str) -> None:
     assert all(-1 < parent < joint for joint, parent in enumerate(character.skeleton.parents) if joint)
     assert character.mesh.vertices[:, 1].min() == pytest.approx(0, abs=1e-6)
     bound = 1e-4 if name in ROTATING else 0.01
-    for clip, error in clip_errors(character, frames=6 if name in QUICK else 15).items():
+    for clip, (error, worst) in clip_errors(character, frames=6 if name in QUICK else 15).items():
         assert error <= bound, f"{name} {clip}: {error:.2e}"
+        # Two dinosaurs have vertices on a root that we drop; `inspect` says by how much they are off.
+        told = any("joints cannot follow the file" in line for line in character.changes)
+        assert worst <= 0.02 or (told and worst < 0.04), f"{name} {clip}: the worst vertex is {worst:.1%} off"
 
 
 def test_a_tilted_bind_pose_gives_way_to_the_nodes(shared_data: Path) -> None:
@@ -61,7 +66,7 @@ def test_a_tilted_bind_pose_gives_way_to_the_nodes(shared_data: Path) -> None:
     character = load(path)
     assert character.changes[0] == "rest pose: as the nodes stand; the bind pose is tilted by 24 degrees"
     assert np.ptp(character.mesh.vertices[:, 1]) == pytest.approx(8.87, abs=0.01)
-    assert max(clip_errors(character, frames=6).values()) < 0.005
+    assert max(error for error, _ in clip_errors(character, frames=6).values()) < 0.005
 
 
 @pytest.mark.slow
@@ -74,9 +79,12 @@ def test_clips_of_the_knight_have_translations_only_where_the_file_moves_joints(
     assert not translations & {"Idle", "T-Pose", "Hit_A", "Hit_B", "1H_Melee_Attack_Chop", "Jump_Full_Long", "Use_Item"}
 
 
-def test_rigs_whose_tree_was_changed_keep_to_rotations(shared_data: Path) -> None:
+def test_rigs_whose_tree_was_changed_keep_to_rotations_where_those_can_follow(shared_data: Path) -> None:
     # An IK foot is not where the shin ends: its translation in the shin would be our doing, not the file's.
-    assert all(clip.translation is None for clip in load(shared_data / "assets" / "fox.glb").clips)
+    clips = {clip.name.split("|")[-1]: clip.translation for clip in load(shared_data / "assets" / "fox.glb").clips}
+    assert all(clips[name] is None for name in ("Walk", "Attack", "Idle", "Eating"))
+    # Here the feet leave the ends of the legs by 5 % of the height.
+    assert clips["Gallop_Jump"] is not None
 
 
 def test_ik_feet_are_children_of_the_lower_legs(shared_data: Path) -> None:

@@ -223,10 +223,10 @@ def test_values_and_folders_that_make_no_sense(tmp_path: Path, capsys: pytest.Ca
     assert "missing: no such folder" in fails(["animate", "--resume", "missing"], tmp_path, capsys)
     assert "no such file" in fails(["train-prior", "-o", "x", "--start-from", "missing"], tmp_path, capsys)
     (tmp_path / "config.json").write_text('{"config": {"asset": 3}}')
-    assert "not the folder of a run" in fails(["animate", "--resume", "."], tmp_path, capsys)
+    assert "config.json: asset is 3, not text" in fails(["animate", "--resume", "."], tmp_path, capsys)
     assert ".: is a folder" in fails(["eval", "fox", "--motion", "."], tmp_path, capsys)
     assert ".: is a folder" in fails(["convert", "fox.glb", "."], tmp_path, capsys)
-    assert "not the folder of a run" in fails(["eval", "."], tmp_path, capsys)
+    assert "config.json: asset is 3, not text" in fails(["eval", "."], tmp_path, capsys)
     for motion in ("missing.npz", "missing.bvh", "no such clip"):
         assert motion in fails(["eval", "fox", "--motion", motion], tmp_path, capsys)
 

@@ -4,15 +4,19 @@ import ast
 import dataclasses
 import inspect
 import json
+import re
+import shlex
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
 from kinema.asset.options import FileOptions
 from kinema.cli.main import main
-from kinema.cli.parse import COMMANDS, Kinema
+from kinema.cli.parse import COMMANDS, Kinema, parse
+from kinema.cli.usage import COMMON, options_of
 from kinema.view.server import Address
 
 
@@ -99,22 +103,96 @@ def test_overview_tells_the_exit_codes(capsys: pytest.CaptureFixture) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell: str, capsys: pytest.CaptureFixture) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["completion", shell])
-    assert stop.value.code in (0, None)
+    main(["completion", shell])
     script = capsys.readouterr().out
     assert "kinema" in script
     assert "train-prior" in script
 
 
-def test_completion_works_in_bash() -> None:
-    """The script really completes: `kinema cre<TAB>`."""
+@pytest.fixture(scope="module")
+def bash_script(tmp_path_factory: pytest.TempPathFactory) -> str:
+    done = subprocess.run([sys.executable, "-m", "kinema", "completion", "bash"], capture_output=True, text=True)
+    path = tmp_path_factory.mktemp("shell") / "completion.bash"
+    path.write_text(done.stdout)
+    return str(path)
+
+
+COMPLETIONS = [
+    (["cre"], {"creature"}),
+    (["animate", "fox", "walk", "--prior", "cogvideox-2"], {"cogvideox-2b"}),
+    (["animate", "--prior", "na"], {"nano"}),
+    (["animate", "--preset", ""], {"default", "fast", "paper"}),
+    (["animate", "--phys"], {"--physics", "--physics-iterations"}),
+    (["-q", "animate", "--no-ph"], {"--no-physics"}),
+    (["convert", "my"], {"my fox.glb", "my folder"}),
+    (["animate", "my folder/"], {"my folder/wolf.glb"}),
+    (["view", "wolf"], {"wolf.glb"}),
+    (["animate", "wolf.glb", "x", "-o", "my fol"], {"my folder"}),
+    (["completion", "f"], {"fish"}),
+]
+
+
+@pytest.mark.parametrize(("words", "expected"), COMPLETIONS, ids=lambda value: " ".join(value))
+def test_bash_completes(words: list[str], expected: set[str], bash_script: str, tmp_path: Path) -> None:
+    for name in ("my fox.glb", "my folder/wolf.glb", "wolf.glb"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
     code = (
-        f'eval "$({sys.executable} -m kinema completion bash)"; COMP_WORDS=(kinema cre); COMP_CWORD=1;'
-        ' f=$(complete -p kinema | sed "s/.*-F \\([^ ]*\\).*/\\1/"); $f; echo "${COMPREPLY[@]}"'
+        f"source {bash_script}; COMP_WORDS=(kinema {shlex.join(words)}); COMP_CWORD={len(words)}; _kinema;"
+        r' printf "%s\n" "${COMPREPLY[@]}"'
     )
-    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True)
-    assert done.stdout.split() == ["creature"], done.stderr
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stderr == ""
+    assert set(done.stdout.splitlines()) == expected
+
+
+def test_what_is_completed_is_what_the_parser_takes(capsys: pytest.CaptureFixture) -> None:
+    """Every option that is completed stands in the command's help, and the other way round."""
+    for name, cls in names_of_commands().items():
+        with pytest.raises(SystemExit):
+            main([name, "--help"])
+        shown = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+        listed = {
+            option for line in re.findall(r"^[│ ] (-.*)", shown, re.M) for option in re.findall(r"--[a-z-]+", line)
+        }
+        known = set(options_of(cls)) | set(COMMON)
+        assert known <= listed | {"--no-" + option[2:] for option in listed}, name
+        assert {option for option in listed if re.search(rf"^[│ ] {option}\b", shown, re.M)} <= known, name
+
+
+MISTAKES = [
+    (["animte", "fox", "x"], "unknown command 'animte'; did you mean animate?"),
+    (["animate", "fox", "x", "--sed", "3"], "animate has no option --sed; did you mean --seed?"),
+    (["animate", "fox", "x", "--preset", "fst"], "--preset fst: must be default, fast or paper; did you mean fast?"),
+    (["animate", "fox", "x", "--preset=fst"], "--preset fst: must be default, fast or paper; did you mean fast?"),
+    (["animate", "fox", "x", "--speed", "fast"], "--speed fast: must be a number, such as 1.5"),
+    (["animate", "fox", "x", "--frames", "2.5"], "--frames 2.5: must be a whole number, such as 12"),
+    (["render", "fox", "--look", "colour", "-o", "x.png"], "--look colour: must be color or canonical; did you mean"),
+    (["rig", "a.obj", "-o", "b.glb", "--body", "bird"], "--body bird: must be biped or quadruped"),
+    (["completion", "csh"], "invalid choice 'csh'"),
+]
+
+
+@pytest.mark.parametrize(("words", "line"), MISTAKES, ids=lambda value: " ".join(value))
+def test_a_wrong_word_is_one_plain_line(words: list[str], line: str, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"kinema: {line}") or line in said
+    assert said.count("\n") == 1
+
+
+def test_help_of_animate_begins_with_what_is_common_and_ends_in_examples(capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit):
+        main(["animate", "--help"])
+    shown = capsys.readouterr().out
+    order = ["common options", "--out", "--loop", "feet and physics", "video model", "--prior", "distillation",
+             "--smooth-weight", "reading options", "examples:", "kinema animate --resume"]  # fmt: skip
+    places = [shown.index(word) for word in order]
+    assert places == sorted(places)
+    for line in shown[shown.index("examples:") :].splitlines()[1:]:
+        parse(shlex.split(line, comments=True)[1:])
 
 
 def test_quiet_says_nothing_and_json_says_all(tmp_path, capsys: pytest.CaptureFixture) -> None:

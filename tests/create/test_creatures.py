@@ -17,16 +17,28 @@ from kinema.create.creatures.variation import vary
 from kinema.create.creatures.weights import skin_weights
 from kinema.errors import KinemaError
 from kinema.rig.kinematics import Rig, forward_kinematics
+from kinema.rig.limbs import find_limbs
 from kinema.skin import Skin, blend, skin_points
 
 NAMES = [entry.name for entry in species()]
-LEGS = {"biped": 2, "bird": 2, "quadruped": 4, "hexapod": 6, "octopod": 8, "fish": 0, "ray": 0, "snake": 0}
+LEGS = {
+    "biped": 2, "bird": 2, "quadruped": 4, "winged": 4, "hexapod": 6, "octopod": 8, "crab": 8, "fish": 0, "ray": 0,
+    "snake": 0,
+}  # fmt: skip
 """Number of legs of each family."""
 
 
+class Zoo(dict[str, Character]):
+    """Species by name, each made when it is first asked for."""
+
+    def __missing__(self, name: str) -> Character:
+        self[name] = creature(name)
+        return self[name]
+
+
 @pytest.fixture(scope="module")
-def zoo() -> dict[str, Character]:
-    return {name: creature(name) for name in NAMES}
+def zoo() -> Zoo:
+    return Zoo()
 
 
 def solid(character: Character) -> trimesh.Trimesh:
@@ -273,6 +285,17 @@ def test_weights_do_not_depend_on_the_mesh(zoo: dict[str, Character]) -> None:
     some = zoo["bear"].mesh.vertices[:500]
     assert zoo["bear"].weights is not None
     np.testing.assert_allclose(skin_weights(body, some), zoo["bear"].weights[:500], atol=1e-9)
+
+
+def test_limbs_of_new_families_are_found() -> None:
+    """`rig.limbs` knows what was built: words for bodies, wings and fins; random ones included."""
+    bodies = {"fish": "fish", "ray": "fish", "snake": "snake", "winged": "winged", "crab": "crawler", "bird": "bird"}
+    for family, word in bodies.items():
+        for seed in range(2):
+            limbs = find_limbs(random_creature(np.random.default_rng(seed), family=family))
+            assert limbs.body == word, (family, seed)
+            assert len(limbs.legs) == LEGS[family]
+            assert sum(arm.wing for arm in limbs.arms) == (0 if family in ("snake", "crab") else 2)
 
 
 def test_varied_rows_still_stand() -> None:

@@ -12,10 +12,13 @@ from kinema.asset.gltf.accessors import read_accessor
 from kinema.asset.gltf.animation import animated_locals, global_matrices, original_vertices, read_tracks
 from kinema.asset.gltf.document import GltfBinding, read_document
 from kinema.asset.gltf.geometry import read_parts
+from kinema.asset.load import load
 from kinema.errors import KinemaError
 from kinema.export.gltf.channels import decompose, recompose
+from kinema.export.gltf.file import GltfFile
 from kinema.export.gltf.glb import write_glb
 from kinema.export.timing import as_clip, world_transforms
+from kinema.export.write import write
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.skin import Skin, blend, skin_points
@@ -75,7 +78,7 @@ def test_fresh_file_poses_like_ours(tmp_path: Path, suffix: str, influences: int
     write_glb(path, character, (clip,))
     # Two primitives (textured and not) share the 40 vertices.
     read = vertices_of(path, clip)
-    ours = our_vertices(character, clip)
+    ours = our_vertices(character, clip) * character.frame.scale  # a new glTF is in metres
     np.testing.assert_allclose(read, np.concatenate((ours, ours), 1), atol=2e-6 * np.ptp(ours))
     assert not list(tmp_path.glob("*.part"))
 
@@ -85,9 +88,36 @@ def test_file_that_is_z_up_stands_upright_in_gltf(tmp_path: Path) -> None:
     character = some_character(frame=Frame(z_up, 0.5, np.array([0.0, 1, 0])))
     clip = some_clip(character)
     write_glb(tmp_path / "tube.glb", character, (clip,))
-    upright = our_vertices(character, clip) @ z_up.T
+    upright = our_vertices(character, clip) @ z_up.T * character.frame.scale
     read = vertices_of(tmp_path / "tube.glb", clip)
     np.testing.assert_allclose(read[:, :40], upright, atol=2e-6 * np.ptp(upright))
+
+
+def test_new_gltf_is_in_metres_and_a_given_one_keeps_its_units(tmp_path: Path, fox: Character) -> None:
+    """A mesh in centimetres, rigged: the new file is as tall as the character. Rewritten, a file in centimetres stays
+    in centimetres."""
+    import trimesh
+
+    corners = fox.mesh.vertices * 100 @ np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])  # Z up
+    trimesh.Trimesh(corners, fox.mesh.faces, process=False).export(tmp_path / "fox.obj")
+    mesh = load(tmp_path / "fox.obj", up="+z", facing="-y", scale=0.01)
+    np.testing.assert_allclose(np.ptp(mesh.mesh.vertices, axis=0), np.ptp(fox.mesh.vertices, axis=0), atol=1e-5)
+    write(tmp_path / "mesh.glb", mesh)
+    write(tmp_path / "rigged.glb", replace(fox, frame=Frame(np.eye(3), 0.01, np.zeros(3))))
+    for name in ("mesh.glb", "rigged.glb"):
+        document = read_document(tmp_path / name)
+        size = np.ptp(original_vertices(document, read_parts(document)[0], None, np.zeros(1))[0], axis=0)
+        np.testing.assert_allclose(size, np.ptp(fox.mesh.vertices, axis=0), atol=1e-5)
+
+    content = read_document(tmp_path / "mesh.glb")
+    large = GltfFile.from_document(content)
+    root = large.add("nodes", {"name": "cm", "scale": [100.0] * 3, "children": large.json["scenes"][0]["nodes"]})
+    large.json["scenes"][0]["nodes"] = [root]
+    large.write(tmp_path / "large.glb")
+    given = load(tmp_path / "large.glb", scale=0.01)
+    np.testing.assert_allclose(np.ptp(given.mesh.vertices, axis=0), np.ptp(fox.mesh.vertices, axis=0), atol=1e-4)
+    write(tmp_path / "again.glb", given)
+    assert read_document(tmp_path / "again.glb").nodes[root]["scale"] == [100.0] * 3
 
 
 def bound(character: Character, path: Path) -> Character:

@@ -49,7 +49,7 @@ def clip(request: pytest.FixtureRequest, character: Character) -> Clip:
 @pytest.mark.parametrize("suffix", [".glb", ".gltf"])
 def test_gltf_is_loaded_as_it_was(tmp_path: Path, character: Character, clip: Clip, suffix: str) -> None:
     write(tmp_path / f"boxes{suffix}", character, clip, name="walk")
-    back = load(tmp_path / f"boxes{suffix}", scale=0.01, facing="+z", ground=0.0)
+    back = load(tmp_path / f"boxes{suffix}", scale=1.0, facing="+z", ground=0.0)
     assert back.skeleton is not None
     assert character.skeleton is not None
     assert back.skeleton.names == character.skeleton.names
@@ -134,6 +134,9 @@ def test_mjcf_is_written_with_its_trajectory(tmp_path: Path, character: Characte
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "boxes.xml"))
     with np.load(tmp_path / "boxes_trajectory.npz") as trajectory:
         assert trajectory["qpos"].shape == (13, model.nq)
+        assert trajectory["qvel"].shape == (13, model.nv)
+        assert trajectory["ctrl"].shape == (13, model.nu)
+        np.testing.assert_allclose(model.key("start").qpos, trajectory["qpos"][0], atol=1e-7)
 
 
 def test_convert_goes_through_every_own_format(tmp_path: Path, character: Character, clip: Clip) -> None:

@@ -7,7 +7,7 @@ from kinema.gait.motions import MOTIONS
 
 
 def label(name: str, **changes) -> Label:
-    values = {"phase": 0.0, "period": 1.0, "speed": 1.3, "event": 0.0, "body": "quadruped", "side": 1, **changes}
+    values = {"repeats": True, "phase": 0.0, "period": 1.0, "speed": 1.3, "body": "quadruped", "side": 1, **changes}
     return Label(name, **values)
 
 

@@ -6,9 +6,10 @@ import torch
 from gait_bodies import BODIES
 
 from kinema.errors import KinemaError
+from kinema.gait.clip_names import STATES
 from kinema.gait.cycle import cycle_plan
 from kinema.gait.kinds import Gait, Style
-from kinema.gait.make import make_motion
+from kinema.gait.make import action_span, make_motion
 from kinema.gait.motions import MOTIONS
 from kinema.gait.plan import GaitBody
 from kinema.rig.kinematics import Rig
@@ -85,14 +86,41 @@ def test_actions_move_without_sinking_in(kind, name):
     if limbs.body not in MOTIONS[name].shares:
         pytest.skip(f"no {kind} does it")
     for seed in range(3):
-        motion, label = make_motion(rig, limbs, name, frames=36, fps=12.0, rng=np.random.default_rng(seed), event=1.4)
+        size = {"frames": 36, "fps": 12.0, "phase": -0.2}
+        motion, label = make_motion(rig, limbs, name, rng=np.random.default_rng(seed), period=2.0, **size)
         points = contact_points(rig, limbs, motion)
         assert points[..., 1].min() > -1e-9
         assert torch.isfinite(motion.angles).all()
-        assert label.event == 1.4
-        size = {"frames": 36, "fps": 12.0, "event": 1.4}
+        state = name in STATES
+        assert (label.repeats, label.phase, label.period) == (False, 0.0 if state else -0.2, 0.0 if state else 2.0)
         standing, _ = make_motion(rig, limbs, "stand", rng=np.random.default_rng(seed), **size)
         assert ((motion.angles - standing.angles).abs().max() > 0.2) == (not MOTIONS[name].still)
+
+
+@pytest.mark.parametrize("kind", ["biped", "quadruped"])
+@pytest.mark.parametrize("name", ["jump", "look", "eat", "kick"])
+def test_an_action_happens_between_progress_zero_and_one(kind, name):
+    """Before it begins and after it has ended the body stands as one that does nothing."""
+    _, rig, limbs = prepared(kind)
+    size = {"frames": 61, "fps": 20.0, "phase": -0.25, "style": Style()}
+    moved, _ = make_motion(rig, limbs, name, period=2.0, **size)
+    stood, _ = make_motion(rig, limbs, "stand", **{**size, "phase": 0.0})
+    away = (moved.pose(rig)[..., 3] - stood.pose(rig)[..., 3]).norm(dim=-1).mean(-1).numpy()
+    progress = -0.25 + np.arange(61) / 40
+    during = away[(progress > 0) & (progress < 1)]
+    assert away[progress < 0].max() < 0.15 * during.max()
+    # A jump lands a little ahead and its weight is still settling.
+    assert np.abs(np.diff(away[progress > 1.02])).max() < 0.02 * during.max()
+    assert away[(progress > -0.01) & (progress < 0.15)].max() > 0.02 * during.max()
+
+
+def test_the_span_of_an_action():
+    place = np.zeros((40, 3, 3))
+    place[10:20, :, 1] = np.linspace(0.1, 1, 10)[:, None]
+    place[20:, :, 1] = 1.0
+    # It leaves the first pose after frame 9 and has come to the last one at frame 19.
+    assert action_span(place) == (9, 19)
+    assert action_span(np.zeros((12, 3, 3))) == (0, 11)
 
 
 def test_an_unknown_motion_is_named_with_the_known_ones():

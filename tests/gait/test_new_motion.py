@@ -11,9 +11,9 @@ from kinema.gait.make import make_motion
 from kinema.gait.motions import MOTIONS
 from kinema.gait.plan import FootPlan, GaitBody, bend
 from kinema.gait.recorded import recorded_motion
-from kinema.gait.retarget import Recording
+from kinema.gait.recording import Recording
 from kinema.motion.feet import find_cycle, track_feet
-from kinema.prior.nano.data import draw_motion
+from kinema.prior.nano.actor import draw_motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 
@@ -48,12 +48,13 @@ def test_the_feet_of_a_new_gait_follow_its_row(kind, truth):
     assert np.abs(away).max() < 0.04
 
 
-def test_a_new_action_happens_at_its_event():
+def test_a_new_action_is_told_its_progress():
     body = prepared("biped")
-    motion, label = make_motion(body.rig, body.limbs, BOW, frames=25, fps=12.0, event=1.0, body=body)
+    motion, label = make_motion(body.rig, body.limbs, BOW, frames=49, fps=24.0, phase=0.0, period=2.0, body=body)
     bent = motion.angles[:, list(body.limbs.spine)].norm(dim=-1).sum(-1)
-    assert int(bent.argmax()) == 12
-    assert (label.name, label.event, label.period) == ("bow", 1.0, 0.0)
+    # The bow is symmetric in time: deepest halfway.
+    assert int(bent.argmax()) == pytest.approx(24, abs=1)
+    assert (label.name, label.repeats, label.phase, label.period) == ("bow", False, 0.0, 2.0)
 
 
 def test_captions_of_a_new_gait_are_its_own():

@@ -1,5 +1,7 @@
 """Gaits against the textbook: footfalls of four legs (Hildebrand 1965), joint angles of people (Winter 1991)."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -20,6 +22,7 @@ FOOTFALLS = {
 }  # fmt: skip
 
 
+@cache
 def prepared(name: str) -> tuple[Rig, Limbs]:
     character = creature(name, detail="low")
     assert character.skeleton is not None

@@ -1,16 +1,21 @@
 """report.html: what a person looks at says what the motion does."""
 
 import re
+import shlex
 import xml.etree.ElementTree as ET
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from kinema.asset.character import Character
+from kinema.asset.options import FileOptions
+from kinema.cli.parse import parse
+from kinema.distill.config import Animate
 from kinema.evaluate.metrics import measure
 from kinema.geometry.rotations import runs
-from kinema.job.report import html_report
+from kinema.job.report import command_line, html_report
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
@@ -24,7 +29,8 @@ def report_of(fox: Character, rig: Rig, motion: Motion, **more: Any) -> dict[str
     return {
         "prompt": "<script>a fox</script>", "character": "fox", "read_as": "walk", "seconds": 3.0,
         "notes": ["a <note>"], "history": history, "metrics": metrics,
-        "stages": {"distilled": metrics, "planted": metrics}, **more,
+        "stages": {"distilled": metrics, "planted": metrics}, "command": "kinema animate fox '<b>'",
+        "verdict": {"colour": "amber", "reason": "it was to run and looks like 'walk'"}, **more,
     }  # fmt: skip
 
 
@@ -56,6 +62,10 @@ def test_plots_are_those_of_the_motion(fox: Character, rig: Rig, walk: Motion) -
     # A foot's highest point in its plot is the highest of the contact plot's numbers [cm].
     assert f"{100 * contacts.height.max():.3g}" in [text.text for text in feet.findall("text")]
     assert "<script>a" not in page
+    assert '<p class="verdict amber"><b>amber</b>: it was to run and looks like &#x27;walk&#x27;</p>' in page
+    assert "<pre>kinema animate fox &#x27;&lt;b&gt;&#x27;</pre>" in page
+    assert "Read as <b>walk</b>" in page
+    assert page.count('<td class="good">≤ 0.03</td>') == 1
     assert "&lt;note&gt;" in page
     assert page.count("<th>after physics</th>") == 2
 
@@ -68,6 +78,17 @@ def test_without_physics_nothing_is_called_after_it(fox: Character, rig: Rig, wa
     still = Motion.rest(rig, frames=1, fps=24.0)
     assert "No legs" not in page
     assert len(svgs(html_report(report_of(fox, rig, walk), rig, limbs, {"distilled": still}))) == 2
+
+
+def test_the_command_is_the_one_that_makes_the_run() -> None:
+    reading = FileOptions(up="+z", scale=0.01)
+    job = Animate("my wolf.glb", "a wolf is walking", Path("runs/wolf"), seed=3, physics=False, video_size=(9, 64, 64),
+                  loop=False, in_place=True, reading=reading)  # fmt: skip
+    line = command_line(job)
+    assert line.startswith("kinema animate 'my wolf.glb' 'a wolf is walking' --out runs/wolf")
+    command = parse(shlex.split(line)[1:]).command
+    assert command.job == job
+    assert command_line(Animate("fox", "a fox is walking")) == "kinema animate fox 'a fox is walking'"
 
 
 def test_chart_keeps_its_lines_inside() -> None:

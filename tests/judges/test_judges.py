@@ -97,11 +97,12 @@ def check_in_blender(path: Path, character: Character, clip: Clip) -> None:
         clip = resample(clip, float(round(clip.fps)))
     write(path, character, clip)
     found, ours = seen_in_blender(path, clip), seen_by_us(character, clip)
-    # Blender works in metres: it applies the unit that a USD stage names.
-    size = body_size(character) * (character.frame.scale if path.suffix.startswith(".usd") else 1.0)
-    if path.suffix.startswith(".usd"):
-        scale = character.frame.scale
-        ours = replace(ours, joints={n: p * scale for n, p in ours.joints.items()}, vertices=ours.vertices * scale)
+    # Blender works in metres: it applies the unit that a USD stage names. A new glTF, and what is made from it, has
+    # metres too.
+    metric = path.suffix.startswith(".usd") or (character.source is None and path.suffix != ".bvh")
+    scale = character.frame.scale if metric else 1.0
+    size = body_size(character) * scale
+    ours = replace(ours, joints={n: p * scale for n, p in ours.joints.items()}, vertices=ours.vertices * scale)
     joint = worst_joint(found, ours, size=size, rename=RENAMED.get(path.suffix, exact))
     assert joint < BAR
     if path.suffix != ".bvh":

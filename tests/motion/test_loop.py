@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kinema.motion.loop import closes, cut_cycle, middle_round, repeat, without_stills
+from kinema.motion.loop import closes, cut_cycle, repeat, roll, unroll, without_stills
 from kinema.motion.motion import Motion
 
 
@@ -27,27 +27,35 @@ def test_a_loop_played_thrice_has_itself_in_the_middle() -> None:
     thrice = repeat(once, 3)
     assert len(thrice) == 37
     torch.testing.assert_close(thrice.root_position[24:, 2], once.root_position[:, 2] + 2 * once.root_position[-1, 2])
-    torch.testing.assert_close(middle_round(thrice, 3).angles, once.angles)
-    torch.testing.assert_close(middle_round(thrice, 3).root_position, once.root_position)
+    for margin in (0, 5, 12):
+        longer = unroll(once, margin)
+        assert len(longer) == 13 + 2 * margin
+        torch.testing.assert_close(longer.angles, thrice.angles[12 - margin : 25 + margin])
+        # The travel before and after goes on at the speed of the loop.
+        torch.testing.assert_close(
+            longer.root_position[:, 2].diff(dim=0), thrice.root_position[:, 2].diff(dim=0)[12 - margin : 24 + margin]
+        )
+        torch.testing.assert_close(roll(longer, margin).angles, once.angles)
+        torch.testing.assert_close(roll(longer, margin).root_position, once.root_position)
     same = repeat(halting(), 1)
     assert torch.equal(same.angles, halting().angles)
     assert torch.equal(same.root_position, halting().root_position)
 
 
-def test_a_middle_round_that_does_not_close_is_closed_and_its_travel_stays() -> None:
-    thrice = repeat(cycle(), 3)
+def test_a_loop_that_does_not_close_any_more_is_closed_and_its_travel_stays() -> None:
+    thrice = unroll(cycle(), 12)
     drift = torch.linspace(0, 0.3, len(thrice), dtype=torch.float64)
     bent = Motion(
         thrice.root_position + drift[:, None] * torch.tensor([0.0, 1.0, 1.0]),
         thrice.angles + drift[:, None, None],
         24.0,
     )
-    middle = middle_round(bent, 3)
+    middle = roll(bent, 12)
     assert closes(middle)
     assert middle.root_position[-1, 1] == pytest.approx(float(middle.root_position[0, 1]))
     way = cycle().root_position[-1, 2] + 0.1
     assert float(middle.root_position[-1, 2] - middle.root_position[0, 2]) == pytest.approx(float(way))
-    torch.testing.assert_close(middle.root_position[0, ::2], bent.root_position[0, ::2])
+    torch.testing.assert_close(middle.root_position[0, ::2], bent.root_position[12, ::2])
 
 
 def test_the_cycle_that_closes_best_is_cut_and_closed() -> None:

@@ -59,10 +59,10 @@ def test_translations_are_saved_only_where_there_are_any(tmp_path: Path) -> None
         "names": np.array(rig().names),
     }
     np.savez(tmp_path / "odd.npz", translation=np.zeros((3, 4, 3)), **parts)
-    with pytest.raises(KinemaError, match=r"odd\.npz: translations of shape \(3, 4, 3\) do not fit"):
+    with pytest.raises(KinemaError, match=r"odd\.npz: not .* \(translation has the shape \(3, 4, 3\), not \(5, 4, 3\)"):
         load_motion(tmp_path / "odd.npz", rig())
     save_motion(tmp_path / "nan.npz", replace(motion, translation=motion.translation * torch.nan), rig())
-    with pytest.raises(KinemaError, match=r"nan\.npz: holds values that are not finite"):
+    with pytest.raises(KinemaError, match=r"nan\.npz: not .* \(translation holds values that are not finite"):
         load_motion(tmp_path / "nan.npz", rig())
 
 
@@ -92,7 +92,7 @@ def test_values_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     motion = waving()
     motion.angles[3, 1, 2] = torch.nan
     save_motion(tmp_path / "broken.npz", motion, rig())
-    with pytest.raises(KinemaError, match=r"broken\.npz: holds values that are not finite"):
+    with pytest.raises(KinemaError, match=r"broken\.npz: not .* \(angles holds values that are not finite"):
         load_motion(tmp_path / "broken.npz", rig())
 
 
@@ -123,10 +123,10 @@ def test_shapes_and_rates_are_checked(tmp_path: Path) -> None:
     names = np.array(rig().names)
     path = tmp_path / "odd.npz"
     np.savez(path, root_position=np.zeros((5, 3)), angles=np.zeros((5, 3)), fps=24.0, names=names)
-    with pytest.raises(KinemaError, match=r"odd\.npz: angles of shape \(5, 3\)"):
+    with pytest.raises(KinemaError, match=r"odd\.npz: not .* \(angles has the shape \(5, 3\), not \(frames, 4, 3\)"):
         load_motion(path, rig())
     np.savez(path, root_position=np.zeros((5, 3)), angles=np.zeros((5, 4, 3)), fps=0.0, names=names)
-    with pytest.raises(KinemaError, match=r"odd\.npz: 0\.0 frames per second"):
+    with pytest.raises(KinemaError, match=r"odd\.npz: 5 frames at 0 frames per second"):
         load_motion(path, rig())
     np.save(tmp_path / "array.npz.npy", np.zeros(3))
     with pytest.raises(KinemaError, match="not a Kinema motion"):

@@ -1,7 +1,10 @@
 """Headless Chromium for the viewer's tests: WebGL in software, console messages kept."""
 
 import io
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -71,8 +74,8 @@ def picture(browser: Any) -> np.ndarray:
     raise AssertionError(f"the browser gives no picture within {PATIENCE:g} s")
 
 
-def scene(browser: Any) -> np.ndarray:
-    """The middle of the 3D view, where the character stands, without the notice that this is drawn in software."""
+def canvas(browser: Any) -> np.ndarray:
+    """The 3D view, without the notice that this is drawn in software."""
     box = browser.execute_script(
         "for (const e of document.querySelectorAll('.mantine-Notification-root')) e.style.display = 'none';"
         "const r = document.querySelector('canvas').getBoundingClientRect();"
@@ -80,8 +83,45 @@ def scene(browser: Any) -> np.ndarray:
     )
     image = picture(browser)
     zoom = image.shape[1] / box[4]
-    left, top, width, height = (zoom * value for value in box[:4])
-    return image[int(top + 0.15 * height) : int(top + 0.85 * height), int(left + 0.1 * width) : int(left + 0.9 * width)]
+    left, top, width, height = (round(zoom * value) for value in box[:4])
+    return image[top : top + height, left : left + width]
+
+
+def scene(browser: Any) -> np.ndarray:
+    """The middle of the 3D view, where the character stands."""
+    image = canvas(browser)
+    height, width = image.shape[:2]
+    return image[int(0.15 * height) : int(0.85 * height), int(0.1 * width) : int(0.9 * width)]
+
+
+def off_centre(image: np.ndarray) -> float:
+    """Distance of the character's centre from the picture's, as a share of the picture; 1 if it is not there."""
+    body = np.ptp(image.astype(int), axis=-1) > 40
+    if body.mean() < 0.005:
+        return 1.0
+    rows, columns = (np.flatnonzero(body.any(axis)) for axis in (1, 0))
+    middle = [(seen[0] + seen[-1] + 1) / 2 for seen in (rows, columns)]
+    return max(abs(at / whole - 0.5) for at, whole in zip(middle, image.shape[:2], strict=True))
+
+
+@contextmanager
+def busy_machine() -> Iterator[None]:
+    """As many other processes as there are cores, none of which ever waits."""
+    idle = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for process in idle:
+            process.kill()
+            process.wait()
+
+
+def watch(browser: Any, seconds: float) -> list[float]:
+    """How far off the centre the character is in each picture taken for so long."""
+    found, end = [], time.monotonic() + seconds
+    while time.monotonic() < end or len(found) < 3:
+        found.append(off_centre(canvas(browser)))
+    return found
 
 
 def coloured(image: np.ndarray) -> float:

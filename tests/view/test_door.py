@@ -1,5 +1,6 @@
 """Who may look: the guard of the viewer's server, asked over real sockets."""
 
+import contextlib
 import http.client
 import socket
 import sys
@@ -9,12 +10,12 @@ import pytest
 
 pytest.importorskip("viser")
 
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from kinema.errors import KinemaError
 from kinema.view.page import Page
-from kinema.view.server import Address
+from kinema.view.server import LONGEST_MESSAGE, Address
 
 TOKEN = "a-secret-of-the-test"
 
@@ -167,6 +168,63 @@ def test_nobody_can_publish_the_page(here: int) -> None:
     page = Page(Address(port=0))
     try:
         assert page.server.request_share_url() is None
+    finally:
+        page.close()
+
+
+def test_the_tab_says_kinema(here: int) -> None:
+    page = Page(Address(port=0), title="fox <b> & wolf")
+    port = int(page.url.rsplit(":", 1)[1])
+    try:
+        status, headers, body = ask(port, **{"Accept-Encoding": "gzip"})
+        assert (status, int(headers["Content-Length"])) == (200, len(body))
+        assert b"<title>fox &lt;b&gt; &amp; wolf \xc2\xb7 Kinema</title>" in body
+        page.title = "wolf"
+        assert "<title>wolf · Kinema</title>".encode() in ask(port)[2]
+    finally:
+        page.close()
+    assert b"<title>Kinema</title>" in ask(here)[2]
+
+
+def test_uploads_are_refused() -> None:
+    """viser would keep whatever is sent for any control: here nothing is kept, the page is told once, and a message
+    too long for a control ends the connection."""
+    import msgspec
+    import viser
+    import zstandard
+
+    page = Page(Address(port=0))
+    slider = page.server.gui.add_slider("Frame", min=0, max=1, step=1, initial_value=0)
+    url, protocol = page.url.replace("http", "ws"), f"viser-v{viser.__version__}"
+
+    # A browser has a client on the server once its camera is known.
+    eye = {"wxyz": (1, 0, 0, 0), "position": (0, 0, 1), "fov": 1.0, "near": 0.1, "far": 10.0}
+    size_px = {"image_height": 4, "image_width": 4, "look_at": (0, 0, 0), "up_direction": (0, 1, 0)}
+    camera = {"type": "ViewerCameraMessage", **eye, **size_px}
+
+    def upload(size: int, parts: int, content: bytes) -> bytes:
+        common = {"source_component_uuid": slider._impl.uuid, "transfer_uuid": f"t{size}"}
+        about = {"filename": "bomb.glb", "mime_type": "", "part_count": parts, "size_bytes": size}
+        start = {"type": "FileTransferStartUpload", **common, **about}
+        part = {"type": "FileTransferPart", **common, "part_index": 0, "content": content}
+        with connect(url, subprotocols=[protocol], proxy=None, max_size=None) as ws:
+            answers = [ws.recv(timeout=10)]
+            for message in (camera, *[start] * 20, part):
+                ws.send(msgspec.msgpack.encode(message))
+            with contextlib.suppress(TimeoutError):
+                while True:
+                    answers.append(ws.recv(timeout=1))
+            return b"".join(zstandard.ZstdDecompressor().decompressobj().decompress(a[16:]) for a in answers)
+
+    try:
+        answers = upload(10**12, 10**6, bytes(1000))
+        assert answers.count(b"this viewer takes no files (bomb.glb)") == 1
+        assert page.server.gui._current_file_upload_states == {}
+        assert slider.value == 0
+        upload(0, 0, b"")
+        assert slider.value == 0
+        with pytest.raises(ConnectionClosed, match="1009"):
+            upload(1, 1, bytes(LONGEST_MESSAGE))
     finally:
         page.close()
 

@@ -14,7 +14,20 @@ import pytest
 
 pytest.importorskip("viser")
 
-from browser import PATIENCE, chromium, coloured, complaints, picture, press, scene, text, tick, wait_for
+from browser import (
+    PATIENCE,
+    busy_machine,
+    chromium,
+    coloured,
+    complaints,
+    picture,
+    press,
+    scene,
+    text,
+    tick,
+    wait_for,
+    watch,
+)  # fmt: skip
 
 from kinema.create.creatures import creature
 from kinema.gait.make import make_motion
@@ -79,6 +92,60 @@ def test_page_plays(viewer: Viewer) -> None:
         wait_for(lambda: coloured(scene(browser)) > 0.03 and changed(before, scene(browser)) > 0.02, "splats")
         # viser gives its splats a flat square whose third coordinate three.js misses; all else would be ours.
         assert [c for c in complaints(browser) if "computeBoundingSphere" not in c] == []
+
+
+@pytest.mark.parametrize("seconds", [3.0, pytest.param(10.0, marks=pytest.mark.slow)])
+def test_character_stays_in_the_picture(viewer: Viewer, seconds: float) -> None:
+    """A trot over many metres on a machine that has other work; the space bar plays and pauses it."""
+    from selenium.webdriver.common.keys import Keys
+
+    assert viewer.rig is not None
+    assert viewer.limbs is not None
+    trot, _ = make_motion(viewer.rig, viewer.limbs, "trot", frames=120, fps=24.0)
+    travel = float((trot.root_position[-1] - trot.root_position[0]).norm())
+    assert travel > 5 * viewer.shown.size
+    viewer.update(trot)
+    with chromium() as browser:
+        browser.get(viewer.page.url)
+        wait_for(lambda: coloured(scene(browser)) > 0.03, "the character")
+        assert browser.title == "a red fox · Kinema"
+        browser.switch_to.active_element.send_keys(Keys.SPACE)
+        wait_for(lambda: viewer.player.playing, "space")
+        with busy_machine():
+            seen = watch(browser, seconds)
+        assert max(seen) < 0.15, seen
+        browser.switch_to.active_element.send_keys(Keys.SPACE)
+        wait_for(lambda: not viewer.player.playing, "space again")
+        # A button that was clicked has the focus; the key must not press it as well.
+        press(browser, "Play")
+        wait_for(lambda: viewer.player.playing, "play")
+        found = wait_for(lambda: browser.find_elements("xpath", "//button[normalize-space()='Pause']"), "the button")
+        found[0].send_keys(Keys.SPACE)
+        time.sleep(1.0)
+        assert not viewer.player.playing
+
+
+@pytest.mark.slow
+def test_live_character_stays_in_the_picture(tmp_path: Path) -> None:
+    command = (
+        "animate", "a red fox", "a fox is trotting", "-o", str(tmp_path / "run"), "--live", "--port", "0",
+        "--iterations", "5000", "--no-physics", "--splats", "500",
+    )  # fmt: skip
+    run = subprocess.Popen([sys.executable, "-m", "kinema", *command], stderr=subprocess.PIPE, text=True)
+    try:
+        assert run.stderr is not None
+        url = run.stderr.readline().split()[-1]
+        with chromium() as browser:
+            browser.get(url)
+            wait_for(lambda: "motion" in text(browser), "steps")
+            wait_for(lambda: coloured(scene(browser)) > 0.03, "the character")
+            with busy_machine():
+                seen = watch(browser, 10.0)
+        assert run.poll() is None
+    finally:
+        run.kill()
+        run.wait()
+    assert max(seen) < 0.15, seen
 
 
 def test_live_run_is_shown_and_stopped(tmp_path: Path) -> None:

@@ -15,15 +15,15 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial.transform import Rotation
 
-from kinema.asset.character import Clip, Skeleton, bone_tails, unique_names
+from kinema.asset.character import MOST_JOINTS, Clip, Skeleton, bone_tails, unique_names
 from kinema.errors import KinemaError
-from kinema.files import replacing
+from kinema.files import Budget, replacing
 from kinema.geometry.rotations import bone_offsets, children, continuous
 
 LARGEST = 1e9
 """Larger numbers are refused as damage, which also keeps sums along a chain finite."""
-MOST_ROTATIONS = 8_000_000
-"""Largest number of frames times joints: 35 minutes of 31 joints at 120 fps."""
+BYTES_PER_WORD, BYTES_PER_POSE = 80, 160
+"""Memory of a number as text, and of a joint in a frame: its channels, place, rotation and what they are made from."""
 Values = Float[np.ndarray, "frames channels"]
 Positions = Float[np.ndarray, "frames joints 3"]
 
@@ -46,11 +46,12 @@ def read_bvh(path: Path, *, scale: float = 1.0) -> tuple[Skeleton, Clip]:
     """
     path = Path(path)
     try:
+        budget = Budget.of(path)
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         raise KinemaError(f"{path}: cannot be read ({error.strerror})") from None
     joints, motion_line = _read_hierarchy(path, lines)
-    fps, values = _read_motion(path, lines, motion_line + 1, joints)
+    fps, values = _read_motion(path, lines, motion_line + 1, joints, budget)
     place, wxyz = _poses(joints, values)
     skeleton, translation = _rest(joints, place, scale)
     return skeleton, Clip(path.stem, fps, place[:, 0] * scale, wxyz, translation)
@@ -82,6 +83,8 @@ def _read_hierarchy(path: Path, lines: list[str]) -> tuple[list[_Joint], int]:
                     raise KinemaError(f"{path}: line {number}: {keyword} out of place; one root with joints is read")
                 if open_blocks and open_blocks[-1] < 0:
                     raise KinemaError(f"{path}: line {number}: an End Site cannot hold a joint")
+                if len(joints) >= MOST_JOINTS:
+                    raise KinemaError(f"{path}: line {number}: has more than {MOST_JOINTS} joints")
                 name = " ".join(words[1:]) or f"joint{len(joints)}"
                 joints.append(_Joint(name, open_blocks[-1] if open_blocks else -1))
                 pending = len(joints) - 1
@@ -122,7 +125,9 @@ def _channels(path: Path, number: int, words: list[str]) -> list[str]:
     return channels
 
 
-def _read_motion(path: Path, lines: list[str], first: int, joints: list[_Joint]) -> tuple[float, Values]:
+def _read_motion(
+    path: Path, lines: list[str], first: int, joints: list[_Joint], budget: Budget
+) -> tuple[float, Values]:
     """Frames per second and the channel values; a frame may be broken over several lines."""
     header: dict[str, float] = {}
     while first < len(lines) and len(header) < 2:
@@ -143,8 +148,8 @@ def _read_motion(path: Path, lines: list[str], first: int, joints: list[_Joint])
     channel_count = sum(len(joint.channels) for joint in joints)
     if channel_count == 0:
         raise KinemaError(f"{path}: no joint has a channel, so there is no motion")
-    if frames * len(joints) > MOST_ROTATIONS:
-        raise KinemaError(f"{path}: {frames:g} frames of {len(joints)} joints are more than we can hold")
+    what, poses = f"{frames:g} frames of {len(joints)} joints", int(frames) * len(joints)
+    budget.take(BYTES_PER_WORD * int(frames) * channel_count + BYTES_PER_POSE * poses, what)
     words = " ".join(lines[first:]).split()
     if len(words) != frames * channel_count:
         number = next((i for i in range(first, len(lines)) if len(lines[i].split()) != channel_count), len(lines) - 1)

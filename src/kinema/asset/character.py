@@ -13,6 +13,8 @@ from jaxtyping import Float, Int, UInt8
 
 from kinema.geometry.rotations import children
 
+MOST_JOINTS = 1000
+"""Joints of a skeleton in a file. Which of them move together is found by comparing every pair."""
 Joints = Float[np.ndarray, "joints 3"]
 
 

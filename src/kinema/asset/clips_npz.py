@@ -5,33 +5,59 @@ fps, clip_names, clip/NAME/{root_pos, local_quat_wxyz}. The bind pose is the res
 where the clips put the bind pose's axes, so that the character stands on y = 0 and faces +Z.
 """
 
-import zlib
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
+from kinema.array_files import Array, read_arrays
 from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton, bone_tails
 from kinema.errors import KinemaError
 from kinema.geometry.rotations import bone_offsets, continuous, from_matrix, to_matrix
 
+WHAT = "a rig in .npz form"
+ARRAYS = {
+    "names": Array("joints", kind="text"),
+    "parents": Array("joints", kind="integer"),
+    "offsets": Array("joints 3"),
+    "inverse_bind": Array("joints 4 4"),
+    "rest_world": Array("joints 4 4"),
+    "vertices": Array("vertices 3"),
+    "faces": Array("faces 3", kind="integer"),
+    "weights": Array("vertices joints"),
+    "base_color": Array("vertices 3"),
+    "fps": Array(),
+    "clip_names": Array("clips", kind="text"),
+}
+"""What the file holds beside its clips."""
 Z_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 """Bind poses that were modelled with Z up, facing -Y."""
 
 
 def load_clips_npz(path: Path, *, clips: bool = True) -> Character:
     """Read a rig; it is scaled to a height of one metre at rest."""
+    data = read_arrays(path, ARRAYS, what=WHAT)
+    tree = [int(parent) < joint for joint, parent in enumerate(data["parents"])]
+    if not tree or not all(tree) or (data["parents"][1:] < 0).any() or data["parents"][0] != -1:
+        raise KinemaError(f"{path}: not {WHAT}: parents are no tree with joint 0 as its root")
+    if not len(data["vertices"]) or ((data["faces"] < 0) | (data["faces"] >= len(data["vertices"]))).any():
+        raise KinemaError(f"{path}: not {WHAT}: faces use vertices that are not there")
+    if (data["weights"].sum(1) <= 0).any() or not data["fps"] > 0:
+        raise KinemaError(f"{path}: not {WHAT}: vertices without weights, or {float(data['fps']):g} frames per second")
+    frames, names = {}, list(map(str, data["clip_names"] if clips else ()))
+    for i, name in enumerate(names):
+        frames[f"clip/{name}/root_pos"] = Array(f"frames{i} 3")
+        frames[f"clip/{name}/local_quat_wxyz"] = Array(f"frames{i} joints 4")
+    data |= read_arrays(path, frames, what=WHAT, sizes={"joints": len(tree)})
+    if any((np.linalg.norm(values, axis=-1) < 1e-6).any() for key, values in data.items() if "local_quat" in key):
+        raise KinemaError(f"{path}: not {WHAT}: rotations of length zero")
     try:
-        with np.load(path, allow_pickle=False) as file:
-            data = {key: file[key] for key in file.files}
-        return _character(path.stem, data, clips=clips)
-    # An .npz is a zip; what a damaged one raises depends on where the damage is.
-    except (OSError, EOFError, ValueError, TypeError, LookupError, BadZipFile, zlib.error) as error:
-        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).splitlines()[0][:100]
-        raise KinemaError(f"{path}: not a rig in .npz form ({reason})") from None
+        with np.errstate(divide="raise", invalid="raise", over="raise"):
+            return _character(path.stem, data, names)
+    except (FloatingPointError, np.linalg.LinAlgError) as error:
+        raise KinemaError(f"{path}: its transforms overflow or cannot be inverted ({error})") from None
 
 
-def _character(stem: str, data: dict[str, np.ndarray], *, clips: bool) -> Character:
+def _character(stem: str, data: dict[str, np.ndarray], clips: list[str]) -> Character:
     names = tuple(str(name) for name in data["names"])
     parents = tuple(int(p) for p in data["parents"])
     bind = np.linalg.inv(data["inverse_bind"].astype(np.float64))
@@ -66,7 +92,7 @@ def _character(stem: str, data: dict[str, np.ndarray], *, clips: bool) -> Charac
     # With the world's axes at rest, a rotation is B_parent q B_jointᵀ, where B are the file's axes at rest.
     above = np.stack([R_world_file[p] if p >= 0 else np.eye(3) for p in parents])
     motions = []
-    for name in map(str, data["clip_names"] if clips else ()):
+    for name in clips:
         turns = to_matrix(data[f"clip/{name}/local_quat_wxyz"].astype(np.float64))
         wxyz = continuous(from_matrix(above @ turns @ R_world_file.transpose(0, 2, 1)))
         root = data[f"clip/{name}/root_pos"].astype(np.float64) * scale + lift

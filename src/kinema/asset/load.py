@@ -3,7 +3,6 @@
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -14,6 +13,7 @@ from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.asset.gltf.character import character_from_document
 from kinema.asset.gltf.document import Document, read_document
 from kinema.asset.gltf.skeleton import skeleton_from_document
+from kinema.asset.options import Ground
 from kinema.asset.rigs.orientation import AS_IN_FILE, FrameOptions, find_frame, place, place_skeleton
 from kinema.asset.skeleton_json import read_roles_json, read_skeleton_json
 from kinema.asset.trimesh_formats import read_trimesh
@@ -38,7 +38,7 @@ def load(
     up: str | None = None,
     facing: str | None = None,
     scale: float | None = None,
-    ground: float | Literal["none", "flat"] | None = None,
+    ground: float | Ground | None = None,
     legs: str | None = None,
 ) -> Character:
     """Read a character.
@@ -56,14 +56,17 @@ def load(
     if suffix not in LOADERS:
         raise KinemaError(f"{path}: {suffix or 'a file without suffix'} is not one of {' '.join(LOADERS)}")
     given = FrameOptions(up, facing, scale, None if isinstance(ground, str) else ground)
-    character = _read(path, suffix, skeleton, given)
-    character = replace(character, ground=ground != "none" if isinstance(ground, str) else None)
-    return character if legs is None else replace(character, roles={**character.roles, "legs": _names(legs)})
+    return as_told(_read(path, suffix, skeleton, given), ground=ground, legs=legs)
 
 
-def _names(text: str) -> tuple[str, ...]:
-    """Names separated by commas; "none" for none."""
-    return () if text.strip() == "none" else tuple(name.strip() for name in text.split(",") if name.strip())
+def as_told(character: Character, *, ground: float | Ground | None = None, legs: str | None = None) -> Character:
+    """The character with the ground and the legs that someone gives it, as `load` takes them."""
+    if isinstance(ground, str):
+        character = replace(character, ground=ground == "flat")
+    if legs is None:
+        return character
+    names = () if legs.strip() == "none" else tuple(name.strip() for name in legs.split(",") if name.strip())
+    return replace(character, roles={**character.roles, "legs": names})
 
 
 def _read(path: Path, suffix: str, skeleton: Path | str | None, given: FrameOptions) -> Character:

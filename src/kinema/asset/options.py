@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from kinema.options import named
 
 Axis = Literal["+x", "-x", "+y", "-y", "+z", "-z"]
+Ground = Literal["none", "flat"]
 
 
 @dataclass(frozen=True)
@@ -21,17 +22,10 @@ class FileOptions:
     """The file's axis that the character looks along."""
     scale: Annotated[float | None, named("METRES")] = None
     """Metres per unit of the file."""
-    ground: Annotated[float | Literal["none", "flat"] | None, named("HEIGHT|none|flat")] = None
-    """Height of the ground along the file's up axis, in the file's units; none for what swims or flies: it is filmed
-    and judged without; flat for ground under a body without legs."""
+    ground: Annotated[float | Ground | None, named("HEIGHT|none|flat")] = None
+    """Height of the ground along the file's up axis in its units; none: it swims or flies; flat: it does not."""
     legs: Annotated[str | None, named("A,B,...")] = None
     """A joint of each leg (its foot or its top), separated by commas, if they are found wrong; none: it has no legs."""
-
-    @staticmethod
-    def from_json(values: dict[str, Any]) -> "FileOptions":
-        """The options as a run's config.json has them."""
-        typed: dict[str, Any] = {**values, "skeleton": Path(values["skeleton"]) if values.get("skeleton") else None}
-        return FileOptions(**typed)
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of `asset.load.load`."""

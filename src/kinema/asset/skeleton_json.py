@@ -14,23 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from kinema.asset.character import ROLES, Skeleton, bone_tails
-from kinema.errors import KinemaError
-from kinema.files import replacing
+from kinema.asset.character import MOST_JOINTS, ROLES, Skeleton, bone_tails
+from kinema.errors import KinemaError, is_text
+from kinema.files import read_json, replacing
 from kinema.geometry.rotations import depth_first
-
-MOST_JOINTS = 10_000
 
 
 def read_skeleton_json(path: Path) -> Skeleton:
     """Joints in any order; parents are named, null for the one root."""
-    content = _content(path)
+    content = read_json(Path(path))
     joints = content.get("joints") if isinstance(content, dict) else content
     if not isinstance(joints, list) or not 0 < len(joints) <= MOST_JOINTS:
-        raise KinemaError(f"{path}: has no list of joints")
+        raise KinemaError(f"{path}: has no list of 1 to {MOST_JOINTS} joints")
     place: dict[str, int] = {}
     for i, joint in enumerate(joints):
-        if not isinstance(joint, dict) or not isinstance(joint.get("name"), str) or not joint["name"]:
+        if not isinstance(joint, dict) or not is_text(joint.get("name")) or not joint["name"]:
             raise KinemaError(f"{path}: joint {i} has no name")
         if joint["name"] in place:
             raise KinemaError(f"{path}: two joints are called {joint['name']}")
@@ -61,7 +59,7 @@ def read_skeleton_json(path: Path) -> Skeleton:
 
 def read_roles_json(path: Path, names: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Names of joints by role, as far as the file gives them."""
-    content = _content(path)
+    content = read_json(Path(path))
     roles = content.get("roles", {}) if isinstance(content, dict) else {}
     if not isinstance(roles, dict) or not all(isinstance(joints, list) for joints in roles.values()):
         raise KinemaError(f"{path}: its roles are not lists of joints by role")
@@ -72,15 +70,6 @@ def read_roles_json(path: Path, names: tuple[str, ...]) -> dict[str, tuple[str, 
         if unknown:
             raise KinemaError(f"{path}: roles: {role}: has no joint {unknown[0]!r:.60}")
     return {role: tuple(joints) for role, joints in roles.items()}
-
-
-def _content(path: Path) -> Any:
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise KinemaError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
-        raise KinemaError(f"{path}: not JSON ({str(error).splitlines()[0]})") from None
 
 
 def _point(path: Path, joint: dict[str, Any], key: str) -> list[float]:

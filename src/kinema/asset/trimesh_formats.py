@@ -1,5 +1,8 @@
 """OBJ, PLY, STL and OFF through trimesh, in the file's coordinates."""
 
+import io
+import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,42 +10,99 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from kinema.asset.character import Character, Mesh
+from kinema.asset.images import pixels
 from kinema.errors import KinemaError
+from kinema.files import Budget, inside_folder
 
-LARGEST_FILE = 1_500_000_000
-"""Bytes of a file; trimesh needs several times as much memory."""
+PARSED = 20
+"""Memory that trimesh needs for each byte of a file."""
+LARGEST_COORDINATE = 1e15
+LONGEST_HEADER = 1 << 16
+COUNTS = {
+    ".ply": re.compile(rb"^\s*element\s+\S*\s*(.*?)\s*$", re.MULTILINE),
+    ".off": re.compile(rb"\AC?OFF\s+(\S+)\s+(?=\S)", re.MULTILINE),
+}
+"""Where the headers of these formats count what follows."""
 
 
 def read_trimesh(path: Path) -> Character:
     """The file's triangles with colours and texture; vertices in the file's order, except for STL's, which repeat."""
     import trimesh
 
-    if path.stat().st_size > LARGEST_FILE:
-        raise KinemaError(f"{path}: {path.stat().st_size / 1e9:.1f} GB are more than can be read")
+    # Without a handler, Python prints trimesh's warnings about missing textures, with tracebacks.
+    logging.getLogger("trimesh").addHandler(logging.NullHandler())
+    budget, suffix, beside = Budget.of(path), path.suffix.lower(), Beside(path)
+    budget.take(PARSED * path.stat().st_size, "a file of this size")
+    data = path.read_bytes()
+    _check_counts(path, suffix, data)
     try:
-        loaded = trimesh.load(path, process=False)
+        loaded = trimesh.load_scene(io.BytesIO(data), file_type=suffix[1:], resolver=beside, process=False)
     except Exception as error:  # a third-party parser on a broken file raises anything
-        raise KinemaError(f"{path}: not a readable {path.suffix[1:].upper()} file ({_reason(error)})") from None
-    parts = loaded.dump() if isinstance(loaded, trimesh.Scene) else [loaded]
-    parts = [part for part in parts if isinstance(part, trimesh.Trimesh) and len(part.faces)]
+        raise KinemaError(f"{path}: not a readable {suffix[1:].upper()} file ({_reason(error)})") from None
+    if beside.refused is not None:
+        raise beside.refused
+    budget.grow(sum(map(len, beside.data.values())))
+    # These formats place nothing anew: a scene's meshes stand where they are. Scene.dump would decode the textures.
+    parts = [part for part in loaded.geometry.values() if isinstance(part, trimesh.Trimesh) and len(part.faces)]
     if not parts:
         raise KinemaError(f"{path}: has no triangles")
     changes = ()
-    if path.suffix.lower() == ".stl":
+    if suffix == ".stl":
         before = sum(len(part.vertices) for part in parts)
         for part in parts:
             part.merge_vertices()
         after = sum(len(part.vertices) for part in parts)
         changes = (f"merged {before} corners of triangles into {after} vertices",)
-    return Character(path.stem, _merge(path, parts), changes=changes)
+    return Character(path.stem, _merge(path, parts, budget), changes=changes)
 
 
-def _merge(path: Path, parts: list[Any]) -> Mesh:
+class Beside:
+    """The files that a model may name (materials, textures): those in its own folder; for trimesh, which asks by name.
+
+    trimesh swallows every exception on the way, so the first refusal is kept for the caller.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.file_name = path, path.name
+        self.refused: KinemaError | None = None
+        self.data: dict[str, bytes] = {}
+
+    def get(self, name: str) -> bytes:
+        """Content of a file; a link that leads out of the folder is refused like a name that does."""
+        try:
+            file = inside_folder(self.path.parent, name.strip().replace("\\", "/"), about=self.path)
+        except KinemaError as error:
+            self.refused = self.refused or error
+            raise
+        if name not in self.data:
+            if not file.is_file():
+                raise FileNotFoundError(name)
+            self.data[name] = file.read_bytes()
+        return self.data[name]
+
+    __getitem__ = get
+
+
+def _check_counts(path: Path, suffix: str, data: bytes) -> None:
+    """Refuse a header that counts more than the file has bytes, before someone makes room for it."""
+    if suffix not in COUNTS:
+        return
+    header = data[:LONGEST_HEADER].partition(b"end_header")[0]
+    for count in COUNTS[suffix].findall(header):
+        if not count.isdigit() or len(count) > 15 or int(count) > len(data):
+            shown = count.decode("utf-8", errors="replace")[:40]
+            raise KinemaError(f"{path}: its header counts {shown!r} elements in {len(data)} bytes")
+
+
+def _merge(path: Path, parts: list[Any], budget: Budget) -> Mesh:
+    for part in parts:
+        if part.vertices.shape[1:] != (3,) or part.faces.shape[1:] != (3,):
+            raise KinemaError(f"{path}: has vertices of {part.vertices.shape[-1]} coordinates, not 3")
     vertices = np.concatenate([np.asarray(part.vertices, dtype=np.float64) for part in parts])
     if not np.isfinite(vertices).all():
         raise KinemaError(f"{path}: vertex {int(np.argmax(~np.isfinite(vertices).all(1)))} is not finite")
     far = np.abs(vertices).max(1)
-    if far.max() > 1e15:
+    if far.max() > LARGEST_COORDINATE:
         raise KinemaError(f"{path}: vertex {int(far.argmax())} lies {far.max():g} units from the origin")
     faces, colors, uvs, face_texture = [], [], [], []
     textures: list[UInt8[np.ndarray, "_ _ 4"]] = []
@@ -52,7 +112,7 @@ def _merge(path: Path, parts: list[Any]) -> Mesh:
             bad = int(index.min() if index.min() < 0 else index.max())
             raise KinemaError(f"{path}: a triangle uses vertex {bad} of {len(part.vertices)}")
         faces.append(index + start)
-        image, uv = _texture(path, part)
+        image, uv = _texture(part, budget)
         colors.append(_colors(part, textured=image is not None))
         uvs.append(uv if uv is not None else np.zeros((len(part.vertices), 2)))
         face_texture.append(np.full(len(index), len(textures) if image is not None else -1))
@@ -62,16 +122,14 @@ def _merge(path: Path, parts: list[Any]) -> Mesh:
     return Mesh(*mesh, np.concatenate(uvs), tuple(textures), np.concatenate(face_texture)) if textures else Mesh(*mesh)
 
 
-def _texture(path: Path, part: Any) -> tuple[UInt8[np.ndarray, "_ _ 4"] | None, Float[np.ndarray, "_ 2"] | None]:
+def _texture(part: Any, budget: Budget) -> tuple[UInt8[np.ndarray, "_ _ 4"] | None, Float[np.ndarray, "_ 2"] | None]:
     uv, material = getattr(part.visual, "uv", None), getattr(part.visual, "material", None)
     image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
     if uv is None or image is None or len(uv) != len(part.vertices) or not np.isfinite(uv).all():
         return None, None
     flipped = np.asarray(uv, dtype=np.float64)[:, :2] * (1, -1) + (0, 1)  # these formats count from the bottom
-    try:
-        return np.asarray(image.convert("RGBA")), flipped
-    except Exception as error:  # images are decoded only here, and a broken one raises anything
-        raise KinemaError(f"{path}: its texture cannot be read ({_reason(error)})") from None
+    # trimesh has looked only at the image's header; it is decoded here.
+    return pixels(image, "its texture", budget), flipped
 
 
 def _reason(error: Exception) -> str:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kinema.cli.arguments import LOCAL, Listen
+from kinema.cli.boxes import split_box
 from kinema.cli.output import Output
 from kinema.cli.progress import Bar
 from kinema.distill.config import Animate
@@ -18,6 +19,32 @@ if TYPE_CHECKING:
     from kinema.job.folder import Animation
     from kinema.prior.protocol import PromptReading
     from kinema.progress import Progress
+
+
+GROUPS = {
+    "common options": (
+        "--help", "--out", "--preset", "--seed", "--loop", "--in-place", "--speed", "--period", "--frames", "--fps",
+        "--live", "--resume", "--overwrite", "--quiet", "--verbose", "--json",
+    ),
+    "feet and physics": ("--physics", "--physics-iterations", "--plant-feet"),
+    "which video model, and where": (
+        "--prior", "--device", "--quantize", "--offload", "--tiling", "--tiny-encoder", "--video-size",
+    ),
+}  # fmt: skip
+"""Options by box of the help; the others are for those who tune the distillation."""
+EXAMPLES = """\
+examples:
+  kinema animate "a red fox" "a fox is trotting"
+  kinema animate wolf.glb "a wolf is walking" -o runs/wolf
+  kinema animate mesh.obj "a person is running" --preset fast
+  kinema animate runs/wolf/motion.glb "a wolf is running"  # a second clip
+  kinema animate --resume runs/wolf
+"""
+
+
+def arranged_help(shown: str) -> str:
+    """Help in groups, the common options first and examples last."""
+    return split_box(shown, GROUPS, rest="distillation") + EXAMPLES
 
 
 @dataclass(frozen=True)
@@ -42,7 +69,10 @@ def animate(command: AnimateCommand, output: Output) -> None:
     job = replace(command.job, out=choose_folder(command.job))
     result = _animate_live(job, command, output) if command.live else run_with_bar(job, output)
     how = "was finished already" if done else f"in {result.report['seconds']} s"
-    lines = [f"{result.folder}/ {how}: {', '.join(RESULTS)}"]
+    # What it was read as was said before the work began; runs of earlier versions have no verdict.
+    lines = [*result.report["notes"]]
+    lines += [f"verdict {found['colour']}: {found['reason']}" for found in (result.report.get("verdict"),) if found]
+    lines.append(f"{result.folder}/ {how}: {', '.join(RESULTS)}")
     if output.verbose:
         lines += [f"  {name}: {seconds:.1f} s" for name, seconds in result.report["stage_seconds"].items()]
     lines.append(f"look at it: kinema view {result.folder}")

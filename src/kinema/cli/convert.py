@@ -23,11 +23,12 @@ class InspectCommand:
 
 
 def inspect(command: InspectCommand, output: Output) -> None:
-    from kinema.asset.inspect import describe, inspect_lines
-    from kinema.motion.source import find_character
-    from kinema.rig.describe import describe_roles, role_lines
+    from kinema.create.find import find_character
 
     character = find_character(command.file, **command.reading.arguments())
+    from kinema.asset.inspect import describe, inspect_lines
+    from kinema.rig.describe import describe_roles, role_lines
+
     roles = describe_roles(character) if character.skeleton is not None else None
     text = "" if output.json else "\n".join(inspect_lines(character, roles=role_lines(roles) if roles else ()))
     output.say(text, **describe(character), roles=roles)
@@ -136,14 +137,16 @@ def splat(command: SplatCommand, output: Output) -> None:
 
 @dataclass(frozen=True)
 class ConvertCommand:
-    """Convert a character with its clips from one format to another."""
+    """Convert a character with its clips, or with a motion, from one format to another."""
 
-    source: Annotated[tyro.conf.Positional[Path], named("SOURCE")]
-    """GLB, glTF, BVH, OBJ, PLY, STL, OFF; FBX, BLEND and USD through Blender."""
+    source: Annotated[tyro.conf.Positional[str], named("SOURCE")]
+    """GLB, glTF, BVH, OBJ, PLY, STL, OFF; FBX, BLEND and USD through Blender; the folder of a run, or a creature."""
     target: Annotated[tyro.conf.Positional[Path], named("TARGET")]
     """GLB, glTF, BVH, USD, NPZ, JSON, XML (MJCF); FBX and BLEND through Blender."""
     clip: Annotated[str | None, named("NAME")] = None
     """Name of the clip to write; by default all that the format can hold."""
+    motion: Annotated[str | None, named("FILE")] = None
+    """A motion of the same joints (NPZ, BVH, JSON, GLB), such as the viewer gives, to write with the character."""
     fps: Annotated[float | None, named("FLOAT")] = None
     """Frames per second of the result; by default the clip's."""
     in_place: Flag = False
@@ -161,5 +164,6 @@ def convert(command: ConvertCommand, output: Output) -> None:
     check_number("--fps", command.fps, 1, 240)
     check_target(command.target)
     timing = {"fps": command.fps, "in_place": command.in_place, "loop": command.loop}
-    convert_file(command.source, command.target, clip=command.clip, **timing, **command.reading.arguments())
+    chosen = {"clip": command.clip, "motion": command.motion}
+    convert_file(command.source, command.target, **chosen, **timing, **command.reading.arguments())
     output.say(str(command.target), file=command.target)

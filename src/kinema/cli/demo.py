@@ -26,7 +26,9 @@ def demo(command: DemoCommand, output: Output) -> None:
 
     files = procedural_walk(command)
     result = run_with_bar(Animate(command.asset, command.prompt, command.out / "distilled", overwrite=True), output)
+    found = result.report["verdict"]
     text = (
+        f"read as {result.report['read_as']!r}; verdict {found['colour']}: {found['reason']}\n"
         f"procedural walk: {' '.join(map(str, files))}\ndistilled from {command.prompt!r} in"
         f" {result.report['seconds']} s: {result.folder}/ (look at report.html and contact_sheet.png)"
     )

@@ -3,9 +3,8 @@
 Nothing heavy is imported here, so `kinema --help` answers at once.
 """
 
-import signal
+import io
 import sys
-import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from kinema.errors import KinemaError
 
 try:
+    from kinema.cli import stop
     from kinema.cli.parse import Kinema, parse
 except KeyboardInterrupt:
     # The import takes long enough for a Ctrl-C to fall into it.
@@ -25,6 +25,9 @@ LONGEST_LINE = 600
 def main(arguments: list[str] | None = None) -> None:
     """Parse, run, and turn every failure into one line and an exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A file's name may be in another encoding than the terminal's.
+        sys.stdout.reconfigure(errors="backslashreplace")
     if arguments == ["--version"]:
         from kinema import __version__
 
@@ -32,16 +35,15 @@ def main(arguments: list[str] | None = None) -> None:
         return
     try:
         options = parse(arguments or ["--help"])
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, _terminate)
+        stop.listen()
         _show_warnings(options)
         options.run()
         sys.stdout.flush()
     except KinemaError as error:
         _fail(str(error), 1, arguments)
-    except KeyboardInterrupt as stop:
-        word, code = ("terminated", 143) if _terminated.is_set() else ("interrupted", 130)
-        _fail(f"{word}{stop.args[0] if stop.args else ''}", code, arguments)
+    except KeyboardInterrupt as interrupt:
+        word, code = stop.ending()
+        _fail(f"{word}{interrupt.args[0] if interrupt.args else ''}", code, arguments)
     except BrokenPipeError:
         # Whoever read our output has gone; nothing more can be told there, not even at exit.
         sys.stdout = None
@@ -63,15 +65,6 @@ def _fail(message: str, code: int, arguments: list[str]) -> None:
     line = " ".join(message.split())
     print(f"kinema: {line if len(line) <= LONGEST_LINE else line[:LONGEST_LINE] + ' ...'}", file=sys.stderr)
     raise SystemExit(code)
-
-
-_terminated = threading.Event()
-
-
-def _terminate(number: int, frame: object) -> None:
-    # As Ctrl-C, so that nothing half-written is left behind and the last line says how to go on.
-    _terminated.set()
-    raise KeyboardInterrupt
 
 
 def _show_warnings(options: Kinema) -> None:

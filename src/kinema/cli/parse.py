@@ -3,7 +3,7 @@
 import re
 import shutil
 import sys
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from io import BytesIO, StringIO, TextIOWrapper
 from textwrap import fill
@@ -13,6 +13,7 @@ import tyro
 
 from kinema.cli import animate, convert, demo, doctor, measure, show, train, words
 from kinema.cli.output import Output
+from kinema.cli.usage import UsageError, check
 from kinema.options import Flag, named
 from kinema.prior.nano.config import TrainPrior
 
@@ -26,7 +27,14 @@ class CompletionCommand:
 
 
 def completion(command: CompletionCommand, output: Output) -> None:
-    parse(["--tyro-write-completion", command.shell, "-"])
+    if command.shell == "bash":
+        from kinema.cli.completion import bash_script
+        from kinema.prior.load import MODELS
+
+        print(bash_script({name: cls for name, (cls, _) in COMMANDS.items()}, ("nano", *MODELS)), end="")
+    else:
+        with suppress(SystemExit):  # tyro ends the program when it has written its script
+            _parse(["--tyro-write-completion", command.shell, "-"])
 
 
 COMMANDS: dict[str, tuple[type, Any]] = {
@@ -88,11 +96,17 @@ def parse(arguments: list[str]) -> Kinema:
             return _parse(arguments)
     finally:
         shown.seek(0)
-        print(_folded(shown.read(), shutil.get_terminal_size().columns), end="")
+        text = _folded(shown.read(), shutil.get_terminal_size().columns)
+        print(animate.arranged_help(text) if "animate" in arguments else text, end="")
 
 
 def _parse_or_one_line(arguments: list[str]) -> Kinema:
     """tyro explains wrong usage in a box of many lines; what went wrong is in the first."""
+    try:
+        check(arguments, {name: cls for name, (cls, _) in COMMANDS.items()})
+    except UsageError as error:
+        print(f"kinema: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
     errors = StringIO()
     try:
         with redirect_stderr(errors):

@@ -4,6 +4,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from kinema.cli import stop
+
 if TYPE_CHECKING:
     from kinema.progress import Progress
 
@@ -34,6 +36,7 @@ class Bar:
             self.rich.stop()
 
     def update(self, at: "Progress") -> None:
+        stop.check()
         if self.quiet:
             return
         note = f"loss {at.loss:.4g}" + (f"  motion {at.motion:.3f} rad" if at.motion else "")

@@ -19,7 +19,7 @@ class RenderCommand:
     out: OutFile
     """.mp4, .gif, .png for a contact sheet, or a folder for PNG frames."""
     motion: Annotated[str | None, named("MOTION")] = None
-    """A .npz or .bvh of the same joints, or the name of one of the file's clips; by default a turn at rest."""
+    """NPZ, BVH, JSON or GLB of the same joints, or the name of one of the file's clips; by default a turn at rest."""
     splats: Annotated[Path | None, named("FILE")] = None
     """A captured or refined cloud (.ply) in the character's place at rest; its mesh then only moves the cloud."""
     width: int = 640
@@ -78,7 +78,7 @@ class ViewCommand:
     file: Asset
     """The folder of a finished run, a character file, a motion in a run's folder, or the words of a creature."""
     motion: Annotated[str | None, named("MOTION")] = None
-    """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default all clips."""
+    """NPZ, BVH, JSON or GLB of the same joints, or the name of one of the file's clips; by default all clips."""
     listen: Listen = LOCAL
     """Where the page is found."""
     reading: Reading = AS_FOUND

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from kinema.cli import stop
 from kinema.cli.arguments import check_seed
 from kinema.cli.output import Output
 from kinema.errors import check_number
@@ -18,6 +19,7 @@ def train_prior(command: TrainPrior, output: Output) -> None:
         check_number(f"--{name}", getattr(command, name), 1)
 
     def report(entry: dict[str, Any]) -> None:
+        stop.check()
         output.hint(json.dumps(entry))
 
     try:

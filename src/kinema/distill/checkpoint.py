@@ -9,6 +9,7 @@ import torch
 from kinema.distill.parameters import MotionParameters
 from kinema.distill.targets import Sampled
 from kinema.errors import KinemaError
+from kinema.options import from_json
 from kinema.tensor_files import load_tensors, optimizer_tensors, restore_optimizer, save_tensors
 
 HEADER = "run"
@@ -42,14 +43,29 @@ def save_run(
     save_tensors(path, tensors, header=header, key=HEADER)
 
 
+@dataclass(frozen=True)
+class _Header:
+    """What a checkpoint says beside its tensors: the fields of `RunState`, and the videos' scores."""
+
+    guidance: float
+    step: int
+    bad_steps: int
+    history: list[dict[str, Any]]
+    notes: list[str]
+    scores: dict[str, float]
+
+
 def load_run(path: Path, parameters: MotionParameters, optimizer: torch.optim.Optimizer) -> RunState:
     """Read a checkpoint into parameters and optimiser; returns the rest of the state."""
+    state = parameters.state_dict()
     try:
-        tensors, header = load_tensors(path, key=HEADER)
-    except ValueError as error:
+        shapes = {f"parameter.{name}": value.shape for name, value in state.items()}
+        tensors, values = load_tensors(path, key=HEADER, shapes=shapes)
+        header = from_json(_Header, values, about=path)
+        videos = {int(index): tensors[f"sampled.{index}"] for index in header.scores}
+        restore_optimizer(optimizer, tensors)
+    except (ValueError, KeyError) as error:
         raise KinemaError(f"{path}: not a checkpoint of this run ({error})") from None
-    own = {name.removeprefix("parameter."): t for name, t in tensors.items() if name.startswith("parameter.")}
-    parameters.load_state_dict(own)
-    restore_optimizer(optimizer, tensors)
-    sampled = {int(index): (tensors[f"sampled.{index}"], score) for index, score in header.pop("scores").items()}
-    return RunState(**header, sampled=sampled)
+    parameters.load_state_dict({name: tensors[f"parameter.{name}"] for name in state})
+    sampled = {index: (video, header.scores[str(index)]) for index, video in videos.items()}
+    return RunState(header.guidance, header.step, header.bad_steps, header.history, header.notes, sampled)

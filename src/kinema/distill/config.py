@@ -52,7 +52,7 @@ class Animate:
     video_size: Annotated[tuple[int, int, int] | None, named("FRAMES HEIGHT WIDTH")] = None
     """Size of the videos that a video model sees; by default what it was trained with."""
     frames: int = 0
-    """Length of the clip; 0: two seconds, or two cycles of a gait where they take longer (at most 120 frames)."""
+    """Length of the clip, for a gait that loops to the nearest whole cycle; 0: two seconds, or two cycles if longer."""
     fps: float = 24.0
     """Frames per second of the clip."""
     seed: int = 0
@@ -65,8 +65,8 @@ class Animate:
     """Standing feet stay where they touch down: legs and root are moved a little (not in paper mode)."""
     in_place: Flag = False
     """Leave the travel out of the exported files."""
-    loop: Flag = False
-    """Cut the clip to whole gait cycles so that its end meets its beginning."""
+    loop: bool = True
+    """Gaits take whole cycles, so that a player may repeat the clip: its end meets its beginning."""
     speed: Annotated[float | None, named("FLOAT")] = None
     """Travel [m/s]; by default from the leg length and the words."""
     period: Annotated[float | None, named("FLOAT")] = None
@@ -111,11 +111,12 @@ PAPER = {
 
 
 def resolve(config: Animate) -> Animate:
-    """Apply the preset to every value that it speaks of."""
+    """Apply the preset to every value that it speaks of; only cycles can loop."""
     if config.preset == "fast":
         views = 3 if config.views == Animate.views else config.views
         fit = 60 if config.fit_iterations == Animate.fit_iterations else config.fit_iterations
-        return replace(config, views=views, fit_iterations=fit, iterations=config.iterations or 25)
+        config = replace(config, views=views, fit_iterations=fit, iterations=config.iterations or 25)
     if config.preset == "paper":
-        return replace(config, **PAPER, iterations=config.iterations or 10_000)
-    return config
+        config = replace(config, **PAPER, iterations=config.iterations or 10_000)
+    cycles = config.time in ("auto", "fourier") and config.parameters == "skeleton"
+    return replace(config, loop=config.loop and cycles)

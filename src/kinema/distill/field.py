@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from kinema.asset.character import Character
 from kinema.distill.parameters import Filmed
 from kinema.distill.tempo import Tempo
-from kinema.evaluate.metrics import Metrics, SkinContacts, measure_pose, shape_change
+from kinema.evaluate.metrics import Metrics, measure_pose, shape_change
 from kinema.geometry.camera import Cameras
+from kinema.motion.foot_skin import SkinContacts
 from kinema.motion.motion import Motion
 from kinema.render.scene import render_video
 from kinema.render.stage import Stage

@@ -40,8 +40,10 @@ class Tempo:
     fps: float
     """The prior's frames per second for this character: large animals are filmed more slowly."""
     speed: float
-    """Along the facing direction [m per frame]."""
+    """[m per frame]"""
     leg_length: float
+    direction: float = 0.0
+    """From where the body faces to where it goes, + to the left [rad]."""
 
     @property
     def cycle(self) -> float:
@@ -61,7 +63,7 @@ class Tempo:
     @property
     def velocity(self) -> Float[Tensor, "3"]:
         """[m per frame]"""
-        return torch.tensor([0.0, 0.0, self.speed])
+        return self.speed * torch.tensor([math.sin(self.direction), 0.0, math.cos(self.direction)])
 
 
 def base_path(rig: Rig, tempo: Tempo, at: Float[Tensor, "times"]) -> Float[Tensor, "times 3"]:
@@ -113,7 +115,8 @@ def choose_tempo(
     else:
         frames = min(max(seconds * prior.needs.fps, LEAST_FRAMES), MOST_FRAMES) if seconds else 0.0
         fps = frames / seconds if seconds else prior.needs.fps
-    return Tempo(motion, repeats, frames, fps, meters / fps, limbs.leg_length)
+    direction = gait.direction if gait is not None else 0.0
+    return Tempo(motion, repeats, frames, fps, meters / fps, limbs.leg_length, direction)
 
 
 def find_known(prior: VideoPrior, motion: str, body: str) -> KnownMotion | None:

@@ -49,7 +49,7 @@ def judge(
     character, rig, clip = find_motion_of(words, motion, **reading)
     folder = find_path(words)
     if prompt is None and folder is not None and folder.is_dir():
-        prompt = read_config(folder)["config"].get("prompt")
+        prompt = read_config(folder)[0].prompt or None
     metrics = measure(character, clip, rig=rig)
     verdict: dict[str, Any] = {"character": character.name, "frames": len(clip), "fps": clip.fps}
     verdict["metrics"] = metrics.as_dict()

@@ -12,15 +12,13 @@ from jaxtyping import Float, Int
 
 from kinema.asset.character import Character
 from kinema.evaluate.gaits import name_gait
-from kinema.geometry.rotations import is_below
-from kinema.motion.feet import Feet, Stance, find_cycle, find_stance, ground_speed, touch_path, track_pose
+from kinema.motion.feet import Feet, Stance, find_cycle, find_stance, ground_speed, track_pose
+from kinema.motion.foot_skin import PerFrame, SkinContacts, skin_contacts
 from kinema.motion.loop import without_stills
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
-from kinema.skin import Skin, blend, skin_points
 
-PerFrame = Float[np.ndarray, "frames"]
 _NAMES = {
     "s": "period",
     "cycles, by leg": "phases",
@@ -83,18 +81,6 @@ class Metrics:
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)
-
-
-@dataclass(frozen=True)
-class SkinContacts:
-    """The skinned mesh near the ground."""
-
-    lowest: PerFrame
-    """Height of the lowest vertex [m]."""
-    height: Float[np.ndarray, "frames feet"] | None = None
-    """Height of each foot's lowest vertex [m]."""
-    velocity: Float[np.ndarray, "intervals feet 3"] | None = None
-    """Velocity of each foot's vertices, weighted towards the lowest [m/s]."""
 
 
 def measure(
@@ -169,30 +155,6 @@ def _slide(feet: Feet, stance: Stance, speed: float) -> float:
     if travelled < 0.25 * speed:
         velocity = velocity + speed * np.stack((np.sin(feet.heading), np.cos(feet.heading)), -1)[:-1, None]
     return float(np.linalg.norm(velocity, axis=-1)[stands].mean()) / max(travelled, speed)
-
-
-def skin_contacts(character: Character, rig: Rig, limbs: Limbs, motion: Motion) -> SkinContacts:
-    """Skin every frame; a foot is the vertices that the joints below its ankle carry mostly."""
-    assert character.weights is not None
-    skin = Skin.from_character(character, dtype=rig.heads.dtype)
-    points = torch.from_numpy(np.ascontiguousarray(character.mesh.vertices)).to(rig.heads)
-    feet = []
-    for leg in limbs.legs:
-        tops = leg.joints[min(leg.foot, len(leg.joints) - 1) :]
-        below = [j for j in range(len(rig.parents)) if any(is_below(rig.parents, j, top) for top in tops)]
-        carried = np.flatnonzero(character.weights[:, below].sum(1) > 0.5)
-        feet.append(carried if len(carried) else np.argsort(-character.weights[:, below].sum(1))[:8])
-    lowest, frames = [], [[] for _ in feet]
-    with torch.no_grad():
-        for pose in motion.pose(rig).to(rig.heads):
-            moved = skin_points(blend(skin, rig, pose), points)
-            lowest.append(float(moved[:, 1].min()))
-            for k, foot in enumerate(feet):
-                frames[k].append(moved[foot])
-    sizes = [float(np.ptp(character.mesh.vertices[foot], axis=0).max()) for foot in feet]
-    paths = [touch_path(torch.stack(foot), size=size, fps=motion.fps) for foot, size in zip(frames, sizes)]
-    height, velocity = (np.stack(part, 1) for part in zip(*paths)) if paths else (None, None)
-    return SkinContacts(np.array(lowest), height, velocity)
 
 
 def _symmetry(limbs: Limbs, amount: np.ndarray) -> float:

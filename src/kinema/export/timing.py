@@ -11,7 +11,8 @@ from kinema.asset.character import Character, Clip, Frame, Skeleton
 from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
 from kinema.geometry import rotations
-from kinema.motion.loop import cut_cycle, middle_round, repeat, without_stills
+from kinema.motion.foot_skin import FootSkin
+from kinema.motion.loop import cut_cycle, repeat, roll, unroll, without_stills
 from kinema.motion.motion import Motion
 from kinema.motion.plant import plant
 from kinema.rig.cuboids import bone_cuboids
@@ -110,15 +111,17 @@ def _cut_gait(character: Character, clip: Clip) -> Clip | None:
     assert character.skeleton is not None
     rig, limbs = Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character)
     motion = without_stills(Motion.from_clip(rig, clip))
-    judged = partial(measure, character, rig=rig, limbs=limbs, mesh=False)
+    judged = partial(measure, character, rig=rig, limbs=limbs)
     if not (given := judged(motion)).period:
         return None
     cut = cut_cycle(motion, given.period * clip.fps)
     new, may_plant = judged(repeat(cut, 3)), motion.translation is None and character.weights is not None
-    if may_plant and new.slide > max(1.1 * given.slide, given.slide + 0.005):
-        planted = middle_round(plant(rig, bone_cuboids(character), limbs, repeat(cut, 3)), 3)
+    if may_plant and (new.slide > max(1.1 * given.slide, given.slide + 0.002) or new.hover > given.hover + 0.001):
+        skin, once = FootSkin.of(character, rig, limbs), len(cut) - 1
+        planted = roll(plant(rig, bone_cuboids(character), limbs, unroll(cut, once), skin=skin), once)
         again = judged(repeat(planted, 3))
-        cut = planted if again.slide < new.slide and again.jerk < 1.1 * given.jerk else cut
+        better = again.slide + again.hover < new.slide + new.hover
+        cut = planted if better and again.jerk < 1.1 * given.jerk else cut
     return cut.to_clip(rig, name=clip.name)
 
 

@@ -86,19 +86,27 @@ def check_target(path: Path, *, simulator: bool = False) -> None:
 
 
 def convert(
-    source: Path, target: Path, *, clip: str | None = None, fps: float | None = None, in_place: bool = False,
-    loop: bool = False, **reading: Any,
+    source: Path | str, target: Path, *, clip: str | None = None, motion: str | None = None, fps: float | None = None,
+    in_place: bool = False, loop: bool = False, **reading: Any,
 ) -> None:  # fmt: skip
-    """Read any character file and write it as another: `kinema convert`.
+    """Read any character (a file, a creature's words, the folder of a run) and write it as a file: `kinema convert`.
 
     All clips go along where the target holds several, the first (or the one named `clip`) where it holds one. A
-    glTF's own clips are copied as they are unless `clip`, `fps`, `in_place` or `loop` ask for something else.
+    glTF's own clips are copied as they are unless `clip`, `fps`, `in_place` or `loop` ask for something else. With a
+    file `motion` (or a run) the character has that motion alone, and a mesh without a rig gets one.
     `reading` are the options of `asset.load.load`; a skeleton from another file gets its weights by bone heat.
     """
-    from kinema.asset.load import load
+    from kinema.motion.source import find_character, find_motion_of, find_path
 
-    source, target = Path(source), Path(target)
-    character = load(source, **reading)
+    source, target, timing = str(source), Path(target), {"fps": fps, "in_place": in_place, "loop": loop}
+    folder = find_path(source)
+    if motion is not None or (folder is not None and folder.is_dir()):
+        if clip is not None:
+            raise KinemaError(f"--clip {clip}: chooses among the clips of a character file, not with a motion or a run")
+        character, _, moves = find_motion_of(source, motion, **reading)
+        write(target, character, moves, name=Path(motion or source).stem, keep_clips=False, **timing)
+        return
+    character = find_character(source, **reading)
     if character.skeleton is not None and character.weights is None:
         from kinema.rig.weights.bone_heat import rig_character
 
@@ -112,7 +120,7 @@ def convert(
     if keeping and clip is None and fps is None and not in_place and not loop:
         write(target, character)
     else:
-        write(target, character, clips, fps=fps, in_place=in_place, loop=loop, keep_clips=False)
+        write(target, character, clips, keep_clips=False, **timing)
 
 
 def _write_mjcf(job: Job) -> None:

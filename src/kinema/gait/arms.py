@@ -11,7 +11,7 @@ from kinema.rig.ik import about, between
 from kinema.rig.limbs import Arm
 
 TAU = 2 * np.pi
-FOLDED_EDGE, FOLDED = 1.1, (-2.3, 2.2)
+FOLDED_EDGE, FOLDED = 0.45, (-2.6, 2.7)
 """A folded wing: how far its leading edge turns down, and the bends of forearm and hand in its plane [rad]."""
 
 
@@ -34,9 +34,14 @@ def swing_arms(body: GaitBody, plan: FootPlan, gait: Gait, cycles: Curve, *, amo
 def hang_arm(body: GaitBody, plan: FootPlan, arm: Arm, *, swing: Curve, spread: Curve, elbow: PerFrame) -> None:
     """Pose an arm: hanging, swung backward (+), spread out sideways (+) and bent at the elbow (+) [rad]."""
     upper, fore, direction = _bones(body, arm)
+    if arm.wing:
+        # The whole wing folds, which a first bone of its own direction may carry; a long one not into the ground.
+        ends = body.heads[list(arm.joints)] + body.limbs.probes[list(arm.joints), 2] - body.heads[upper]
+        direction = ends[np.linalg.norm(ends, axis=-1).argmax()]
+    sink = 0.5 * float(body.heads[upper][1]) / max(float(np.linalg.norm(direction)), 1e-12)
     direction = direction / max(float(np.linalg.norm(direction)), 1e-12)
     if abs(direction[0]) > 0.6:
-        hanging = (0.22 * arm.side, -0.35, -0.9) if arm.wing else (0.16 * arm.side, -1.0, 0.02)
+        hanging = (0.22 * arm.side, -min(0.35, sink), -0.9) if arm.wing else (0.16 * arm.side, -1.0, 0.02)
         down = between(direction, np.array(hanging))
         if arm.wing:
             # Wings fold along the flanks: the edge turned down, forearm and hand laid together.
@@ -69,7 +74,7 @@ def beat_wing(
     for k, j in enumerate(joints[:4]):
         lag = 0.09 * k
         roll = amplitude * (share if k == 0 else (1 - share) * 1.1) * np.cos(TAU * (cycles - lag))
-        yaw = (0.35, -0.8, 1.0, 0.0)[k] * upstroke
+        yaw = (0.6, -1.7, 1.9, 0.0)[k] * upstroke
         turn = about(FORWARD, side * (roll - (0.25 * upstroke if k == 1 else 0.0))) @ about(UP, side * yaw)
         plan.turns[j] = turn @ spread if k == 0 else turn
 

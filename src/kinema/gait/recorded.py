@@ -8,10 +8,12 @@ import torch
 from kinema.errors import KinemaError
 from kinema.gait.beat import TAIL_BEATS, WING_BEATS
 from kinema.gait.clip_names import HELD
+from kinema.gait.kinds import Gait
 from kinema.gait.make import Label
 from kinema.gait.motions import MOTIONS
 from kinema.gait.plan import GaitBody
-from kinema.gait.retarget import Recording, retarget
+from kinema.gait.recording import Recording
+from kinema.gait.retarget import retarget
 from kinema.motion.motion import Motion
 
 ACTION_FRAMES = (10.0, 36.0)
@@ -96,7 +98,7 @@ def _may_mirror(recording: Recording, rng: np.random.Generator) -> bool:
     """Half of all that has no side of its own; what leads with one side always with that of our own gait."""
     row = MOTIONS.get(recording.name)
     gait = row.gait if row else None
-    if gait is None:
+    if not isinstance(gait, Gait):
         return bool(rng.random() < 0.5)
     if gait.lame or gait.turn != 0.0:
         return False

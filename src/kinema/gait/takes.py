@@ -17,7 +17,7 @@ from kinema.errors import KinemaError
 from kinema.gait.beat import TAIL_BEATS, WING_BEATS
 from kinema.gait.clip_names import ARTISTS_NAMES, CAPTIONS, CAPTURES, is_held, motion_of
 from kinema.gait.plan import UP, GaitBody
-from kinema.gait.retarget import Recording, facing
+from kinema.gait.recording import Recording, facing
 from kinema.geometry.rotations import bone_offsets, continuous, from_matrix, place_joints, to_matrix
 from kinema.motion.motion import Motion
 from kinema.rig.ik import about
@@ -82,6 +82,8 @@ def _library(folder: Path) -> list[Take]:
     takes = []
     for row in csv.DictReader((folder / "index.tsv").read_text().splitlines(), delimiter="\t"):
         file, kind = folder / row["file"], KINDS[row["body"]]
+        if "animated_drawings" in file.parts:
+            continue  # their first frame is no T-pose
         kind = "upright" if file.stem in UPRIGHT else kind
         if not row["clip"]:
             takes.append(Take(file, "", "", "", kind))

@@ -40,7 +40,7 @@ def wave_plan(
         amplitude = wave.amplitude * min(style.tail, 1.5) * (0.25 if driving else 1.0)
         thick = float(np.abs(body.limbs.probes[joints][..., :2]).max())
         # Eels swim with more of a wave, and with more of the body.
-        slim = replace(wave, waves=1.6 * wave.waves, head=0.5) if length > SLENDER * thick else wave
+        slim = replace(wave, waves=1.25 * wave.waves, head=0.4) if length > SLENDER * thick else wave
         slopes = _swing(plan, slim, cycles, place, amplitude=amplitude, length=length, level=level)
     index = {j: k for k, j in enumerate(joints)}
     for j in joints[1:]:

@@ -77,7 +77,7 @@ def animate(
     """
     clock = _Clock()
     config = resolve(config)
-    character = rigged(character)
+    given, character = character, rigged(character)
     anatomy = Anatomy.of(character)
     reading = read_prompt(config, prior, anatomy.limbs.body)
     stage = make_stage(config, character, anatomy, prior)
@@ -102,8 +102,16 @@ def animate(
     clock.lap("measure")
     return Outcome(
         character, anatomy, reading, tempo, final, result.motion, planted, tracked, metrics, deformation,
-        result.history, result.notes, clock.seconds,
+        result.history, [*_rigging(given, anatomy), *result.notes], clock.seconds,
     )  # fmt: skip
+
+
+def _rigging(given: Character, anatomy: Anatomy) -> list[str]:
+    """What the character was given so that it can move."""
+    if given.skeleton is None:
+        joints, legs = len(anatomy.rig.names), len(anatomy.limbs.legs)
+        return [f"the mesh had no skeleton: rigged as a {anatomy.limbs.body} with {joints} joints and {legs} legs"]
+    return [] if given.weights is not None else ["the mesh had no skin weights: made by bone heat"]
 
 
 def make_stage(config: Animate, character: Character, anatomy: Anatomy, prior: VideoPrior) -> Stage:

@@ -9,10 +9,11 @@ from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from kinema.asset.character import Character
 from kinema.distill.config import Animate
-from kinema.evaluate.metrics import measure, skin_contacts
-from kinema.motion.loop import closes, middle_round, repeat
+from kinema.evaluate.metrics import measure
+from kinema.motion.foot_skin import FootSkin, trunk_depth
+from kinema.motion.loop import closes, roll, unroll
 from kinema.motion.motion import Motion
-from kinema.motion.plant import plant
+from kinema.motion.plant import ground_feet, plant
 from kinema.physics.track import Tracking, TrackResult, track
 from kinema.progress import Progress, Report
 from kinema.rig.anatomy import Anatomy
@@ -22,19 +23,25 @@ STANDS = 0.002
 LESS_SLIDE = 0.8
 """A tracked motion is planted once more only if its feet then slide less than this share of what they did."""
 
+MARGIN_S = 0.75
+"""How much of the rounds before and after a loop is planted and simulated with it [s]."""
+DEEP = 0.002
+"""Depth of the skin in the ground that is not worth a correction [leg lengths]."""
+
 
 def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: Motion) -> Motion:
     """Hold stance feet in place by kinematics alone, so that a clip without physics does not skate either.
 
     What crawls without legs is only lifted out of the ground, what swims or flies is left as it is.
     """
-    rounds, crawls = _rounds(config, motion), anatomy.limbs.ground and not anatomy.limbs.legs
+    margin, crawls = _margin(config, motion), anatomy.limbs.ground and not anatomy.limbs.legs
     if crawls and config.plant_feet and config.preset != "paper":
-        return _one_round(lift_skin(character, anatomy, repeat(motion, rounds)), rounds)
+        return _rolled(lift_skin(character, anatomy, _unrolled(motion, margin)), margin)
     if not _plants(config, anatomy):
         return motion
     # Feet rise at once when they let go: the prior lifts them slowly, by a few pixels at its resolution.
-    return _one_round(_planted(character, anatomy, repeat(motion, rounds), brisk=True), rounds)
+    planted = _planted(character, anatomy, _unrolled(motion, margin), brisk=True)
+    return _closed(character, anatomy, planted, margin)
 
 
 def follow_physics(
@@ -46,7 +53,7 @@ def follow_physics(
     return track(
         None,
         anatomy.rig,
-        repeat(motion, _rounds(config, motion)),
+        _unrolled(motion, _margin(config, motion)),
         options=_tracking(config, anatomy),
         limbs=anatomy.limbs,
         cuboids=anatomy.cuboids,
@@ -58,42 +65,61 @@ def follow_physics(
 
 
 def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Motion, tracked: Motion) -> Motion:
-    """Lift the skin of a tracked motion out of the ground, and plant its feet once more where they then slide less.
+    """Put the skin of a tracked motion's stance feet on the ground; plant them once more where they then slide less.
 
     Physics may carry a whole body forth while a foot stands; where it does not, planting only adds jerks of its own.
     """
-    rounds = _rounds(config, planted)
-    lifted = lift_skin(character, anatomy, tracked)
+    margin = _margin(config, planted)
     if not _plants(config, anatomy):
-        return _one_round(lifted, rounds)
+        lifted = lift_skin(character, anatomy, tracked)
+        return roll(lifted, margin) if margin else lifted
+    grounded = _grounded(character, anatomy, tracked)
     again = _planted(character, anatomy, tracked)
-    old, new = (
-        measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs, mesh=False) for motion in (lifted, again)
-    )
+    old, new = (measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs) for motion in (grounded, again))
     better = new.gait == old.gait and old.slide > STANDS and new.slide < LESS_SLIDE * old.slide
-    return _one_round(again if better else lifted, rounds)
+    return _closed(character, anatomy, again if better else grounded, margin)
 
 
 def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds: float = 0.08) -> Motion:
-    """Raise the root, smoothly in time, by the depth of the skin below the ground.
+    """Raise the root, smoothly in time, by the depth of the skin below the ground; arms and tail raise nothing.
 
     Boxes stand for the feet; the skin around an ankle that bends bulges out of them by a per cent or two of the height.
     """
-    low = skin_contacts(character, anatomy.rig, anatomy.limbs, motion).lowest
-    if not (low < 0).any():
+    depth = trunk_depth(character, anatomy.rig, anatomy.limbs, motion)
+    if not (depth > 0).any():
         return motion
     width = seconds * motion.fps
     # As deep as at the worst moment nearby, then smoothed: what comes out is never too little.
-    deepest = maximum_filter1d(np.maximum(-low, 0.0), 2 * round(2 * width) + 1)
+    deepest = maximum_filter1d(depth, 2 * round(2 * width) + 1)
     lift = torch.from_numpy(gaussian_filter1d(deepest, width, truncate=2.0)).to(motion.root_position)
     up = torch.tensor([0.0, 1.0, 0.0]).to(motion.root_position)
     return replace(motion, root_position=motion.root_position + lift[:, None] * up)
 
 
 def _planted(character: Character, anatomy: Anatomy, motion: Motion, *, brisk: bool = False) -> Motion:
-    found = plant(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, brisk=brisk)
-    planted = Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
-    return lift_skin(character, anatomy, planted)
+    skin = FootSkin.of(character, anatomy.rig, anatomy.limbs)
+    found = plant(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, skin=skin, brisk=brisk)
+    return _clear(character, anatomy, _as(motion, found), skin)
+
+
+def _grounded(character: Character, anatomy: Anatomy, motion: Motion) -> Motion:
+    skin = FootSkin.of(character, anatomy.rig, anatomy.limbs)
+    found = ground_feet(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, skin=skin)
+    return _clear(character, anatomy, _as(motion, found), skin)
+
+
+def _clear(character: Character, anatomy: Anatomy, motion: Motion, skin: FootSkin | None) -> Motion:
+    """Where a belly or a knee is in the ground, the root rises and the legs stretch, so that the feet stay."""
+    depth = trunk_depth(character, anatomy.rig, anatomy.limbs, motion)
+    if depth.max() < DEEP * anatomy.limbs.leg_length:
+        return motion
+    lifted = lift_skin(character, anatomy, motion)
+    return _as(motion, ground_feet(anatomy.rig, anatomy.cuboids, anatomy.limbs, lifted, skin=skin, carry=False))
+
+
+def _as(motion: Motion, found: Motion) -> Motion:
+    """The result in the number type that the job had."""
+    return Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
 
 
 def _plants(config: Animate, anatomy: Anatomy) -> bool:
@@ -107,10 +133,17 @@ def _tracking(config: Animate, anatomy: Anatomy) -> Tracking:
     return replace(base, iterations=config.physics_iterations)
 
 
-def _rounds(config: Animate, motion: Motion) -> int:
-    """How often a motion is played while it is worked on: a loop three times, so that the middle one stays a loop."""
-    return 3 if config.loop and closes(motion) else 1
+def _margin(config: Animate, motion: Motion) -> int:
+    """Frames of the rounds before and after that a loop is worked on with; 0 of what is no loop."""
+    return min(len(motion) - 1, round(MARGIN_S * motion.fps)) if config.loop and closes(motion) else 0
 
 
-def _one_round(motion: Motion, rounds: int) -> Motion:
-    return middle_round(motion, rounds) if rounds > 1 else motion
+def _unrolled(motion: Motion, margin: int) -> Motion:
+    return unroll(motion, margin) if margin else motion
+
+
+def _closed(character: Character, anatomy: Anatomy, motion: Motion, margin: int) -> Motion:
+    """The loop itself, its feet on the ground again, which closing it has moved."""
+    if not margin:
+        return motion
+    return roll(_grounded(character, anatomy, unroll(roll(motion, margin), margin)), margin)

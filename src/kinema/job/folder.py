@@ -9,7 +9,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +18,19 @@ import torch
 
 import kinema
 from kinema.asset.character import Character
-from kinema.asset.options import FileOptions
 from kinema.distill.config import Animate
 from kinema.distill.loop import Observer
 from kinema.distill.prompt import read_prompt
 from kinema.errors import KinemaError, check_number
 from kinema.export.write import write
-from kinema.files import make_folder, replacing
+from kinema.files import make_folder, read_json, replacing
 from kinema.job.animate import DISTILLED, TRACKED, Outcome
 from kinema.job.animate import animate as animate_character
+from kinema.job.lock import locked
 from kinema.job.report import summarise, write_report
 from kinema.motion.motion import Motion, load_motion, save_motion
 from kinema.motion.source import CONFIG, find_character, find_path, load_result, read_config, rigged
+from kinema.options import from_json
 from kinema.prior.load import load_prior, weights_files
 from kinema.prior.protocol import PromptReading, VideoPrior
 from kinema.progress import Report
@@ -104,14 +105,17 @@ def run(
     character = rigged(find_character(job.asset, **job.reading.arguments()))
     heard(read_prompt(job, prior, find_limbs(character).body))
     # The folder is made only now, when nothing is wrong with the job: a mistake leaves none behind.
-    folder = job.resume or begin(job)
-    outcome = animate_character(job, character, prior, progress=progress, watch=watch, states=folder)
-    _write_results(job, folder, outcome)
-    report = summarise(job, outcome)
-    report |= {"seconds": round(time.monotonic() - begun, 1), "peak_memory_gb": peak_memory_gb()}
-    report |= {"cpu_seconds": round(time.process_time() - cpu, 1)}
-    write_report(folder / "report.html", report, outcome)
-    _write_text(folder / "report.json", json.dumps(report, indent=2))
+    folder = make_folder(choose_folder(job))
+    with locked(folder):
+        if job.resume is None:
+            begin(replace(job, out=folder))
+        outcome = animate_character(job, character, prior, progress=progress, watch=watch, states=folder)
+        _write_results(job, folder, outcome)
+        report = summarise(job, outcome)
+        report |= {"seconds": round(time.monotonic() - begun, 1), "peak_memory_gb": peak_memory_gb()}
+        report |= {"cpu_seconds": round(time.process_time() - cpu, 1)}
+        write_report(folder / "report.html", report, outcome)
+        _write_text(folder / "report.json", json.dumps(report, indent=2))
     return Animation(folder, outcome.character, outcome.anatomy.rig, outcome.motion, outcome.distilled, report)
 
 
@@ -140,7 +144,15 @@ def check(config: Animate) -> Animate:
         return resumed(config.resume)
     if not config.asset.strip():
         raise KinemaError("no character: give a file or the words of a built-in creature, such as 'a red fox'")
-    prompt = config.prompt.strip()
+    config = replace(config, prompt=config.prompt.strip())
+    check_options(config)
+    file = find_path(config.asset)
+    return config if file is None else replace(config, asset=str(file.resolve()))
+
+
+def check_options(config: Animate) -> None:
+    """Refuse a prompt without words and numbers out of their range."""
+    prompt = config.prompt
     if not prompt:
         raise KinemaError("the prompt is empty: say what the character does, such as 'a fox is trotting'")
     if len(prompt) > LONGEST_PROMPT:
@@ -151,10 +163,6 @@ def check(config: Animate) -> Animate:
         check_number(f"--{name.replace('_', '-')}", getattr(config, name), least, most)
     if 0 < config.frames < LEAST_FRAMES:
         raise KinemaError(f"--frames {config.frames}: must be 0 (as the motion needs) or at least {LEAST_FRAMES}")
-    file = find_path(config.asset)
-    if file is not None:
-        config = replace(config, asset=str(file.resolve()))
-    return replace(config, prompt=prompt)
 
 
 def default_folder(config: Animate) -> Path:
@@ -193,23 +201,22 @@ def _finished(folder: Path) -> Animation | None:
     if not all((folder / name).is_file() for name in RESULTS):
         return None
     character, rig, motion = load_result(folder)
-    report = json.loads((folder / "report.json").read_text())
+    report = read_json(folder / "report.json")
+    if not isinstance(report, dict) or not {"read_as", "seconds", "stage_seconds"} <= report.keys():
+        raise KinemaError(f"{folder / 'report.json'}: not the report of a run")
     return Animation(folder, character, rig, motion, load_motion(folder / "distilled.npz", rig), report)
 
 
 def resumed(folder: Path) -> Animate:
     """The config of an interrupted run, if its character and the weights of its prior are still the same."""
-    saved = read_config(folder)
-    known = {field.name for field in fields(Animate)} - {"out", "resume"}
-    values = {key: value for key, value in saved["config"].items() if key in known}
-    if values.get("video_size") is not None:
-        values["video_size"] = tuple(values["video_size"])
-    if values.get("tiny_encoder") is not None:
-        values["tiny_encoder"] = Path(values["tiny_encoder"])
-    values["reading"] = FileOptions.from_json(values.get("reading", {}))
-    config = Animate(**values, resume=folder)
+    _, saved = read_config(folder)
+    config = replace(from_json(Animate, saved.config, about=folder / CONFIG), out=None, resume=folder)
+    try:
+        check_options(config)
+    except KinemaError as error:
+        raise KinemaError(f"{folder / CONFIG}: {error}") from None
     for name, value in _hashes(config).items():
-        if saved.get("hashes", {}).get(name, value) != value:
+        if saved.hashes.get(name, value) != value:
             raise KinemaError(f"{folder}: cannot go on, the {name} has changed since the run began")
     return config
 

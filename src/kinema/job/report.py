@@ -1,7 +1,8 @@
 """report.html: the film, the contact sheet and the plots that a person would rather look at than JSON."""
 
 import html
-from dataclasses import asdict
+import shlex
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from kinema.distill.config import Animate
 from kinema.evaluate.metrics import UNITS
+from kinema.evaluate.verdict import good_values, verdict
 from kinema.files import replacing
 from kinema.job.animate import Outcome
 from kinema.motion.motion import Motion
@@ -25,6 +27,9 @@ h1 { font-size: 1.5em } h2 { font-size: 1.1em; margin-top: 2em } video, img { ma
 table { border-collapse: collapse } td, th { padding: 2px 18px 2px 0; text-align: left; font-weight: normal }
 th, .unit { color: #666 } td:not(:first-child) { font-variant-numeric: tabular-nums }
 svg { background: #fafafa; border: 1px solid #ddd; border-radius: 4px; max-width: 100%; height: auto }
+.verdict { padding: 6px 12px; border-radius: 4px; border-left: 6px solid } pre { white-space: pre-wrap; color: #555 }
+.green { background: #e8f5e9; border-color: #2e7d32 } .amber { background: #fff8e1; border-color: #f9a825 }
+.red { background: #ffebee; border-color: #c62828 } .good { color: #2e7d32 }
 figure { margin: 1em 0 } figcaption { color: #555 } .key { margin-right: 1em; white-space: nowrap }
 """
 
@@ -33,11 +38,14 @@ def summarise(config: Animate, outcome: Outcome) -> dict[str, Any]:
     """What report.json holds."""
     tempo, tracked = outcome.tempo, outcome.tracked
     stages = {name: found.as_dict() for name, found in outcome.metrics.items()}
+    found = verdict(list(stages.values())[-1], wanted=tempo.motion)
     report: dict[str, Any] = {
         "prompt": config.prompt,
         "character": outcome.character.name,
         "read_as": tempo.motion,
         "reading": asdict(outcome.reading),
+        "verdict": asdict(found),
+        "command": command_line(config),
         "period_s": tempo.period / tempo.fps,
         "speed_m_s": tempo.speed * tempo.fps,
         "notes": outcome.notes,
@@ -54,6 +62,21 @@ def summarise(config: Animate, outcome: Outcome) -> dict[str, Any]:
     return report
 
 
+def command_line(config: Animate) -> str:
+    """The command that makes this run: all options that are not as by default."""
+    words = ["kinema", "animate", config.asset, config.prompt]
+    values = {field.name: getattr(config, field.name) for field in fields(config)} | vars(config.reading)
+    for name, value in values.items():
+        option, default = name.replace("_", "-"), getattr(Animate, name, None)
+        if name in ("asset", "prompt", "resume", "reading", "overwrite") or value is None or value == default:
+            continue
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        else:
+            words += [f"--{option}", *map(str, value if isinstance(value, tuple) else (value,))]
+    return shlex.join(words)
+
+
 def html_report(report: dict[str, Any], rig: Rig, limbs: Limbs, clips: dict[str, Motion]) -> str:
     """One self-contained page, except for the film and the contact sheet, which lie beside it.
 
@@ -61,13 +84,16 @@ def html_report(report: dict[str, Any], rig: Rig, limbs: Limbs, clips: dict[str,
         clips: The motion by stage, the result last.
     """
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in report["notes"])
-    metrics = table({TITLES[stage]: found for stage, found in report["stages"].items()})
+    metrics = table({TITLES[stage]: found for stage, found in report["stages"].items()}, good=good_values())
+    judged = report["verdict"]
     physics = report.get("physics")
     ground = table({"feet planted": physics["before"], "after physics": physics["after"]}) if physics else ""
     feet = "".join(_feet(rig, limbs, clip, TITLES[stage]) for stage, clip in clips.items())
     return f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(report["prompt"])}</title>
 <style>{STYLE}</style><h1>{html.escape(report["character"])}: “{html.escape(report["prompt"])}”</h1>
-<p>Read as <b>{html.escape(report["read_as"])}</b>; made in {report["seconds"]:.0f} s.</p><ul>{notes}</ul>
+<p class="verdict {judged["colour"]}"><b>{judged["colour"]}</b>: {html.escape(judged["reason"])}</p>
+<p>Read as <b>{html.escape(report["read_as"])}</b>; made in {report["seconds"]:.0f} s by</p>
+<pre>{html.escape(report["command"])}</pre><ul>{notes}</ul>
 <video src="preview.mp4" controls loop autoplay muted></video>
 <h2>Contact sheet</h2><img src="contact_sheet.png" alt="frames of the clip from left to right, top to bottom">
 <h2>Measures</h2>{metrics}{f"<h2>Ground</h2>{ground}" if ground else ""}
@@ -77,12 +103,13 @@ def html_report(report: dict[str, Any], rig: Rig, limbs: Limbs, clips: dict[str,
 """
 
 
-def table(columns: dict[str, dict[str, Any]]) -> str:
-    """The same values of several things side by side, with their units."""
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+def table(columns: dict[str, dict[str, Any]], *, good: dict[str, str] | None = None) -> str:
+    """The same values of several things side by side, with what is good and with their units."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in (*columns, *(("good",) if good else ())))
     rows = ""
     for key in next(iter(columns.values())):
         cells = "".join(f"<td>{_text(values[key])}</td>" for values in columns.values())
+        cells += f'<td class="good">{html.escape(good.get(key, ""))}</td>' if good else ""
         rows += (
             f'<tr><td>{html.escape(key.replace("_", " "))}</td>{cells}<td class="unit">{UNITS.get(key, "")}</td></tr>'
         )

@@ -1,5 +1,7 @@
 """Loops: cut a motion at whole periods, close it, play it several times over."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from jaxtyping import Float
@@ -56,13 +58,17 @@ def repeat(motion: Motion, times: int) -> Motion:
     return Motion(path, torch.cat((*[angles[:-1]] * times, angles[-1:])), motion.fps, moved)
 
 
-def middle_round(motion: Motion, times: int) -> Motion:
-    """The middle round of a motion that repeats `times` times, closed, at the place where the first round began."""
-    frames = (len(motion) - 1) // times
-    middle = motion[times // 2 * frames : (times // 2 + 1) * frames + 1]
-    begin = motion.root_position[0] - middle.root_position[0]
-    level = torch.tensor([1.0, 0.0, 1.0]).to(motion.root_position)
-    return close(Motion(middle.root_position + level * begin, middle.angles, motion.fps))
+def unroll(motion: Motion, margin: int) -> Motion:
+    """A loop with so many frames of the rounds before and after it, so that its ends are worked on like its middle."""
+    frames, thrice = len(motion) - 1, repeat(motion, 3)
+    part = thrice[frames - margin : 2 * frames + margin + 1]
+    way = motion.root_position[-1] - motion.root_position[0]
+    return replace(part, root_position=part.root_position - way)
+
+
+def roll(motion: Motion, margin: int) -> Motion:
+    """The loop itself out of what `unroll` gave, closed again."""
+    return close(motion[margin : len(motion) - margin])
 
 
 def without_stills(motion: Motion, *, shortest: int = 8) -> Motion:

@@ -1,7 +1,5 @@
 """`Motion`: a root path and joint angles in time, and for clips of some files translations of joints."""
 
-import zipfile
-import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from kinema.array_files import Array, read_arrays
 from kinema.asset.character import Clip
 from kinema.errors import KinemaError
 from kinema.files import replacing
@@ -20,6 +19,16 @@ from kinema.rig.kinematics import Rig, angles_from_rotations, forward_kinematics
 
 GRAVITY = 9.81
 """[m/s²]"""
+SLOWEST_FPS, FASTEST_FPS = 0.01, 10_000.0
+"""Frame rates that a file may have."""
+ARRAYS = {
+    "names": Array("joints", kind="text"),
+    "angles": Array("frames joints 3"),
+    "root_position": Array("frames 3"),
+    "fps": Array(),
+    "translation": Array("frames joints 3", optional=True),
+}
+"""What a motion's .npz holds."""
 
 
 @dataclass(frozen=True)
@@ -110,28 +119,11 @@ def save_motion(path: Path, motion: Motion, rig: Rig) -> None:
 
 def load_motion(path: Path, rig: Rig) -> Motion:
     """Read .npz and check that it fits the rig."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            data = {key: file[key] for key in ("root_position", "angles", "fps", "names")}
-            translation = file["translation"] if "translation" in file.files else None
-    except OSError as error:
-        raise KinemaError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (EOFError, ValueError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error):
-        # RuntimeError is zipfile's for methods and passwords that we never write.
-        raise KinemaError(f"{path}: not a Kinema motion (.npz with root_position, angles, fps, names)") from None
-    if tuple(data["names"]) != rig.names:
+    data = read_arrays(path, ARRAYS, what="a Kinema motion")
+    if tuple(data["names"].tolist()) != rig.names:
         raise KinemaError(f"{path}: its {len(data['names'])} joints are not those of the rig ({len(rig.names)})")
-    frames = len(data["angles"]) if data["angles"].ndim else 0
-    if data["angles"].shape != (frames, len(rig.names), 3) or data["root_position"].shape != (frames, 3):
-        raise KinemaError(f"{path}: angles of shape {data['angles'].shape} do not fit {len(rig.names)} joints")
-    if translation is not None and translation.shape != data["angles"].shape:
-        shapes = f"translations of shape {translation.shape} do not fit angles of {data['angles'].shape}"
-        raise KinemaError(f"{path}: {shapes}")
-    if not float(data["fps"]) > 0:
-        raise KinemaError(f"{path}: {float(data['fps'])} frames per second")
-    arrays = (data["root_position"], data["angles"], translation)
-    if not all(np.isfinite(values).all() for values in arrays if values is not None):
-        raise KinemaError(f"{path}: holds values that are not finite")
-    root, angles = (torch.from_numpy(data[key]).to(rig.heads) for key in ("root_position", "angles"))
-    moved = None if translation is None else torch.from_numpy(translation).to(rig.heads)
-    return Motion(root, angles, float(data["fps"]), moved)
+    fps = float(data["fps"])
+    if not SLOWEST_FPS <= fps <= FASTEST_FPS or not len(data["angles"]):
+        raise KinemaError(f"{path}: {len(data['angles'])} frames at {fps:g} frames per second")
+    tensors = {key: torch.from_numpy(data[key]).to(rig.heads) for key in data if key not in ("fps", "names")}
+    return Motion(tensors["root_position"], tensors["angles"], fps, tensors.get("translation"))

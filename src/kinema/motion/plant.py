@@ -4,8 +4,6 @@ First the root's path is moved so that the feet that stand need to move as littl
 what is left, and fades it out over the swing before and after.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from jaxtyping import Float
@@ -14,8 +12,10 @@ from torch import Tensor
 
 from kinema.geometry.rotations import runs
 from kinema.geometry.transforms import apply
-from kinema.motion.feet import PerFoot, Stance, Velocities, contact_paths, find_feet, find_stance, touching, track_feet
-from kinema.motion.motion import GRAVITY, Motion, rotation_angles
+from kinema.motion.carry import Planted, carry_root, slip, stances
+from kinema.motion.feet import PerFoot, Stance, Velocities, find_stance, touching, track_feet
+from kinema.motion.foot_skin import FootSkin
+from kinema.motion.motion import Motion, rotation_angles
 from kinema.rig.cuboids import Cuboids, contact_corners
 from kinema.rig.ik import Effector, reach
 from kinema.rig.kinematics import Rig
@@ -25,25 +25,27 @@ CLEARANCE = 0.05
 """Least height of a foot in mid-swing [leg lengths]: one that shuffles along would slide."""
 LARGEST_EFFORT_DEG = 8.0
 """Mean change of a leg's joints beyond which a foot does not stay on the ground."""
-FALL_WEIGHT = 1e3
-"""Weight of falling faster than gravity, against 1 for the height of a stance foot [frames⁴]."""
+ROUNDS = 6
+"""How often feet are measured and moved again."""
+ALL, UP = np.ones(3), np.array([0.0, 1.0, 0.0])
 Offsets = Float[np.ndarray, "frames feet 3"]
 Effectors = tuple[Effector, ...]
 
 
 def plant(
     rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, feet: Effectors | None = None,
-    stance: Stance | None = None, brisk: bool = False,
+    skin: FootSkin | None = None, stance: Stance | None = None, brisk: bool = False,
 ) -> Motion:  # fmt: skip
     """The motion with its stance feet at rest on the ground (float64).
 
     Args:
-        feet: Contact points to put on the ground; by default those of the soles. Physics gives the corners of its
-            boxes (`find_box_feet`), which the simulated body stands on.
+        feet: Contact points that the legs move; by default those of the soles. Physics gives the corners of its boxes
+            (`find_box_feet`), which the simulated body stands on.
+        skin: What is put on the ground; by default the contact points themselves.
         stance: When each foot stands; by default as `plan_stance` finds it.
         brisk: Feet that let go rise at once, whatever the motion does: one that goes ahead while it is low slides.
     """
-    body, motion = _Body.of(rig, cuboids, limbs, feet), _double(motion)
+    body, motion = Planted.of(rig, cuboids, limbs, feet, skin), _double(motion)
     if stance is None:
         stance = plan_stance(rig, cuboids, limbs, motion, feet=feet)
     if len(motion) < 2 or not stance.any():
@@ -55,17 +57,47 @@ def plant(
     for _ in range(2):
         weight = weight * _importance(_first_try(body, motion, stance, weight)[2], stance)
     base, offset, _ = _first_try(body, motion, stance, weight)
-    result, (rough, _) = base, body.paths(base)
     clearance, power = CLEARANCE * body.leg, 1 / 3 if brisk else 1.0
-    for _ in range(3):
+    return _hold_feet(body, base, offset, stance, clearance=clearance, power=power)
+
+
+def ground_feet(
+    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, skin: FootSkin | None = None, carry: bool = True
+) -> Motion:
+    """The motion with its stance feet at the height of the ground and no foot below it (float64).
+
+    Root and legs move feet up and down only: what stands still or slides over the ground goes on doing so. `carry`:
+    off, the root moves only for legs that are too short.
+    """
+    body, motion = Planted.of(rig, cuboids, limbs, None, skin), _double(motion)
+    stance = find_stance(track_feet(body.rig, limbs, motion))
+    if len(motion) < 2 or not stance.any():
+        return motion
+    base = carry_root(body, motion, stance, np.ones(stance.shape), ahead=False) if carry else motion
+    offset = _stance_offsets(*body.paths(base), stance, motion.fps) * UP
+    return _hold_feet(body, base, offset, stance, clearance=0.0, power=1.0, axes=UP)
+
+
+def _hold_feet(
+    body: Planted, base: Motion, offset: Offsets, stance: Stance, *, clearance: float, power: float,
+    axes: Float[np.ndarray, "3"] = ALL,
+) -> Motion:  # fmt: skip
+    """The legs take up the offsets of stance feet along `axes`, and the root comes down for legs that are too short."""
+    result, (rough, _), lift = base, body.paths(base), np.zeros(stance.shape)
+    weights = touching(body.feet, base.pose(body.rig))
+    for done in range(ROUNDS):
         # Legs turn their feet a little, so that other points are lowest: measured again and taken up again.
-        whole = _swing_offsets(offset, rough, stance, motion.fps, clearance=clearance, power=power)
-        result = move_feet(body.rig, body.feet, base, whole, leg_length=body.leg)
+        whole = _swing_offsets(offset, rough, stance, base.fps, clearance=clearance, power=power)
+        whole = whole + lift[..., None] * UP
+        result = move_feet(body.rig, body.feet, base, whole, leg_length=body.leg, weights=weights)
+        # A foot that is raised at its toes alone would go down at its heel: all that has touched counts.
+        weights = [w + (new - w) / (done + 2) for w, new in zip(weights, touching(body.feet, result.pose(body.rig)))]
         heights, velocities = body.paths(result)
-        offset = offset + _stance_offsets(heights, velocities, stance, motion.fps)
+        offset = offset + _stance_offsets(heights, velocities, stance, base.fps) * axes
+        lift = lift + np.where(stance, 0.0, np.maximum(-heights, 0.0))
         # The root comes down for legs that hang in the air at full stretch, smoothly in time.
-        lack = np.where(stance, np.maximum(heights - 1e-3, 0.0), 0.0).max(1, initial=0.0)
-        sink = gaussian_filter1d(lack, max(0.06 * motion.fps, 1e-3), mode="nearest")[:, None] * [0.0, 1.0, 0.0]
+        lack = np.where(stance, np.maximum(heights - 1e-3 * body.leg, 0.0), 0.0).max(1, initial=0.0)
+        sink = gaussian_filter1d(lack, max(0.06 * base.fps, 1e-3), mode="nearest")[:, None] * UP
         base = Motion(base.root_position - torch.from_numpy(sink), base.angles, base.fps)
         offset = offset + sink[:, None] * stance[..., None]
         rough = rough - sink[:, None, 1]
@@ -78,13 +110,13 @@ def plan_stance(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, fee
     Where front and hind feet move at different speeds not all can stand as long as they are low: the body goes at a
     speed between, and a foot that would be left far behind lifts earlier.
     """
-    body, motion = _Body.of(rig, cuboids, limbs, feet), _double(motion)
+    body, motion = Planted.of(rig, cuboids, limbs, feet), _double(motion)
     stance = find_stance(track_feet(body.rig, limbs, motion))
     weight = np.ones(stance.shape)
     for _ in range(2 if stance.any() else 0):
         effort = _first_try(body, motion, stance, weight)[2]
         weight = weight * _importance(effort, stance)
-        for k, first, last in _runs(stance):
+        for k, first, last in stances(stance):
             # Its longest part that is easy to keep on the ground; at least two frames.
             easy = runs(effort[first:last, k] <= LARGEST_EFFORT_DEG)
             a, b = max(easy, key=lambda run: run[1] - run[0], default=(0, 0))
@@ -99,15 +131,19 @@ def plan_stance(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, fee
 def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:
     """A motion made in place, with the root moved as its stance feet ask for; the angles stay."""
     motion, stance = _double(motion), plan_stance(rig, cuboids, limbs, motion)
-    body, weight = _Body.of(rig, cuboids, limbs, None), np.ones(stance.shape)
-    return _carry_root(body, motion, stance, weight, fall=0.0) if stance.any() else motion
+    body, weight = Planted.of(rig, cuboids, limbs), np.ones(stance.shape)
+    return carry_root(body, motion, stance, weight, fall=0.0) if stance.any() else motion
 
 
 def move_feet(
-    rig: Rig, feet: Effectors, motion: Motion, offset: Offsets, *, leg_length: float, iterations: int = 6
-) -> Motion:
-    """The motion with the lowest part of each foot moved by `offset` [m]; its legs turn as little as that takes."""
-    weights, goals = touching(feet, motion.pose(rig)), torch.from_numpy(offset)
+    rig: Rig, feet: Effectors, motion: Motion, offset: Offsets, *, leg_length: float, iterations: int = 6,
+    weights: list[Tensor] | None = None,
+) -> Motion:  # fmt: skip
+    """The motion with a part of each foot moved by `offset` [m]; its legs turn as little as that takes.
+
+    `weights` are the shares of the contact points in that part; by default the lowest counts most.
+    """
+    weights, goals = weights or touching(feet, motion.pose(rig)), torch.from_numpy(offset)
     root, options = motion.root_position, {"unit": leg_length, "iterations": iterations}
     return Motion(root, reach(rig, root, motion.angles, feet, weights, goals, **options), motion.fps)
 
@@ -118,36 +154,13 @@ def corner_paths(rig: Rig, cuboids: Cuboids, motion: Motion) -> Float[Tensor, "f
     return apply(T, contact_corners(rig, cuboids).to(T).expand(len(T), -1, -1, -1))
 
 
-@dataclass(frozen=True)
-class _Body:
-    """What planting reads of a character."""
-
-    rig: Rig
-    feet: Effectors
-    leg: float
-    """Leg length [m]."""
-    centers: Float[np.ndarray, "joints 3"]
-    """Centres of mass in the joints' frames [m]."""
-    shares: Float[np.ndarray, "joints"]
-    """Shares of the body's mass."""
-
-    @staticmethod
-    def of(rig: Rig, cuboids: Cuboids, limbs: Limbs, feet: Effectors | None) -> "_Body":
-        mass = np.maximum(cuboids.volumes, 1e-4 * cuboids.volumes.sum())
-        feet = find_feet(limbs) if feet is None else feet
-        return _Body(rig.to(torch.float64), feet, limbs.leg_length, cuboids.centers, mass / mass.sum())
-
-    def paths(self, motion: Motion) -> tuple[PerFoot, Velocities]:
-        return contact_paths(self.feet, motion.pose(self.rig), fps=motion.fps)
-
-
 def _double(motion: Motion) -> Motion:
     return Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
 
 
-def _first_try(body: _Body, motion: Motion, stance: Stance, weight: PerFoot) -> tuple[Motion, Offsets, PerFoot]:
+def _first_try(body: Planted, motion: Motion, stance: Stance, weight: PerFoot) -> tuple[Motion, Offsets, PerFoot]:
     """The motion with its root carried, how far each foot is then off, and its leg's mean change of angle [deg]."""
-    base = _carry_root(body, motion, stance, weight)
+    base = carry_root(body, motion, stance, weight)
     offset = _centre_in_reach(body, base, stance, _stance_offsets(*body.paths(base), stance, motion.fps))
     moved = move_feet(body.rig, body.feet, base, offset, leg_length=body.leg, iterations=4)
     bent = np.rad2deg(rotation_angles(body.rig, base, moved).numpy())
@@ -157,84 +170,17 @@ def _first_try(body: _Body, motion: Motion, stance: Stance, weight: PerFoot) -> 
 def _importance(effort: PerFoot, stance: Stance) -> PerFoot:
     """Feet that cost their legs much have more say in where the root goes: near straight, a leg can hardly give."""
     result = np.ones(stance.shape)
-    for k, first, last in _runs(stance):
+    for k, first, last in stances(stance):
         result[first:last, k] = 1 + (effort[first:last, k].mean() / (LARGEST_EFFORT_DEG / 2)) ** 2
     return result
-
-
-def _carry_root(body: _Body, motion: Motion, stance: Stance, weight: PerFoot, fall: float = FALL_WEIGHT) -> Motion:
-    """Move the root's path so that the stance feet, carried along, stand still on the ground as well as they can.
-
-    Least squares over the root's shift r(t) and each stance's foothold c: |c - slip(t) - r(t)|², and |r̈|² so that the
-    shift is smooth and goes on evenly while nothing touches. Heights alike, with footholds at 0, as far as the ground,
-    which pushes and never pulls, can do it: where the height y of the centre of mass would fall faster than gravity
-    makes it, fall |ÿ + g|² is added (Newton on which frames these are).
-    """
-    frames, fps = len(motion), motion.fps
-    heights, velocities = body.paths(motion)
-    runs = [(k, slice(a, b)) for k, a, b in _runs(stance)]
-    slips = [_slip(velocities[at.start : at.stop - 1, k], fps)[:, [0, 2]] for k, at in runs]
-    spans = [(at, weight[at, k]) for k, at in runs]
-    level = np.linalg.solve(*_smooth_fit(frames, spans, slips, 0.06 * fps, free=True))[:frames]
-    normal, right = _smooth_fit(frames, spans, [heights[at, k, None] for k, at in runs], 0.1 * fps, free=False)
-    bend = np.diff(np.eye(frames), n=2, axis=0)
-    y = motion.pose(body.rig).numpy()[:, :, 1]
-    mass_height = (np.einsum("fjk,jk->fj", y[..., :3], body.centers) + y[..., 3]) @ body.shares
-    least = -bend @ mass_height - GRAVITY / fps**2
-    falls, up = np.zeros(len(bend), dtype=bool), np.zeros(frames)
-    for _ in range(20):
-        rows = bend[falls]
-        up = np.linalg.solve(normal + fall * rows.T @ rows, right[:, 0] + fall * rows.T @ least[falls])
-        before, falls = falls, bend @ up < least
-        if (falls == before).all():
-            break
-    shift = np.stack((level[:, 0], up, level[:, 1]), -1)
-    return Motion(motion.root_position + torch.from_numpy(shift), motion.angles, fps)
-
-
-def _smooth_fit(
-    frames: int, spans: list[tuple[slice, np.ndarray]], pieces: list[np.ndarray], sigma: float, *, free: bool
-) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, "n k"]]:
-    """Normal equations of min Σ w |c - value(t) - r(t)|² + sigma⁴ |r̈|²; each piece has its c, 0 if not free.
-
-    `spans` are the frames and weights of each piece, `pieces` its values.
-    """
-    count = frames + (len(pieces) if free else 0)
-    normal, right = np.zeros((count, count)), np.zeros((count, pieces[0].shape[1]))
-    for s, ((span, weight), values) in enumerate(zip(spans, pieces)):
-        at = np.arange(span.start, span.stop)
-        normal[at, at] += weight
-        right[at] -= weight[:, None] * values
-        if free:
-            c = frames + s
-            normal[at, c] -= weight
-            normal[c, at] -= weight
-            normal[c, c] += weight.sum()
-            right[c] += weight @ values
-    bend = np.diff(np.eye(frames), n=2, axis=0)
-    normal[:frames, :frames] += sigma**4 * bend.T @ bend
-    # Of all equal solutions the shift that is nearest to none, so that a start that is right stays.
-    normal[:frames, :frames] += 1e-9 * np.eye(frames)
-    normal[0, 0] += 1.0 if free else 0.0
-    return normal, right
-
-
-def _runs(stance: Stance) -> list[tuple[int, int, int]]:
-    """Foot, first and one past the last frame of every stance."""
-    return [(k, a, b) for k in range(stance.shape[1]) for a, b in runs(stance[:, k])]
-
-
-def _slip(velocity: Float[np.ndarray, "intervals 3"], fps: float) -> Float[np.ndarray, "frames 3"]:
-    """How far a foot has slipped since its stance began."""
-    return np.concatenate((np.zeros((1, 3)), np.cumsum(velocity, axis=0))) / fps
 
 
 def _stance_offsets(heights: PerFoot, velocities: Velocities, stance: Stance, fps: float) -> Offsets:
     """How far each foot has to be moved in stance: against its slip and to the ground; about its mean place."""
     offset = np.zeros((*stance.shape, 3))
-    for k, first, last in _runs(stance):
-        slip = _slip(velocities[first : last - 1, k], fps)
-        offset[first:last, k] = slip.mean(0) - slip
+    for k, first, last in stances(stance):
+        slipped = slip(velocities[first : last - 1, k], fps)
+        offset[first:last, k] = slipped.mean(0) - slipped
         offset[first:last, k, 1] = -heights[first:last, k]
     return offset
 
@@ -247,7 +193,7 @@ def _swing_offsets(
     The least height is `clearance` [m] in mid-swing, reached by a half sine to the given power.
     """
     frames, offset = len(stance), np.where(stance[..., None], offset, 0.0)
-    for k, first, last in _runs(~stance):
+    for k, first, last in stances(~stance):
         at = np.arange(last - first) + 1
         # In mid-swing the foot moves under the body as it did; near a stance, as the foothold asks for.
         fade = max(1.0, min((last - first + 1) / 2, 0.2 * fps))
@@ -266,7 +212,7 @@ def _ease(x: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
     return x * x * (3 - 2 * x)
 
 
-def _centre_in_reach(body: _Body, base: Motion, stance: Stance, offset: Offsets) -> Offsets:
+def _centre_in_reach(body: Planted, base: Motion, stance: Stance, offset: Offsets) -> Offsets:
     """A stance whose beginning is out of reach moves back as a whole, one whose end is, forwards."""
     place, offset = base.pose(body.rig)[..., 3].numpy(), offset.copy()
     heads = body.rig.heads.numpy()

@@ -1,47 +1,28 @@
-"""What a user's words mean: a file, a built-in creature, the folder of a finished run, a motion or a clip's name."""
+"""What a user's words mean beyond a character: the folder of a finished run, a motion or a clip's name."""
 
-import json
-import re
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kinema.asset.bvh import read_bvh
-from kinema.asset.character import Character, Clip
+from kinema.asset.character import Character, Clip, Joints, Skeleton
 from kinema.asset.load import existing_file, load
+from kinema.asset.motion_json import read_motion_json
 from kinema.asset.options import FileOptions
-from kinema.create.creatures import creature
+from kinema.create.find import find_character, find_path
 from kinema.errors import KinemaError
+from kinema.files import read_json
 from kinema.geometry.rotations import change_axes
 from kinema.motion.motion import Motion, load_motion
+from kinema.options import from_json
 from kinema.rig.kinematics import Rig
 
+AS_FOUND = FileOptions()
 CONFIG = "config.json"
 """The options of a run; its presence makes a folder the folder of a run."""
-LONGEST_NAME = 1000
-"""Characters beyond which words cannot be meant as a file."""
-
-
-def find_path(words: str) -> Path | None:
-    """The file or folder of that name, if there is one; a sentence too long for a name is none."""
-    try:
-        return Path(words) if words.strip() and Path(words).exists() else None
-    except (OSError, ValueError):
-        return None
-
-
-def find_character(words: str, **reading: Any) -> Character:
-    """A file if there is one of that name (`reading` as `load` takes it), else a built-in creature."""
-    if not words.strip():
-        raise KinemaError("no character: give a file or the words of a built-in creature, such as 'a red fox'")
-    path = find_path(words)
-    if path is not None:
-        return load(path, **reading)
-    if len(words) < LONGEST_NAME and (re.search(r"\.\w{2,5}$", words) or "/" in words):
-        raise KinemaError(f"{words}: no such file")
-    return creature(words)
 
 
 def find_motion(character: Character, name: str | None) -> tuple[Rig, Motion]:
@@ -49,14 +30,14 @@ def find_motion(character: Character, name: str | None) -> tuple[Rig, Motion]:
     if character.skeleton is None:
         raise KinemaError(f"{character.name}: has no skeleton to move")
     rig = Rig.from_skeleton(character.skeleton)
-    suffix = Path(name).suffix.lower() if name is not None else ""
+    clips = {clip.name: clip for clip in character.clips}
+    suffix = Path(name).suffix.lower() if name is not None and name not in clips else ""
     if suffix == ".npz":
         return rig, load_motion(existing_file(name or ""), rig)
-    if suffix == ".bvh":
-        return rig, Motion.from_clip(rig, _bvh_clip(existing_file(name or ""), character))
-    clips = {clip.name: clip for clip in character.clips}
+    if suffix in CLIPS:
+        return rig, Motion.from_clip(rig, CLIPS[suffix](existing_file(name or ""), character))
     if name is not None and name not in clips and Path(name).is_dir():
-        raise KinemaError(f"{name}: is a folder, not a motion (.npz or .bvh) or the name of a clip")
+        raise KinemaError(f"{name}: is a folder, not a motion ({' '.join(('.npz', *CLIPS))}) or the name of a clip")
     if name is None and clips:
         return rig, Motion.from_clip(rig, next(iter(clips.values())))
     if name is None:
@@ -66,44 +47,87 @@ def find_motion(character: Character, name: str | None) -> tuple[Rig, Motion]:
     return rig, Motion.from_clip(rig, clips[name])
 
 
-def _bvh_clip(path: Path, character: Character) -> Clip:
+def _clip_in_file_frame(path: Path, character: Character, skeleton: Skeleton, clip: Clip) -> Clip:
     """A clip of the character's own joints, as `write` puts it into a BVH: in the coordinates of its file."""
-    skeleton, clip = read_bvh(path)
-    own, frame = character.skeleton, character.frame
-    assert own is not None
-    if set(skeleton.names) != set(own.names):
-        raise KinemaError(f"{path}: its {len(skeleton.names)} joints are not those of {character.name}")
-    order = [skeleton.names.index(name) for name in own.names]
-    parents = list(own.parents[1:])
-    theirs, ours = (np.linalg.norm(h[1:] - h[parents], axis=-1) for h in (skeleton.heads[order], own.heads))
-    if not np.allclose(frame.scale * theirs, ours, atol=0.02 * ours.max(initial=0.0)):
-        raise KinemaError(f"{path}: its bones have other lengths than those of {character.name}")
+    frame = character.frame
+    order = _joint_order(path, character, skeleton.names, frame.scale * skeleton.heads)
     root = frame.scale * clip.root_position @ frame.rotation.T + frame.translation
     wxyz = change_axes(clip.wxyz_parent_joint[:, order], frame.rotation)
     moved = None if clip.translation is None else frame.scale * clip.translation[:, order] @ frame.rotation.T
     return replace(clip, root_position=root, wxyz_parent_joint=wxyz, translation=moved)
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """What a run was started with: `config`, `versions`, `hashes`."""
+def _gltf_clip(path: Path, character: Character) -> Clip:
+    """The first clip of another glTF of the same joints in the same rest pose."""
+    other, own = load(path), character.skeleton
+    if other.skeleton is None or not other.clips:
+        raise KinemaError(f"{path}: has no clip")
+    order, clip = _joint_order(path, character, other.skeleton.names, other.skeleton.heads), other.clips[0]
+    assert own is not None
+    offsets = [h - h[:1] for h in (other.skeleton.heads[order], own.heads)]
+    if not np.allclose(*offsets, atol=0.05 * float(np.ptp(own.heads, axis=0).max())):
+        raise KinemaError(f"{path}: its joints stand elsewhere at rest than those of {character.name}")
+    moved = None if clip.translation is None else clip.translation[:, order]
+    return replace(clip, wxyz_parent_joint=clip.wxyz_parent_joint[:, order], translation=moved)
+
+
+def _joint_order(path: Path, character: Character, names: tuple[str, ...], heads: Joints) -> list[int]:
+    """Index of the file's joint for each of the character's; heads are in metres, in axes of any direction."""
+    own = character.skeleton
+    assert own is not None
+    if set(names) != set(own.names):
+        raise KinemaError(f"{path}: its {len(names)} joints are not those of {character.name}")
+    order = [names.index(name) for name in own.names]
+    parents = list(own.parents[1:])
+    theirs, ours = (np.linalg.norm(h[1:] - h[parents], axis=-1) for h in (heads[order], own.heads))
+    if not np.allclose(theirs, ours, atol=0.02 * ours.max(initial=0.0)):
+        raise KinemaError(f"{path}: its bones have other lengths than those of {character.name}")
+    return order
+
+
+CLIPS: dict[str, Callable[[Path, Character], Clip]] = {
+    ".bvh": lambda path, character: _clip_in_file_frame(path, character, *read_bvh(path)),
+    ".json": lambda path, character: _clip_in_file_frame(path, character, *read_motion_json(path)),
+    ".glb": _gltf_clip,
+    ".gltf": _gltf_clip,
+}
+"""Motion files beside .npz; a clip may have a name that ends like one of them."""
+
+
+@dataclass(frozen=True)
+class SavedJob:
+    """What every run's config.json says about its job; the rest of its options are the job's own."""
+
+    asset: str
+    prompt: str = ""
+    reading: FileOptions = AS_FOUND
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """What a run was started with."""
+
+    config: dict[str, Any]
+    hashes: dict[str, str] = field(default_factory=dict)
+
+
+def read_config(folder: Path) -> tuple[SavedJob, SavedRun]:
+    """What a run was started with, from its folder."""
     path = folder / CONFIG
     if not folder.exists():
         raise KinemaError(f"{folder}: no such folder")
-    try:
-        saved = json.loads(path.read_text())
-        if not isinstance(saved["config"]["asset"], str):
-            raise KeyError("asset")
-        return saved
-    except (OSError, ValueError, KeyError, TypeError):
-        raise KinemaError(f"{folder}: not the folder of a run of kinema animate (no valid {CONFIG} in it)") from None
+    if not path.is_file():
+        raise KinemaError(f"{folder}: not the folder of a run of kinema animate (no {CONFIG} in it)")
+    saved = from_json(SavedRun, read_json(path), about=path)
+    return from_json(SavedJob, saved.config, about=path), saved
 
 
 def load_result(folder: Path) -> tuple[Character, Rig, Motion]:
     """A finished run's character and motion."""
-    config = read_config(folder)["config"]
+    job, _ = read_config(folder)
     if not (folder / "motion.npz").is_file():
         raise KinemaError(f"{folder}: is not finished; go on with kinema animate --resume {folder}")
-    character = rigged(find_character(config["asset"], **FileOptions.from_json(config.get("reading", {})).arguments()))
+    character = rigged(find_character(job.asset, **job.reading.arguments()))
     assert character.skeleton is not None
     rig = Rig.from_skeleton(character.skeleton)
     return character, rig, load_motion(folder / "motion.npz", rig)
@@ -115,8 +139,8 @@ def find_motion_of(words: str, motion: str | None, **reading: Any) -> tuple[Char
     if folder is not None and folder.is_dir():
         if motion is None:
             return load_result(folder)
-        config = read_config(folder)["config"]
-        words, reading = config["asset"], FileOptions.from_json(config.get("reading", {})).arguments()
+        job, _ = read_config(folder)
+        words, reading = job.asset, job.reading.arguments()
     character = rigged(find_character(words, **reading))
     return character, *find_motion(character, motion)
 

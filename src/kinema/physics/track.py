@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from kinema.array_files import Array, read_arrays
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
 from kinema.files import replacing
@@ -19,6 +20,7 @@ from kinema.motion.feet import find_box_feet, touching
 from kinema.motion.motion import Motion
 from kinema.motion.plant import Stance, corner_paths, plan_stance, plant
 from kinema.physics.explicit import soften
+from kinema.physics.freeze import dofs_of, freeze, moving_joints
 from kinema.physics.measure import GroundReport, ground_report, joint_error_deg
 from kinema.physics.model import Control, Dofs, Gains, Limits, Model, State, make_model
 from kinema.physics.rollout import rollout
@@ -128,8 +130,11 @@ def track(
         first = torch.cat((start.root_position[0], start.angles[0].flatten()))
         model = soften(model, first, dt=1 / (motion.fps * options.substeps))
     holds = options.lock_feet and bool(stance.any())
-    foot_loss = _foot_loss(rig, feet, target, stance, options, limbs.leg_length) if holds else None
-    search = _Search(model, start, target, options, foot_loss)
+    # Fingers and faces are carried along as the target has them.
+    moving = moving_joints(model, (joint for foot in feet for joint in foot.joints))
+    dofs, moved = dofs_of(moving), lambda m: Motion(m.root_position, m.angles[:, moving], m.fps)
+    foot_loss = _foot_loss(rig, feet, target, stance, options, limbs.leg_length, dofs) if holds else None
+    search = _Search(freeze(model, moving), moved(start), moved(target), options, foot_loss)
     if checkpoint is not None and checkpoint.exists():
         search.load(checkpoint)
     saved = monotonic()
@@ -144,10 +149,13 @@ def track(
         search.save(checkpoint)
     with torch.no_grad():
         path = search.simulate(**search.best, save_every=options.substeps)
-    found = Motion(path[:, :3], path[:, 3:].unflatten(1, (-1, 3)), motion.fps)
+    angles = target.angles.clone()
+    angles[:, moving] = path[:, 3:].unflatten(1, (-1, 3))
+    found = Motion(path[:, :3], angles, motion.fps)
+    controls, velocity = _whole(target, search.best["controls"], search.best["velocity"][0], dofs)
     tracked = Motion(found.root_position.to(dtype), found.angles.to(dtype), motion.fps)
     return TrackResult(
-        tracked, target, controls=search.best["controls"], initial_velocity=search.best["velocity"][0],
+        tracked, target, controls=controls, initial_velocity=velocity,
         losses=tuple(search.losses), model=model, joint_error_deg=joint_error_deg(rig, motion, found),
         before=ground_report(rig, cuboids, model, feet, motion, stance),
         after=ground_report(rig, cuboids, model, feet, found, stance), seconds=monotonic() - begun,
@@ -178,15 +186,15 @@ def _check(motion: Motion, options: Tracking) -> None:
 
 
 def _foot_loss(
-    rig: Rig, feet: tuple[Effector, ...], target: Motion, stance: Stance, options: Tracking, leg: float
+    rig: Rig, feet: tuple[Effector, ...], target: Motion, stance: Stance, options: Tracking, leg: float, dofs: Tensor
 ) -> FootLoss:
-    """Loss of the feet's deviation from the target, with positions linearised in the coordinates about the target."""
+    """Loss of the feet's deviation from the target, linearised in the simulated coordinates `dofs` about the target."""
     count, rate = (len(target) - 1) * options.targets + 1, target.fps * options.targets
     q = _resample(torch.cat((target.root_position, target.angles.flatten(1)), -1), count)
     fine = Motion(q[:, :3], q[:, 3:].unflatten(1, (-1, 3)), rate)
     weights = touching(feet, fine.pose(rig))
     # [leg lengths per m or rad]
-    J = effector_jacobian(rig, fine.root_position, fine.angles, feet, weights).flatten(1, 2) / leg
+    J = effector_jacobian(rig, fine.root_position, fine.angles, feet, weights).flatten(1, 2)[..., dofs] / leg
     # Between two frames a foot stands if it does at both.
     standing = (_resample(torch.from_numpy(stance).double(), count) > 0.999).double().repeat_interleave(3, dim=1)
     # The position is held in stance, the height always, so that no foot drags.
@@ -261,12 +269,17 @@ class _Search:
 
     @torch.no_grad()
     def load(self, path: Path) -> None:
+        what, meant = "a checkpoint of the tracker", {"target": Array("..."), "options": Array(kind="text")}
+        data = read_arrays(path, meant, what=what)
+        same = data["target"].shape == self.target.shape and np.allclose(data["target"], self.target)
+        if not same or str(data["options"]) != repr(asdict(self.options)):
+            raise KinemaError(f"{path}: belongs to another motion or other options")
+        arrays = {name: Array(" ".join(map(str, x.shape))) for name, x in self._tensors.items()}
+        for index, x in enumerate(self.found.values()):
+            for name, shape in {"step": (), "exp_avg": x.shape, "exp_avg_sq": x.shape}.items():
+                arrays[f"optimizer.{index}.{name}"] = Array(" ".join(map(str, shape)), optional=True)
+        data = read_arrays(path, arrays | {"losses": Array("steps")}, what=what)
         try:
-            with np.load(path, allow_pickle=False) as file:
-                data = {key: file[key] for key in file.files}
-            same = data["target"].shape == self.target.shape and np.allclose(data["target"], self.target)
-            if not same or str(data["options"]) != repr(asdict(self.options)):
-                raise KinemaError(f"{path}: belongs to another motion or other options")
             for name, x in self._tensors.items():
                 x.copy_(torch.from_numpy(data[name]))
             self.losses = [float(x) for x in data["losses"]]
@@ -274,8 +287,16 @@ class _Search:
             if self.losses and not states:
                 raise KeyError("optimizer")
             restore_optimizer(self.optimizer, states)
-        except (OSError, ValueError, KeyError) as error:
-            raise KinemaError(f"{path}: not a checkpoint of the tracker ({error})") from None
+        except (ValueError, KeyError) as error:
+            raise KinemaError(f"{path}: not {what} ({error})") from None
+
+
+def _whole(target: Motion, controls: Tensor, velocity: Tensor, dofs: Tensor) -> tuple[Tensor, Tensor]:
+    """Controls and initial velocity of all coordinates: those that were held still follow the target."""
+    q = torch.cat((target.root_position, target.angles.flatten(1)), -1)
+    all_controls, all_velocity = _resample(q, len(controls)), (q[1] - q[0]) * target.fps
+    all_controls[:, dofs], all_velocity[dofs] = controls, velocity
+    return all_controls, all_velocity
 
 
 def _resample(values: Float[Tensor, "n dofs"], count: int) -> Float[Tensor, "m dofs"]:

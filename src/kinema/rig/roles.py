@@ -85,6 +85,9 @@ def find_parts(tree: JointTree, heads: list[int]) -> list[Part]:
     clear = (shown + told)[:, LEG] > np.delete(shown + told, LEG, axis=-1).max(-1) + 2.0
     # A body that nothing lifts off the ground, longer than it is tall, swims.
     shown[:, FIN] += -2.0 if clear.any() else 2.0 if tree.length > 1.4 * tree.height else 0.0
+    if not clear.any():
+        # Where nothing stands, shape alone hardly tells arms, wings and fins apart.
+        shown[told.max(-1) == 0] *= 0.5
     return [Part(shape.top, *rows) for shape, *rows in zip(shapes, shown, told)]
 
 

@@ -91,7 +91,7 @@ def _header(path: Path, data: bytes) -> tuple[str, int, list[tuple[str, str]], i
         match line.split():
             case ["format", ("ascii" | "binary_little_endian" | "binary_big_endian") as form, _]:
                 pass
-            case ["element", name, amount] if amount.isdigit():
+            case ["element", name, amount] if amount.isascii() and amount.isdecimal() and len(amount) < 16:
                 if element is None and name != "vertex":
                     raise KinemaError(f"{path}: line {number}: begins with {name}, not with the Gaussians (vertex)")
                 element = name

@@ -28,8 +28,19 @@ SPLAT_UNIT = 0.01
 square millimetres would be too small."""
 
 
+def relative_to(origin: Float[np.ndarray, "3"], T_world_joint: Pose) -> Pose:
+    """T_scene_joint: the pose seen from a scene whose origin is a point of the world."""
+    T_scene_joint = T_world_joint.clone()
+    T_scene_joint[..., 3] -= torch.from_numpy(origin).to(T_scene_joint)
+    return T_scene_joint
+
+
 class ShownCharacter:
-    """Handles of one character under the node `name`; `pose` moves all that is visible."""
+    """Handles of one character under the node `name`; `pose` moves all that is visible.
+
+    Poses are relative to a point of the world, the origin of the scene, that the caller subtracts. A node's position
+    could do the same, but a slow browser applies it earlier than the vertices, and the character leaves the picture.
+    """
 
     def __init__(self, scene: "SceneApi", name: str, character: Character, rig: Rig | None) -> None:
         self.scene, self.name, self.character, self.rig = scene, name, character, rig
@@ -55,31 +66,31 @@ class ShownCharacter:
         """Vertices are rounded to multiples of this [m]; 0: not at all."""
         self.at: Pose | None = None
 
-    def pose(self, T_world_joint: Pose | None) -> None:
+    def pose(self, T_scene_joint: Pose | None) -> None:
         """Move all that is visible; None is the rest pose of a mesh without a rig."""
-        self.at = T_world_joint
+        self.at = T_scene_joint
         if self.meshes[0].visible:
-            vertices = self._posed_vertices(T_world_joint).numpy()
+            vertices = self._posed_vertices(T_scene_joint).numpy()
             if self.grain:
                 vertices = np.round(vertices / self.grain) * np.float32(self.grain)
             for handle, positions in zip(self.meshes, self.pieces.positions(vertices), strict=True):
                 handle.vertices = positions
         if self.splats is not None and self.splats.visible:
             self.splats.set_gaussians(*self._gaussians())
-        if T_world_joint is not None and self.bones is not None and self.bones.visible:
-            heads = T_world_joint[..., 3].numpy().astype(np.float32)
+        if T_scene_joint is not None and self.bones is not None and self.bones.visible:
+            heads = T_scene_joint[..., 3].numpy().astype(np.float32)
             self.joints.batched_positions = heads
             self.bones.points = self._segments(heads)
 
-    def pose_frame(self, motion: Motion, frame: int) -> None:
-        """Pose as a motion does in one frame."""
-        self.pose(self._pose_of(motion, frame))
+    def pose_frame(self, motion: Motion, frame: int, origin: Float[np.ndarray, "3"]) -> None:
+        """Pose as a motion does in one frame, relative to `origin`."""
+        self.pose(self._pose_of(motion, frame, origin))
 
     def travelled_points(self, motion: Motion, path: Float[np.ndarray, "frames 3"]) -> Float[np.ndarray, "points 3"]:
         """Vertices of up to twelve frames of a motion, relative to its path."""
         frames = torch.linspace(0, len(motion) - 1, min(len(motion), 12)).round().long().tolist()
-        posed = ((self._posed_vertices(self._pose_of(motion, frame)), path[frame]) for frame in frames)
-        return np.concatenate([vertices.double().numpy() - place for vertices, place in posed])
+        posed = (self._posed_vertices(self._pose_of(motion, frame, path[frame])) for frame in frames)
+        return np.concatenate([vertices.double().numpy() for vertices in posed])
 
     def show(self, *, mesh: bool, splats: bool, skeleton: bool) -> None:
         """Choose what is visible; the mesh turns to glass around a skeleton."""
@@ -106,14 +117,15 @@ class ShownCharacter:
             colors[joint] = CHOSEN
         self.joints.batched_colors = colors
 
-    def _pose_of(self, motion: Motion, frame: int) -> Pose:
+    def _pose_of(self, motion: Motion, frame: int, origin: Float[np.ndarray, "3"]) -> Pose:
         assert self.rig is not None
-        return motion[frame : frame + 1].pose(self.rig)[0].detach()
+        T_world_joint = motion[frame : frame + 1].pose(self.rig)[0].detach()
+        return relative_to(origin, T_world_joint)
 
-    def _posed_vertices(self, T_world_joint: Pose | None) -> Float[Tensor, "vertices 3"]:
-        if T_world_joint is None or self.skin is None or self.rig is None:
+    def _posed_vertices(self, T_scene_joint: Pose | None) -> Float[Tensor, "vertices 3"]:
+        if T_scene_joint is None or self.skin is None or self.rig is None:
             return self.vertices
-        return skin_points(blend(self.skin, self.rig, T_world_joint), self.vertices)
+        return skin_points(blend(self.skin, self.rig, T_scene_joint), self.vertices)
 
     def _add_skeleton(self, rig: Rig) -> None:
         import trimesh

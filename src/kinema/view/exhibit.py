@@ -44,7 +44,7 @@ def find_exhibit(words: str, motion: str | None = None, **reading: Any) -> Exhib
     path = find_path(words)
     if path is not None and path.is_dir():
         character, rig, chosen = load_result(path)
-        prompt = str(read_config(path)["config"].get("prompt", "")) or path.name
+        prompt = read_config(path)[0].prompt or path.name
         earlier = path / "distilled.npz"
         before = load_motion(earlier, rig) if earlier.is_file() else None
         return Exhibit(character, {prompt: chosen}, before, f"{character.name}: “{prompt}”")

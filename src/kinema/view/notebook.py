@@ -55,12 +55,11 @@ def play(motion: Motion, character: Character, *, height: int = 480) -> Playback
         shown = ShownCharacter(page.server.scene, "/character", character, rig)
         # A power of two leaves zeros in the floats, which makes the file half as large.
         shown.grain = 2.0 ** math.floor(math.log2(shown.size / 4000))
-        path = travel_path(motion.root_position, motion.fps)
+        path = travel_path(rig, motion)
         page.fit(Box.around(shown.travelled_points(motion, path)))
         recorder = page.server.get_scene_serializer()
         for frame in range(len(motion)):
-            shown.pose_frame(motion, frame)
-            shown.node.position = -path[frame]
+            shown.pose_frame(motion, frame, path[frame])
             page.travel(path[frame])
             recorder.insert_sleep(1 / motion.fps)
         return Playback(recorder.as_html(), height)

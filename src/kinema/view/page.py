@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
 
+from kinema.motion.motion import Motion
 from kinema.render.follow import framing_distance, smooth_path
 from kinema.render.ground import round_length
+from kinema.rig.kinematics import Rig
 from kinema.view.server import Address, open_server
 
 YAW_DEG, ELEVATION_DEG, FOVY_DEG = 40.0, 12.0, 30.0
@@ -49,10 +50,12 @@ class Box:
 class Page:
     """One browser page. `close` ends it."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *, title: str = "") -> None:
+        self.title = title
+        """What the browser's tab says after the program's name."""
         # viser greets on standard output, which is for results.
         with contextlib.redirect_stdout(io.StringIO()):
-            self.server, self.url = open_server(address)
+            self.server, self.url = open_server(address, title=lambda: self.title)
         # A click in the page must not publish it to the world.
         self.server.request_share_url = lambda verbose=True: None
         scene, gui = self.server.scene, self.server.gui
@@ -86,17 +89,20 @@ class Page:
             camera.fov = float(np.deg2rad(FOVY_DEG))
             camera.near, camera.far = distance / 100, distance * 100
 
-    def travel(self, path: Float[np.ndarray, "3"]) -> None:
-        """Let the ground pass under a character that is held in the picture."""
+    def travel(self, origin: Float[np.ndarray, "3"]) -> None:
+        """Let the ground pass under a character that is held in the picture: `origin` is the middle of the scene."""
         if self.ground is not None:
-            self.ground.position = -np.mod(path, self.section) * [1, 0, 1]
+            self.ground.position = -np.mod(origin, self.section) * [1, 0, 1]
 
     def close(self) -> None:
         with contextlib.redirect_stdout(io.StringIO()):
             self.server.stop()
 
 
-def travel_path(root: Float[Tensor, "frames 3"], fps: float) -> Float[np.ndarray, "frames 3"]:
-    """Position over the ground in time, without the sway of the steps; the first frame is at the origin."""
-    path = smooth_path(root.detach().double() * torch.tensor([1.0, 0.0, 1.0]), sigma=0.25 * fps)
-    return (path - path[0]).numpy()
+def travel_path(rig: Rig, motion: Motion) -> Float[np.ndarray, "frames 3"]:
+    """Position of the character over the ground in time, without the sway of its steps; at rest it is zero.
+
+    It is the mean of the joints, because in some files not the root travels but a joint below it.
+    """
+    centers = motion.pose(rig)[..., 3].mean(1) - rig.heads.mean(0)
+    return smooth_path(centers.detach().double() * torch.tensor([1.0, 0.0, 1.0]), sigma=0.25 * motion.fps).numpy()

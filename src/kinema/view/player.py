@@ -21,7 +21,8 @@ class Player:
         self.playing, self.position, self.stale = playing, 0.0, True
         self.closed = threading.Event()
         gui = server.gui
-        self.button = gui.add_button("Play")
+        self.button = gui.add_button("Play", hint="space bar")
+        gui.add_command("Play or pause", hotkey="space").on_trigger(lambda _: self.play(not self.playing))
         self.timeline = gui.add_slider("Frame", min=0, max=1, step=1, initial_value=0)
         self.pace = gui.add_slider("Speed", min=0.1, max=2.0, step=0.1, initial_value=1.0, hint="1 is real time")
         self.button.on_click(lambda _: self.play(not self.playing))

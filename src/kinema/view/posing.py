@@ -1,6 +1,7 @@
 """Pose a joint by hand, with a gizmo in the scene or three sliders: their angles are added to the motion's own."""
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 NO_JOINT = "(click or choose a joint)"
 LABELS, ROOT_LABELS = ("Flexion", "Abduction", "Twist"), ("Yaw", "Roll", "Pitch")
+ONE_CHANGE_SECONDS = 1.0
+"""Pause after which moving the same control is another change: a drag sends dozens of events."""
+MOST_CHANGES = 200
+"""Changes that can be undone."""
 
 
 class Posing:
@@ -31,6 +36,10 @@ class Posing:
         self.added = torch.zeros(len(rig.parents), 3)
         self.joint: int | None = None
         self.dragging = False
+        self.earlier: list[Float[Tensor, "joints 3"]] = []
+        """The added angles before each change."""
+        self.touched: tuple[object, float] = (None, 0.0)
+        """The control that was moved last, and when [s]."""
         self.own: Float[Tensor, "3"] = torch.zeros(3)
         """The motion's angles of the chosen joint in the frame that is shown."""
         gui = server.gui
@@ -38,6 +47,11 @@ class Posing:
         turn = {"min": -180, "max": 180, "step": 1, "initial_value": 0, "disabled": True}
         self.sliders = [gui.add_slider(f"{label} °", **turn) for label in LABELS]
         self.reset = gui.add_button_group("Reset", ("joint", "all"))
+        self.back = gui.add_button("Undo", disabled=True, hint="Ctrl+Z")
+        self.back.on_click(lambda _: self.undo())
+        gui.add_command("Undo the last change of the pose", hotkey="Z", modifier="cmd/ctrl").on_trigger(
+            lambda _: self.undo()
+        )
         look = {"line_width": 3.5, "disable_axes": True, "disable_sliders": True, "depth_test": False, "visible": False}
         self.gizmo = server.scene.add_transform_controls(f"{shown.name}/gizmo", 0.16 * shown.size, **look)
         numbers: dict[str, int | None] = {NO_JOINT: None} | {name: joint for joint, name in enumerate(rig.names)}
@@ -62,12 +76,12 @@ class Posing:
         """The whole clip with the added angles."""
         return replace(motion, angles=motion.angles + self.added)
 
-    def place_gizmo(self, T_world_joint: Pose) -> None:
+    def place_gizmo(self, T_scene_joint: Pose) -> None:
         """Put the gizmo on the chosen joint; while it is dragged it keeps its orientation."""
         if self.joint is not None:
-            self.gizmo.position = T_world_joint[self.joint, :, 3].numpy()
+            self.gizmo.position = T_scene_joint[self.joint, :, 3].numpy()
         if self.joint is not None and not self.dragging:
-            self.gizmo.wxyz = matrix_to_quaternion(T_world_joint[self.joint, :, :3]).numpy()
+            self.gizmo.wxyz = matrix_to_quaternion(T_scene_joint[self.joint, :, :3]).numpy()
 
     def choose(self, joint: int | None) -> None:
         self.joint = joint
@@ -86,6 +100,7 @@ class Posing:
         parent = self.rig.parents[self.joint]
         R_world_parent = at[parent, :, :3] if parent >= 0 else torch.eye(3)
         added = joint_angles(self.rig, self.joint, R_world_parent, R_world_joint) - self.own
+        self._remember(("turn", self.joint))
         self.added[self.joint] = torch.remainder(added + math.pi, 2 * math.pi) - math.pi
         self._tell()
 
@@ -96,16 +111,33 @@ class Posing:
 
     def _slide(self, event: Any, axis: int) -> None:
         if event.client is not None and self.joint is not None:
+            self._remember((axis, self.joint))
             self.added[self.joint, axis] = math.radians(float(event.target.value))
             self.changed()
 
     def clear(self, *, everything: bool) -> None:
         """Take back the angles added to the chosen joint, or to all."""
+        self._remember(None)
         if everything:
             self.added.zero_()
         elif self.joint is not None:
             self.added[self.joint] = 0
         self._tell()
+
+    def undo(self) -> None:
+        """Take back the last change, of whichever joint."""
+        if self.earlier:
+            self.added, self.touched = self.earlier.pop(), (None, 0.0)
+            self.back.disabled = not self.earlier
+            self._tell()
+
+    def _remember(self, control: tuple[object, int] | None) -> None:
+        """Keep the angles for `undo`, once for each uninterrupted movement of a control."""
+        before, when = self.touched
+        self.touched = control, time.monotonic()
+        if control is None or control != before or time.monotonic() - when > ONE_CHANGE_SECONDS:
+            self.earlier = [*self.earlier[-MOST_CHANGES + 1 :], self.added.clone()]
+            self.back.disabled = False
 
     def _tell(self) -> None:
         """Set the sliders to the angles, and say that they changed."""

@@ -3,14 +3,20 @@
 On this machine alone (the default) the browser needs no secret, but pages of other sites must not reach the viewer
 through it: requests have to name this machine (DNS rebinding) and websockets have to come from the viewer's own page.
 On any other address every request must carry a token, in the address once and in a cookie from then on.
+
+viser takes uploads of any size for any control of a page. This viewer takes none, and no message that is longer than
+its own controls ever send.
 """
 
 import hmac
+import html
 import http
+import math
 import os
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SHORTEST_TOKEN = 8
+LONGEST_MESSAGE = 1 << 20
+"""Bytes of one message of a browser: camera, clicks and the values of controls are some hundred."""
 _opening = threading.Lock()
 
 
@@ -71,8 +79,10 @@ def _said_in_address(path: str) -> list[str]:
     return parse_qs(urlsplit(path).query).get("token", [])
 
 
-def open_server(address: Address, *, label: str = "Kinema") -> tuple["ViserServer", str]:
-    """Open a guarded server; returns it with the address for the browser."""
+def open_server(
+    address: Address, *, label: str = "Kinema", title: Callable[[], str] = str
+) -> tuple["ViserServer", str]:
+    """Open a guarded server; returns it with the address for the browser. `title` goes into the browser's tab."""
     try:
         import viser
         import websockets.asyncio.server as serving
@@ -94,7 +104,9 @@ def open_server(address: Address, *, label: str = "Kinema") -> tuple["ViserServe
         if (at, at_port) != (host, port):
             return real(handler, at, at_port, process_request=process_request, **options)
         installed.append(True)
-        return real(handler, sock=listener, process_request=_guarded(guard, process_request), **options)
+        options["max_size"] = LONGEST_MESSAGE
+        answer = _guarded(guard, _titled(label, title, process_request))
+        return real(handler, sock=listener, process_request=answer, **options)
 
     with _opening:
         serving.serve = serve
@@ -106,6 +118,7 @@ def open_server(address: Address, *, label: str = "Kinema") -> tuple["ViserServe
         server.stop()
         listener.close()
         raise KinemaError(f"viser {viser.__version__} cannot be guarded; install viser 1.1")
+    _refuse_uploads(server)
     shown = f"[{address.host}]" if ":" in address.host else address.host
     if address.host in ("0.0.0.0", "::"):
         shown = socket.gethostname()
@@ -152,3 +165,40 @@ def _guarded(guard: Guard, inner: Callable[..., Any]) -> Callable[..., Any]:
         return inner(connection, request)
 
     return process_request
+
+
+def _titled(label: str, title: Callable[[], str], inner: Callable[..., Any]) -> Callable[..., Any]:
+    """Put our title into viser's page, which has no setting for it."""
+
+    def process_request(connection: Any, request: Any) -> Any:
+        # Plain text, so that it can be replaced; the page's own content is compressed already.
+        if "Accept-Encoding" in request.headers:
+            del request.headers["Accept-Encoding"]
+        response = inner(connection, request)
+        if response is not None and response.body is not None and b"<title>Viser</title>" in response.body[:20_000]:
+            text = html.escape(" · ".join(part for part in (title()[:100], label) if part))
+            response.body = response.body.replace(b"<title>Viser</title>", f"<title>{text}</title>".encode(), 1)
+            del response.headers["Content-Length"]
+            response.headers["Content-Length"] = str(len(response.body))
+        return response
+
+    return process_request
+
+
+def _refuse_uploads(server: "ViserServer") -> None:
+    """Replace viser's handlers of uploads, which keep any number of bytes, by a line in the page that sent them."""
+    from viser import _messages as messages
+
+    sockets, told = server._websock_server, -math.inf
+    sockets.unregister_handler(messages.FileTransferStartUpload)
+    sockets.unregister_handler(messages.FileTransferPart)
+
+    def refuse(client_id: int, message: Any) -> None:
+        nonlocal told
+        client = server.get_clients().get(client_id)
+        # One line for a flood of them.
+        if client is not None and time.monotonic() - told > 1.0:
+            told = time.monotonic()
+            client.add_notification("Refused", f"this viewer takes no files ({message.filename!s:.80})", color="red")
+
+    sockets.register_handler(messages.FileTransferStartUpload, refuse)

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from kinema.errors import KinemaError
-from kinema.motion.motion import Motion, save_motion
+from kinema.export.write import write
+from kinema.motion.motion import Motion
 from kinema.rig.kinematics import forward_kinematics
 from kinema.rig.limbs import Limbs, find_limbs
-from kinema.view.character import ShownCharacter
+from kinema.view.character import ShownCharacter, relative_to
 from kinema.view.contacts import Contacts
 from kinema.view.exhibit import Exhibit
 from kinema.view.page import Box, Page, travel_path
@@ -25,6 +26,8 @@ from kinema.view.player import Player
 from kinema.view.posing import Posing
 from kinema.view.server import Address
 
+DOWNLOADS = ("GLB", "BVH", "NPZ")
+"""Formats of a posed clip; `kinema convert CHARACTER OUT --motion FILE` makes the others from it."""
 CURSOR_SECONDS = 0.1
 """Time between two moves of the plot's cursor: a plot is text that the browser has to parse anew."""
 
@@ -39,6 +42,7 @@ class Viewer:
         self.motions: dict[str, Motion] = {} if exhibit.motions else rest
         """Motions that were loaded."""
         self.page, self.server = page, page.server
+        page.title = exhibit.title or exhibit.character.name
         self.shown = ShownCharacter(self.server.scene, "/character", exhibit.character, self.rig)
         self.second: ShownCharacter | None = None
         self.contacts: Contacts | None = None
@@ -105,7 +109,8 @@ class Viewer:
         if self.rig is not None:
             with gui.add_folder("Pose", expand_by_default=False):
                 self.posing = Posing(self.server, self.shown, self.rig, changed=self._posed)
-                gui.add_button("Download this motion (.npz)").on_click(self._download)
+                self.download = gui.add_button_group("Download", DOWNLOADS, hint="the whole clip as it is posed")
+                self.download.on_click(self._download)
 
     def _posed(self) -> None:
         assert self.posing is not None
@@ -135,7 +140,7 @@ class Viewer:
             return
         length = f"{len(motion)} frames, {motion.fps:g} fps" if len(motion) > 1 else "rest pose"
         self.facts.content = f"{length}, {len(self.rig.parents)} joints"
-        self.path = travel_path(motion.root_position, motion.fps)
+        self.path = travel_path(self.rig, motion)
         self.contacts = Contacts.of(self.rig, self.limbs, motion) if self.limbs is not None else None
         self.plot = self.contacts.plot() if self.contacts is not None else ""
         self.feet_folder.visible = self.contacts is not None
@@ -152,20 +157,32 @@ class Viewer:
                 top = self.box.center + [0, 0.62 * self.box.extent[1], 0]
                 self.label = self.server.scene.add_label("/character/label", "after physics", position=top)
                 self.server.scene.add_label("/before/label", "before physics", position=top)
+                self.shown.node.position = self.box.beside()
             elif not self.compare.value and self.second is not None:
                 self.second.node.remove()
                 self.label.remove()
-                self.second = None
+                self.second, self.shown.node.position = None, np.zeros(3)
         self.show()
         self.page.aim(self.box.with_second() if self.second is not None else self.box)
 
-    def _download(self, event: Any) -> None:
-        if self.motion is None or self.rig is None or self.posing is None or event.client is None:
-            return
+    def file_of_motion(self, suffix: str) -> tuple[str, bytes]:
+        """Name and content of a file with the clip as it is posed; a GLB holds the character and this clip alone."""
+        assert self.motion is not None
+        assert self.posing is not None
+        name = re.sub(r"[^\w. -]", "_", f"{self.exhibit.character.name}_{self.clip}")[:80] + suffix
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "motion.npz"
-            save_motion(path, self.posing.posed(self.motion), self.rig)
-            event.client.send_file_download("motion.npz", path.read_bytes())
+            path = Path(folder) / f"motion{suffix}"
+            character, motion = self.exhibit.character, self.posing.posed(self.motion)
+            write(path, character, motion, name=self.clip, keep_clips=False)
+            return name, path.read_bytes()
+
+    def _download(self, event: Any) -> None:
+        if event.client is None:
+            return
+        try:
+            event.client.send_file_download(*self.file_of_motion("." + event.target.value.lower()))
+        except KinemaError as error:
+            event.client.add_notification("This motion cannot be written", str(error), color="red")
 
     def draw(self, frame: int) -> None:
         """Draw one frame: the character, its ground, the gizmo, the motion before physics and the plot's cursor."""
@@ -176,14 +193,13 @@ class Viewer:
         angles = self.posing.pose(motion, frame)
         translation = None if motion.translation is None else motion.translation[frame]
         T_world_joint = forward_kinematics(self.rig, motion.root_position[frame], angles, translation).detach()
-        self.shown.pose(T_world_joint)
-        held = self.path[min(frame, len(self.path) - 1)] if self.follow.value else np.zeros(3)
-        self.shown.node.position = (self.box.beside() if self.second is not None else 0.0) - held
-        self.page.travel(held)
-        self.posing.place_gizmo(T_world_joint)
+        origin = self.path[min(frame, len(self.path) - 1) if self.follow.value else 0]
+        T_scene_joint = relative_to(origin, T_world_joint)
+        self.shown.pose(T_scene_joint)
+        self.page.travel(origin)
+        self.posing.place_gizmo(T_scene_joint)
         if self.second is not None and before is not None:
-            self.second.pose_frame(before, min(frame, len(before) - 1))
-            self.second.node.position = -held
+            self.second.pose_frame(before, min(frame, len(before) - 1), origin)
         if self.contacts is not None and time.monotonic() - self.plotted > CURSOR_SECONDS:
             self.plotted = time.monotonic()
             self.feet.content = self.contacts.page(self.plot, frame)

@@ -8,8 +8,14 @@ from kinema.asset.gltf.document import Document, view_bytes
 from kinema.asset.gltf.schema import ACCESSOR_WIDTHS, COMPONENT_TYPES
 from kinema.errors import KinemaError
 
-LARGEST_ACCESSOR = 64_000_000
-"""Values in one accessor. A sparse accessor can ask for any number without bytes behind it."""
+BYTES_PER_VALUE = 8
+"""All values are kept as 64-bit numbers."""
+
+
+def accessor_size(document: Document, index: int) -> int:
+    """Bytes that the values of an accessor take. A sparse one can ask for any number without bytes behind it."""
+    accessor = document.json["accessors"][index]
+    return accessor["count"] * ACCESSOR_WIDTHS[accessor["type"]] * BYTES_PER_VALUE
 
 
 def read_accessor(document: Document, index: int, *, kind: str | None = None) -> np.ndarray:
@@ -23,8 +29,7 @@ def read_accessor(document: Document, index: int, *, kind: str | None = None) ->
         raise KinemaError(f"{where} has type {accessor['type']}, not {kind.replace('|', ' or ')}")
     count, width = accessor["count"], ACCESSOR_WIDTHS[accessor["type"]]
     dtype = np.dtype(COMPONENT_TYPES[accessor["componentType"]])
-    if count * width > LARGEST_ACCESSOR:
-        raise KinemaError(f"{where} asks for {count} x {width} values, the limit is {LARGEST_ACCESSOR}")
+    document.budget().check(accessor_size(document, index), f"accessors[{index}] of {count} x {width} values")
     if "bufferView" in accessor:
         view = document.json["bufferViews"][accessor["bufferView"]]
         offset, stride = accessor.get("byteOffset", 0), view.get("byteStride", 0)

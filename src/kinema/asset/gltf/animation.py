@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from kinema.asset.gltf.accessors import read_accessor
+from kinema.asset.gltf.accessors import accessor_size, read_accessor
 from kinema.asset.gltf.document import Document, node_parents
 from kinema.asset.gltf.geometry import Part
 from kinema.errors import KinemaError
+from kinema.files import Budget
 from kinema.geometry.rotations import depth_first, normalize, slerp, to_matrix
 
 NODE_DEFAULTS = {"translation": (0.0, 0.0, 0.0), "rotation": (0.0, 0.0, 0.0, 1.0), "scale": (1.0, 1.0, 1.0)}
@@ -37,9 +38,9 @@ class Track:
     """In- and out-tangents of CUBICSPLINE."""
 
 
-def read_tracks(document: Document, animation: int) -> list[Track]:
-    """Channels that move nodes; morph weights are not modelled."""
-    content = document.json["animations"][animation]
+def read_tracks(document: Document, animation: int, budget: Budget | None = None) -> list[Track]:
+    """Channels that move nodes; morph weights are not modelled. The `budget` is taken from for each."""
+    content, budget = document.json["animations"][animation], budget or document.budget()
     tracks = []
     for i, channel in enumerate(content["channels"]):
         where = f"{document.path}: animations[{animation}].channels[{i}]"
@@ -49,6 +50,8 @@ def read_tracks(document: Document, animation: int) -> list[Track]:
         if channel["sampler"] >= len(content["samplers"]):
             raise KinemaError(f"{where} uses sampler {channel['sampler']} of {len(content['samplers'])}")
         sampler = content["samplers"][channel["sampler"]]
+        size = accessor_size(document, sampler["input"]) + accessor_size(document, sampler["output"])
+        budget.take(size, f"animations[{animation}].channels[{i}]")
         times = read_accessor(document, sampler["input"], kind="SCALAR")[:, 0].astype(np.float64)
         values = read_accessor(document, sampler["output"], kind=f"VEC{len(NODE_DEFAULTS[path])}").astype(np.float64)
         interpolation = sampler.get("interpolation", "LINEAR")

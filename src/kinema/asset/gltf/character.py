@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from kinema.asset.character import Character, Mesh, unique_names
+from kinema.asset.character import MOST_JOINTS, Character, Mesh, unique_names
 from kinema.asset.gltf.animation import animated_locals, frame_times, global_matrices, read_tracks, skin_parts
 from kinema.asset.gltf.clips import make_clips
 from kinema.asset.gltf.document import Document, GltfBinding
@@ -14,13 +14,13 @@ from kinema.asset.gltf.material import base_color_linear, base_image, decode_ima
 from kinema.asset.gltf.rest import rest_pose
 from kinema.asset.gltf.rig import clean_skeleton, joint_nodes, raw_rig, raw_weights, scale_lines
 from kinema.asset.rigs.cleanup import clean_rig, sample_frames
+from kinema.asset.rigs.cleanup_fit import Extremes
 from kinema.asset.rigs.orientation import FOUND, FrameOptions, apply_frame, find_frame, place_skeleton
 from kinema.errors import KinemaError
+from kinema.files import Budget
 
-LARGEST_WEIGHTS = 60_000_000
-"""Vertices times joints; 480 MB."""
-LARGEST_CLIPS = 3_000_000
-"""Frames of all clips times nodes; 384 MB while one is read."""
+BYTES_PER_TRANSFORM, BYTES_PER_POSE = 256, 384
+"""Memory of a node in a frame while its clip is read, and of a joint in a frame until all clips are fitted."""
 
 
 def character_from_document(document: Document, given: FrameOptions = FOUND, *, rigged: bool = True) -> Character:
@@ -33,7 +33,8 @@ def character_from_document(document: Document, given: FrameOptions = FOUND, *, 
 
 
 def _character(document: Document, given: FrameOptions, rigged: bool) -> Character:
-    parts, changes = read_parts(document)
+    budget = document.budget()
+    parts, changes = read_parts(document, budget)
     if not any(len(part.faces) for part in parts):
         raise KinemaError(f"{document.path}: has no triangles")
     changes += [
@@ -41,8 +42,12 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
         for image in sorted({base_image(document, part.material) for part in parts})
         if image >= 0 and not document.images[image]
     ]
-    animations = [read_tracks(document, i) for i in range(len(document.json.get("animations", ())))]
+    animations = [read_tracks(document, i, budget) for i in range(len(document.json.get("animations", ())))]
     joints = joint_nodes(document, parts, animations) if rigged else []
+    count = sum(len(part.vertices) for part in parts)
+    if len(joints) > MOST_JOINTS:
+        raise KinemaError(f"{document.path}: has {len(joints)} joints, more than {MOST_JOINTS}")
+    budget.take(2 * 8 * count * len(joints), f"weights of {count} vertices on {len(joints)} joints")
     with np.errstate(over="raise", invalid="raise"):
         rest, lines = rest_pose(document, parts, animations)
         vertices = skin_parts(document, parts, rest)
@@ -54,21 +59,18 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
     binding = GltfBinding(document, (), rest, node, primitive, np.concatenate([np.arange(count) for count in counts]))
     if not joints:
         frame, lines = find_frame(vertices, None, given)
-        mesh = _mesh(document, parts, apply_frame(frame, vertices))
+        mesh = _mesh(document, parts, apply_frame(frame, vertices), budget)
         return Character(document.path.stem, mesh, frame=frame, source=binding, changes=(*changes, *lines))
-    if len(vertices) * len(joints) > LARGEST_WEIGHTS:
-        many = f"{len(vertices)} vertices on {len(joints)} joints"
-        raise KinemaError(f"{document.path}: {many} are more than can be read")
     file_weights, lines = raw_weights(document, parts, joints, vertices, rest)
     changes += lines + scale_lines(document, joints)
     raw = raw_rig(document, joints, file_weights, vertices, rest)
     used = [i for i, tracks in enumerate(animations) if tracks]
     times = [frame_times(animations[i]) for i in used]
-    frames = sum(len(time) for time, _ in times)
-    if frames * len(document.nodes) > LARGEST_CLIPS:
-        raise KinemaError(f"{document.path}: clips of {frames} frames on {len(document.nodes)} nodes are too long")
     motions = []  # every joint's map from rest at every frame of each clip
     for i, (time, _) in zip(used, times):
+        what = f"animations[{i}] of {len(time)} frames"
+        budget.check(BYTES_PER_TRANSFORM * len(time) * len(document.nodes), what)
+        budget.take(BYTES_PER_POSE * len(time) * len(joints), what)
         placed = global_matrices(document, animated_locals(document, animations[i], time))[:, joints]
         motions.append((placed @ np.linalg.inv(rest[joints]))[..., :3, :])
     together = np.concatenate([np.zeros((0, len(joints), 3, 4)), *motions])
@@ -81,7 +83,8 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
     homogeneous = np.append(skeleton.heads, np.ones((len(skeleton.heads), 1)), -1)[..., None]
     moves = [(motion[:, list(clean.joints)] @ homogeneous)[..., 0] for motion in motions]
     frame, lines = find_frame(vertices, skeleton, given, moves=list(zip(names, moves)))
-    clips, clip_lines = make_clips(names, [fps for _, fps in times], motions, raw, clean, frame)
+    extremes = Extremes.of(vertices, file_weights)
+    clips, clip_lines = make_clips(names, [fps for _, fps in times], motions, raw, clean, frame, extremes)
     binding = replace(
         binding,
         joint_nodes=tuple(joints[j] for j in clean.joints),
@@ -89,12 +92,12 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
         clip_animation=tuple(used),
         carried_nodes=tuple((joints[k], j) for k, j in enumerate(clean.carrier) if k not in clean.joints),
     )
-    mesh, skeleton = _mesh(document, parts, apply_frame(frame, vertices)), place_skeleton(skeleton, frame)
+    mesh, skeleton = _mesh(document, parts, apply_frame(frame, vertices), budget), place_skeleton(skeleton, frame)
     weights, changes = weights / weights.sum(1, keepdims=True), (*changes, *clean.changes, *lines, *clip_lines)
     return Character(document.path.stem, mesh, skeleton, weights, clips, frame, binding, changes=changes)
 
 
-def _mesh(document: Document, parts: list[Part], vertices: Float[np.ndarray, "vertices 3"]) -> Mesh:
+def _mesh(document: Document, parts: list[Part], vertices: Float[np.ndarray, "vertices 3"], budget: Budget) -> Mesh:
     starts = np.cumsum([0, *(len(part.vertices) for part in parts)])
     faces = np.concatenate([part.faces + start for part, start in zip(parts, starts)])
     colors = [srgb_from_linear(part.colors_linear * base_color_linear(document, part.material)) for part in parts]
@@ -105,6 +108,6 @@ def _mesh(document: Document, parts: list[Part], vertices: Float[np.ndarray, "ve
     uv = np.concatenate([part.uv if part.uv is not None else np.zeros((len(part.vertices), 2)) for part in parts])
     if not used:
         return Mesh(vertices, faces, np.concatenate(colors))
-    images = tuple(decode_image(document, image, opaque=opaque) for image, opaque in used)
+    images = tuple(decode_image(document, image, budget, opaque=opaque) for image, opaque in used)
     face_texture = np.repeat(texture, [len(part.faces) for part in parts])
     return Mesh(vertices, faces, np.concatenate(colors), uv, images, face_texture)

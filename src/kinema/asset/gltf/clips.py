@@ -1,6 +1,7 @@
 """A file's clips in our parameters: rotations, a root path, and translations of joints where those do not suffice."""
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -8,7 +9,7 @@ from jaxtyping import Float
 from kinema.asset.character import Clip, Frame, listed
 from kinema.asset.rigs import cleanup_fit
 from kinema.asset.rigs.cleanup import CleanRig, RawRig
-from kinema.asset.rigs.cleanup_fit import PerFrame, Positions, RootPath, Rotations, Targets, detached_joints
+from kinema.asset.rigs.cleanup_fit import Extremes, PerFrame, Positions, RootPath, Rotations, Targets, detached_joints
 from kinema.asset.rigs.orientation import place_clip
 from kinema.geometry.rotations import bone_offsets, continuous, from_matrix, joint_positions
 
@@ -16,36 +17,61 @@ FRAMES_AT_ONCE = 4096
 """Frames that are fitted together, to bound the memory; each frame is a problem of its own."""
 LARGEST_ERROR = 1e-4
 """A clip gets translations if rotations leave a larger error (root mean square, share of the size)."""
-LARGEST_ERROR_REPARENTED = 1e-2
-"""The same for rigs whose tree we changed. Their joints leave the parents that we chose for them, and rotations that
-come near are worth more (to physics, to other programs) than translations that the file does not have."""
+LARGEST_OFF_REPARENTED = 0.018
+"""The same for rigs whose tree we changed, for the worst vertex, as a share of the height. Their joints leave the
+parents that we chose for them, and rotations that come near are worth more (to physics, to other programs) than
+translations that the file does not have."""
+LEAST_SLIDE = 0.003
+"""Joints of such rigs that come no further from their places [share of the height] do not slide."""
+TOLD_OFF = 0.02
+"""`inspect` names the joints that have a vertex further off than this share of the height."""
 
 Motion = Float[np.ndarray, "_ raw 3 4"]
 """Maps of the file's joints from rest, for each frame of a clip."""
+PerJoint = Float[np.ndarray, "joints"]
+
+
+@dataclass(frozen=True)
+class _Pose:
+    """A clip's joints in the file's coordinates."""
+
+    position: Positions
+    rotation: Rotations
+    translation: Positions | None = None
 
 
 def make_clips(
-    names: tuple[str, ...], rates: list[float], motions: list[Motion], raw: RawRig, clean: CleanRig, frame: Frame
+    names: tuple[str, ...],
+    rates: list[float],
+    motions: list[Motion],
+    raw: RawRig,
+    clean: CleanRig,
+    frame: Frame,
+    extremes: Extremes,
 ) -> tuple[tuple[Clip, ...], list[str]]:
     """All clips in our world and parameters, and lines for `inspect` about those that do more than rotate."""
     kept, parents = list(clean.joints), clean.parents
     heads = raw.heads[kept]
+    height = max(float(np.ptp(extremes.points @ frame.rotation[1])), 1e-6 * raw.size)
     detached = [tuple(detached_joints(motion[:, kept], heads, parents, size=raw.size)) for motion in motions]
     root, rotation, error = _fit(motions, detached, raw, clean)
-    clips, errors = [], []
+    clips, off = [], []
     for i, (start, end) in enumerate(itertools.pairwise(np.cumsum([0, *map(len, motions)]))):
-        errors.append(_rms(error[start:end]))
-        place, turn, translation = root[start:end], rotation[start:end], None
-        far = detached[i] or errors[i] > LARGEST_ERROR
-        own = _file_poses_if_better(motions[i], place, turn, raw, clean) if far else None
-        if own is not None:
-            place, turn = own[0][:, 0], own[1]
-            translation = cleanup_fit.translations(*own, heads, parents, size=raw.size)
-        local = np.swapaxes(turn[:, [max(p, 0) for p in parents]], -1, -2) @ turn
-        local[:, 0] = turn[:, 0]
-        wxyz = continuous(from_matrix(local))
-        clips.append(place_clip(Clip(names[i], rates[i], place, wxyz, translation), frame))
-    return tuple(clips), _lines(clips, errors, detached, [raw.names[j] for j in kept], parents)
+        place, turn = root[start:end], rotation[start:end]
+        pose = _Pose(joint_positions(parents, bone_offsets(parents, heads), turn, place), turn)
+        off.append(np.zeros(len(kept)))
+        if detached[i] or _rms(error[start:end]) > LARGEST_ERROR:
+            off[i] = _off(pose, motions[i], raw, clean, extremes) / height
+            if not clean.reparented or off[i].max() > LARGEST_OFF_REPARENTED:
+                own = _file_poses(motions[i], raw, clean, least=LEAST_SLIDE * height)
+                own_off = _off(own, motions[i], raw, clean, extremes) / height
+                if own_off.max() < off[i].max():
+                    pose, off[i] = own, own_off
+        local = np.swapaxes(pose.rotation[:, [max(p, 0) for p in parents]], -1, -2) @ pose.rotation
+        local[:, 0] = pose.rotation[:, 0]
+        clip = Clip(names[i], rates[i], pose.position[:, 0], continuous(from_matrix(local)), pose.translation)
+        clips.append(place_clip(clip, frame))
+    return tuple(clips), _lines(clips, off, detached, [raw.names[j] for j in kept], parents)
 
 
 def _fit(
@@ -68,17 +94,26 @@ def _fit(
     return root, rotation, error
 
 
-def _file_poses_if_better(
-    motion: Motion, root: RootPath, rotation: Rotations, raw: RawRig, clean: CleanRig
-) -> tuple[Positions, Rotations] | None:
-    """Heads and rotations of a clip as the file has them, if the fitted ones are too far off."""
-    kept, parents = list(clean.joints), clean.parents
+def _file_poses(motion: Motion, raw: RawRig, clean: CleanRig, *, least: float) -> _Pose:
+    """A clip with the rotations of the file, and translations of the joints that its positions ask for.
+
+    In a tree that is not the file's own, those that are less than `least` away stay in their places.
+    """
+    kept = list(clean.joints)
     heads = raw.heads[kept]
-    targets = Targets.from_motion(motion, raw.moments, clean.carrier)
-    own = cleanup_fit.file_poses(motion[:, kept], heads)
-    position = joint_positions(parents, bone_offsets(parents, heads), rotation, root)
-    fitted, free = (_rms(targets.error(*pose, heads)) / raw.size for pose in ((position, rotation), own))
-    return own if max(free, LARGEST_ERROR_REPARENTED if clean.reparented else LARGEST_ERROR) < fitted else None
+    position, rotation = cleanup_fit.file_poses(motion[:, kept], heads)
+    least = least if clean.reparented else cleanup_fit.NEGLIGIBLE * raw.size
+    translation, placed = cleanup_fit.translations(position, rotation, heads, clean.parents, least=least)
+    return _Pose(placed, rotation, translation if translation.any() else None)
+
+
+def _off(pose: _Pose, motion: Motion, raw: RawRig, clean: CleanRig, extremes: Extremes) -> PerJoint:
+    """Largest distance of a vertex of each joint, over all frames, from where the file has it."""
+    maps = cleanup_fit.joint_maps(pose.position, pose.rotation, raw.heads[list(clean.joints)])
+    carrier, result = np.array(clean.carrier), np.zeros(len(clean.joints))
+    apart = extremes.errors(motion, maps[:, carrier])
+    np.maximum.at(result, carrier[extremes.weights.argmax(1)], apart)
+    return result
 
 
 def _rms(values: Float[np.ndarray, "n"]) -> float:
@@ -86,7 +121,7 @@ def _rms(values: Float[np.ndarray, "n"]) -> float:
 
 
 def _lines(
-    clips: list[Clip], errors: list[float], detached: list[tuple[int, ...]], names: list[str], parents: tuple[int, ...]
+    clips: list[Clip], off: list[PerJoint], detached: list[tuple[int, ...]], names: list[str], parents: tuple[int, ...]
 ) -> list[str]:
     """What `kinema inspect` says about clips that do more than rotate joints."""
     lines = []
@@ -98,9 +133,18 @@ def _lines(
     if moved:
         which = listed([names[j] for j in np.flatnonzero(np.any(moved, axis=0))], 4)
         lines.append(f"{len(moved)} of {len(clips)} clips move joints in their parents (kept as translations): {which}")
-    off = [(errors[i], clips[i].name) for i in rotating if errors[i] > LARGEST_ERROR]
-    if off:
-        error, name = max(off)
-        worst = f"root mean square error up to {100 * error:.2g} % of the size, in {name}"
-        lines.append(f"{len(off)} of {len(clips)} clips stretch bones: replaced by the nearest rotations ({worst})")
+    stretched = [i for i in rotating if off[i].max() > 0]
+    if stretched:
+        worst = max(stretched, key=lambda i: off[i].max())
+        where = f"{names[int(off[worst].argmax())]} in {clips[worst].name}"
+        lines.append(
+            f"{len(stretched)} of {len(clips)} clips stretch bones: replaced by the nearest rotations (the worst vertex"
+            f" is {100 * off[worst].max():.2g} % of the height off, at {where})"
+        )
+    most = np.max(off, axis=0, initial=0.0) if off else np.zeros(len(names))
+    far = [j for j in np.argsort(-most) if most[j] > TOLD_OFF]
+    if far:
+        clip = clips[int(np.argmax([values[far[0]] for values in off]))].name
+        which = listed([f"{names[j]} by {100 * most[j]:.2g} %" for j in far], 6)
+        lines.append(f"joints cannot follow the file by shares of the height, worst in {clip}: {which}")
     return lines

@@ -14,10 +14,11 @@ G_parent is that of the *file's* parent.
 
 import base64
 import binascii
+import contextlib
 import json
 import struct
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -26,6 +27,7 @@ from jaxtyping import Float, Int
 
 from kinema.asset.gltf.schema import check_document
 from kinema.errors import KinemaError
+from kinema.files import Budget, inside_folder
 from kinema.geometry.rotations import depth_first
 
 READABLE_EXTENSIONS = frozenset(
@@ -50,6 +52,12 @@ class Document:
     """One for each of json["buffers"]; buffer 0 of a .glb without uri is its binary chunk."""
     images: tuple[bytes, ...] = ()
     """Encoded (PNG, JPEG ...), one for each of json["images"]; empty where the file cannot give it."""
+    size: int = 0
+    """Bytes of the file and of those that it names; 0 for a document that was not read."""
+
+    def budget(self) -> Budget:
+        """The memory that may be used to make something of the document."""
+        return Budget.of(self.path, size=self.size or sum(map(len, self.buffers)))
 
     @property
     def nodes(self) -> list[dict[str, Any]]:
@@ -101,9 +109,10 @@ def read_document(path: Path) -> Document:
     unreadable = sorted(set(content.get("extensionsRequired", ())) - READABLE_EXTENSIONS)
     if unreadable:
         raise KinemaError(f"{path}: needs the glTF extension {', '.join(unreadable)}, which Kinema does not read")
+    files: dict[Path, bytes] = {}
     buffers = []
     for i, buffer in enumerate(content.get("buffers", ())):
-        buffers.append(_read_uri(path, buffer["uri"]) if "uri" in buffer else (binary if i == 0 else b""))
+        buffers.append(_read_uri(path, buffer["uri"], files) if "uri" in buffer else (binary if i == 0 else b""))
         if len(buffers[i]) < buffer["byteLength"]:
             raise KinemaError(f"{path}: buffers[{i}] is truncated, {len(buffers[i])} of {buffer['byteLength']} bytes")
     document = Document(path, content, tuple(buffers))
@@ -114,7 +123,8 @@ def read_document(path: Path) -> Document:
         for _ in parents:  # up into the cycle
             node = parents[node]
         raise KinemaError(f"{path}: nodes[{node}] is its own ancestor")
-    return replace(document, images=tuple(_read_image(document, image) for image in content.get("images", ())))
+    images = _read_images(document, files)
+    return replace(document, images=images, size=len(data) + sum(map(len, files.values())))
 
 
 def _read_bytes(path: Path, shown: Path) -> bytes:
@@ -155,8 +165,8 @@ def _split_glb(path: Path, data: bytes) -> tuple[bytes, bytes]:
     return chunks[b"JSON"], chunks.get(b"BIN\0", b"")
 
 
-def _read_uri(path: Path, uri: str) -> bytes:
-    """Bytes of a data: URI or of a file in the folder of `path` (or below it, never above)."""
+def _read_uri(path: Path, uri: str, files: dict[Path, bytes]) -> bytes:
+    """Bytes of a data: URI or of a file in the folder of `path` (or below it, never above), which is read only once."""
     if uri.startswith("data:"):
         head, _, body = uri.partition(",")
         if not head.endswith(";base64"):
@@ -165,20 +175,29 @@ def _read_uri(path: Path, uri: str) -> bytes:
             return base64.b64decode(unquote(body), validate=True)
         except (binascii.Error, ValueError):
             raise KinemaError(f"{path}: data URI {head[:40]!r} is not valid base64") from None
-    name = unquote(uri)
-    inside = PurePosixPath(name.replace("\\", "/"))
-    if "://" in uri or inside.is_absolute() or ".." in inside.parts or "\0" in name or ":" in inside.parts[:1]:
+    name = unquote(uri).replace("\\", "/")
+    if "://" in uri:
         raise KinemaError(f"{path}: refers to {uri[:80]!r}, which is not inside its own folder")
-    return _read_bytes(path.parent / inside, Path(f"{path} -> {name[:80]}"))
+    file = inside_folder(path.parent, name, about=path)
+    if file not in files:
+        files[file] = _read_bytes(file, Path(f"{path} -> {name[:80]}"))
+    return files[file]
 
 
-def _read_image(document: Document, image: dict[str, Any]) -> bytes:
-    if "bufferView" in image:
-        return bytes(view_bytes(document, image["bufferView"]))
-    try:
-        return _read_uri(document.path, image["uri"]) if "uri" in image else b""
-    except MissingFileError:
-        return b""  # the character is read without its texture, and `inspect` says so
+def _read_images(document: Document, files: dict[Path, bytes]) -> tuple[bytes, ...]:
+    """Encoded images; one whose file is missing is empty, which `inspect` tells, and the character is read without."""
+    images, budget = [], document.budget()
+    for i, image in enumerate(document.json.get("images", ())):
+        data = b""
+        if "bufferView" in image:
+            view = view_bytes(document, image["bufferView"])
+            budget.take(len(view), f"images[{i}]")
+            data = bytes(view)
+        elif "uri" in image:
+            with contextlib.suppress(MissingFileError):
+                data = _read_uri(document.path, image["uri"], files)
+        images.append(data)
+    return tuple(images)
 
 
 def node_parents(document: Document) -> tuple[int, ...]:

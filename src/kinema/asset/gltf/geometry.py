@@ -2,18 +2,22 @@
 
 import itertools
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from kinema.asset.gltf.accessors import read_accessor
+from kinema.asset.gltf.accessors import accessor_size, read_accessor
 from kinema.asset.gltf.document import Document, node_parents
 from kinema.asset.gltf.material import texture_mapping
 from kinema.errors import KinemaError
-from kinema.geometry.rotations import ancestors
+from kinema.files import Budget
+from kinema.geometry.rotations import depth_first
 
 TRIANGLES, STRIP, FAN = 4, 5, 6
+BYTES_PER_PART = 10_000
+"""Memory of the objects that each part is made of, however few vertices it has."""
 Values = dict[str, Any]
 """An object of the file's JSON."""
 
@@ -40,12 +44,17 @@ class Part:
     """Rows sum to one."""
 
 
-def read_parts(document: Document) -> tuple[list[Part], list[str]]:
-    """All triangles of the default scene, and a line for everything left out or corrected."""
-    parts, changes = [], []
-    for node in scene_nodes(document):
-        if "mesh" not in document.nodes[node]:
-            continue
+def read_parts(document: Document, budget: Budget | None = None) -> tuple[list[Part], list[str]]:
+    """All triangles of the default scene, and a line for everything left out or corrected.
+
+    Each node has parts of its own, so the `budget` is taken from for each node that shows a mesh.
+    """
+    budget, parts, changes = budget or document.budget(), [], []
+    shown = [node for node in scene_nodes(document) if "mesh" in document.nodes[node]]
+    sizes = [sum(map(partial(_part_size, document), mesh["primitives"])) for mesh in document.json.get("meshes", ())]
+    for node in shown:
+        budget.take(sizes[document.nodes[node]["mesh"]], f"nodes[{node}] with its mesh")
+    for node in shown:
         index = document.nodes[node]["mesh"]
         for i, primitive in enumerate(document.json["meshes"][index]["primitives"]):
             where = f"meshes[{index}].primitives[{i}]"
@@ -69,8 +78,17 @@ def scene_nodes(document: Document) -> list[int]:
     scenes, parents = document.json.get("scenes", ()), node_parents(document)
     if not scenes:
         return list(range(len(parents)))
-    tops = set(scenes[document.json.get("scene", 0)].get("nodes", ()))
-    return [node for node in range(len(parents)) if tops & {node, *ancestors(parents, node)}]
+    shown = set(scenes[document.json.get("scene", 0)].get("nodes", ()))
+    for node in depth_first(parents):
+        if parents[node] in shown:
+            shown.add(node)
+    return sorted(shown)
+
+
+def _part_size(document: Document, primitive: Values) -> int:
+    """Bytes of a `Part`: its accessors, all twice, as there are white colours where there are none, and edges."""
+    accessors = [*primitive["attributes"].values(), *([primitive["indices"]] if "indices" in primitive else [])]
+    return BYTES_PER_PART + 2 * sum(accessor_size(document, index) for index in accessors)
 
 
 def _read_part(document: Document, node: int, index: int, primitive: Values, where: str) -> tuple[Part, list[str]]:

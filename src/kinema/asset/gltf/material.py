@@ -1,16 +1,14 @@
 """Base colour of glTF materials: factors, texture mapping and decoded textures."""
 
-import io
-import warnings
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, UInt8
 
 from kinema.asset.gltf.document import Document
+from kinema.asset.images import decode
 from kinema.errors import KinemaError
-
-LARGEST_IMAGE_PX = 8192 * 8192
+from kinema.files import Budget
 
 
 def base_color_linear(document: Document, material: int) -> Float[np.ndarray, "3"]:
@@ -59,24 +57,9 @@ def is_opaque(document: Document, material: int) -> bool:
     return material < 0 or document.json["materials"][material].get("alphaMode", "OPAQUE") == "OPAQUE"
 
 
-def decode_image(document: Document, index: int, *, opaque: bool) -> UInt8[np.ndarray, "h w 4"]:
+def decode_image(document: Document, index: int, budget: Budget, *, opaque: bool) -> UInt8[np.ndarray, "h w 4"]:
     """Pixels of an image: sRGB with alpha, which is 255 everywhere on a surface that is `opaque`."""
-    from PIL import Image
-
-    where = f"{document.path}: images[{index}]"
-    try:
-        with warnings.catch_warnings():
-            # Pillow warns about sizes that the check below handles.
-            warnings.simplefilter("ignore")
-            with Image.open(io.BytesIO(document.images[index])) as image:
-                if image.width * image.height > LARGEST_IMAGE_PX:
-                    raise KinemaError(f"{where} has {image.width} x {image.height} pixels, more than can be read")
-                return np.asarray(image.convert("RGB" if opaque else "RGBA").convert("RGBA"))
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, EOFError, MemoryError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        # Pillow's text names the memory address of the stream.
-        reason = "unknown image format" if "identify" in reason else reason
-        raise KinemaError(f"{where} cannot be decoded ({reason[:80]})") from None
+    return decode(document.images[index], f"images[{index}]", budget, opaque=opaque)
 
 
 def srgb_from_linear(linear: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, is_text
 
 Leaf = Callable[[Any, dict[str, Any]], str]
 """Takes a value and the whole document; returns what the value should be instead, or "" if it is right."""
@@ -64,7 +64,7 @@ def _one_of(*allowed: Any) -> Leaf:
     return _wanted(wanted, lambda value: not isinstance(value, bool | dict | list) and value in allowed)
 
 
-_text = _wanted("a string", lambda value: isinstance(value, str))
+_text = _wanted("a string of whole characters", is_text)
 _flag = _wanted("true or false", lambda value: isinstance(value, bool))
 _number = _wanted("a finite number", lambda value: type(value) in (int, float) and abs(value) <= 1e30)
 _count = _wanted("a count", lambda value: type(value) is int and 0 <= value < 2**40)

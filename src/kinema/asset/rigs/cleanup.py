@@ -114,7 +114,7 @@ def _drift(raw: RawRig, motion: Float[np.ndarray, "frames joints 3 4"]) -> Drift
     result = np.zeros((len(raw.names),) * 2)
     at = np.einsum("tjab,jb->tja", motion[..., :3], raw.heads) + motion[..., 3]
     for p in range(len(raw.names) if len(motion) else 0):
-        carried = np.einsum("tab,jb->tja", motion[:, p, :, :3], raw.heads) + motion[:, p, None, :, 3]
+        carried = raw.heads @ motion[:, p, :, :3].swapaxes(-1, -2) + motion[:, p, None, :, 3]
         result[:, p] = np.sqrt(((carried - at) ** 2).sum(-1).mean(0)) / raw.size
     return result
 

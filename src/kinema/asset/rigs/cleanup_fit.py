@@ -40,6 +40,17 @@ DETACHED_WEIGHT = 1e-3
 """Factor on the weights of vertices of detached joints in the fit, so that they do not pull the body along."""
 NEGLIGIBLE = 1e-5
 """Translations of a joint that stay below this share of the size are rounding and set to zero."""
+MOST_EXTREMES = 2000
+"""Vertices by which the worst of a clip is judged."""
+LEAST_WEIGHT = 0.03
+"""A joint with less weight takes a vertex nowhere."""
+DIRECTIONS = np.array([d for d in np.ndindex(3, 3, 3) if d != (1, 1, 1)]) - 1.0
+"""To the faces, edges and corners of a cube."""
+
+
+def joint_maps(position: Positions, rotation: Rotations, heads: Heads) -> Maps:
+    """Maps of points at rest to where joints with these heads take them."""
+    return np.concatenate((rotation, (position - (rotation @ heads[..., None])[..., 0])[..., None]), -1)
 
 
 @dataclass(frozen=True)
@@ -65,9 +76,39 @@ class Targets:
 
     def error(self, position: Positions, rotation: Rotations, heads: Heads) -> PerFrame:
         """Root mean square distance of the weighted vertices for joints with these positions and rotations."""
-        maps = np.concatenate((rotation, (position - (rotation @ heads[..., None])[..., 0])[..., None]), -1)
+        maps = joint_maps(position, rotation, heads)
         square = ((maps @ self.moments - 2 * self.cross) * maps).sum((1, 2, 3)) + self.square
         return np.sqrt(np.maximum(square, 0) / max(float(self.moments[:, 3, 3].sum()), 1e-30))
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """The outermost vertices of each joint, among which is the one that a wrong map of the joint takes furthest off."""
+
+    points: Float[np.ndarray, "n 3"]
+    weights: Float[np.ndarray, "n raw"]
+
+    @staticmethod
+    def of(vertices: Float[np.ndarray, "vertices 3"], weights: Float[np.ndarray, "vertices raw"]) -> "Extremes":
+        """In 26 directions, from among the vertices on which a joint has some weight."""
+        chosen: set[int] = set()
+        for joint in range(weights.shape[1]):
+            own = np.flatnonzero(weights[:, joint] > LEAST_WEIGHT)
+            if len(own):
+                chosen |= set(own[(vertices[own] @ DIRECTIONS.T).argmax(0)].tolist())
+        some = np.array(sorted(chosen))[:: -(-len(chosen) // MOST_EXTREMES)]
+        return Extremes(vertices[some], weights[some])
+
+    def errors(self, motion: Maps, maps: Maps) -> Float[np.ndarray, "n"]:
+        """Largest distance over all frames between where two motions of the file's joints take each point."""
+        points = np.append(self.points, np.ones((len(self.points), 1)), -1)
+        lever = (self.weights[:, :, None] * points[:, None]).reshape(len(points), -1)
+        worst = np.zeros(len(points))
+        for start in range(0, len(motion), 64):  # bounds the memory
+            apart = (motion[start : start + 64] - maps[start : start + 64]).transpose(0, 1, 3, 2)
+            off = lever @ apart.reshape(len(apart), -1, 3)
+            worst = np.maximum(worst, np.sqrt((off**2).sum(-1)).max(0))
+        return worst
 
 
 def detached_joints(motion: Maps, heads: Heads, parents: Tree, *, size: float) -> list[int]:
@@ -160,15 +201,18 @@ def file_poses(motion: Maps, heads: Heads) -> tuple[Positions, Rotations]:
     return (motion[..., :3] @ heads[..., None])[..., 0] + motion[..., 3], nearest_rotation(motion[..., :3])
 
 
-def translations(position: Positions, rotation: Rotations, heads: Heads, parents: Tree, *, size: float) -> Positions:
-    """Translations of joints in their parents' frames: p_j = p_p + R_p (h_j - h_p + translation_j).
+def translations(
+    position: Positions, rotation: Rotations, heads: Heads, parents: Tree, *, least: float
+) -> tuple[Positions, Positions]:
+    """Translations of joints in their parents' frames, p_j = p_p + R_p (h_j - h_p + translation_j), and where that is.
 
-    Joints that stay in place but for rounding get exactly zero; their children make up for the difference.
+    Joints that come nowhere further than `least` from their position without get exactly zero; their children make up
+    for the difference.
     """
     result, placed, offsets = np.zeros_like(position), position.copy(), bone_offsets(parents, heads)
     for j, p in enumerate(parents[1:], 1):
         away = np.einsum("tba,tb->ta", rotation[:, p], position[:, j] - placed[:, p]) - offsets[j]
-        if np.linalg.norm(away, axis=-1).max(initial=0) > NEGLIGIBLE * size:
+        if np.linalg.norm(away, axis=-1).max(initial=0) > least:
             result[:, j] = away
         placed[:, j] = placed[:, p] + np.einsum("tab,tb->ta", rotation[:, p], offsets[j] + result[:, j])
-    return result
+    return result, placed

@@ -127,8 +127,8 @@ def _pair(body: Body, p: Arthropod, pair: str, share: Number, middle: np.ndarray
 def _pincers(body: Body, p: Arthropod, middle: np.ndarray) -> None:
     """A pair of arms that reach out and forward, each with a claw of two fingers."""
     unit, r, color = p.pincers * p.body, 1.25 * p.leg_radius * p.body, p.coat.head or p.coat.base
-    start = middle + np.array([0.55 * p.broad, 0.0, 0.6]) * p.thorax * p.body
-    ways = np.array([[0.85, 0.15, 0.45], [-0.1, 0.1, 1.0], [-0.5, 0.0, 0.85]]) * [[0.4], [0.3], [0.3]]
+    start = middle + np.array([0.66 * p.broad, 0.0, 0.66]) * p.thorax * p.body
+    ways = np.array([[0.85, 0.15, 0.45], [-0.1, 0.1, 1.0], [-0.5, 0.0, 0.85]]) * [[0.5], [0.27], [0.23]]
     nodes = np.cumsum([start, *(unit * ways)], axis=0)
     for name, sign in SIDES:
         here = [mirror(node, sign) for node in nodes]
@@ -172,7 +172,7 @@ ARTHROPODS: dict[str, Arthropod] = {
         thorax=0.20, head=0.14, leg_radius=0.03, waist=-0.08, stretch=1.5, fan=40, feelers=0.22, eyes=2, eye=0.22,
         coat=Coat((0.12, 0.14, 0.16), accent=(0.15, 0.35, 0.25))),
     "crab": Arthropod("crab", speed=0.3, body=0.12, legs=4, reach=1.05, height=0.30, knee=0.42, abdomen=0, thorax=0.36,
-        head=0.10, leg_radius=0.05, waist=-0.06, broad=1.45, pincers=0.85, fan=34, eyes=2, eye=0.4,
+        head=0.10, leg_radius=0.05, waist=-0.06, broad=1.45, pincers=0.95, fan=34, eyes=2, eye=0.4,
         coat=Coat((0.82, 0.30, 0.16), legs=(0.86, 0.40, 0.22), feet=(0.92, 0.62, 0.40), head=(0.85, 0.33, 0.18),
                   accent=(0.70, 0.22, 0.12))),
 }  # fmt: skip

@@ -10,7 +10,7 @@ from kinema.asset.character import Character
 from kinema.create.creatures.body import Number, Rgb
 from kinema.create.creatures.generate import Detail, generate
 from kinema.create.creatures.proportions import Coat
-from kinema.create.creatures.table import ALSO, SPECIES
+from kinema.create.creatures.table import ALSO, FAMILY_SHARES, SPECIES
 from kinema.create.creatures.variation import mix, random_coat, shade_coat, vary
 from kinema.errors import KinemaError
 
@@ -80,7 +80,9 @@ def random_creature(
     if not rows:
         known = ", ".join(sorted({row.family for row in SPECIES.values()}))
         raise KinemaError(f"{family}: no such family; known are {known}")
-    name, row = list(rows.items())[int(rng.integers(len(rows)))]
+    families = [row.family for row in rows.values()]
+    share = np.array([FAMILY_SHARES.get(one, 1.0) / families.count(one) for one in families])
+    name, row = list(rows.items())[int(rng.choice(len(rows), p=share / share.sum()))]
     others = [other for other in rows.values() if other is not row and row.blends_with(other)]
     if others:
         row = mix(row, others[int(rng.integers(len(others)))], rng.uniform(0, 0.6), rng)

@@ -1,5 +1,6 @@
 """Nodes for characters that are bound to none: a mesh of our own, or a rig for the meshes of a file."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,13 @@ from kinema.geometry.normals import vertex_normals
 
 
 def fresh_file(character: Character) -> tuple[GltfFile, GltfBinding, Frame]:
-    """A glTF with our mesh, colours, textures and, if rigged, joints and skin, in the units of the character's file.
+    """A glTF with our mesh, colours, textures and, if rigged, joints and skin, in metres as glTF wants it.
 
-    glTF is Y up. A file that was not (a Z-up OBJ) keeps its numbers below one node that turns it upright. The Frame
+    glTF is Y up. A file that was not (a Z-up OBJ) keeps its axes below one node that turns it upright. The Frame
     is that of the scene, above that node.
     """
+    # x_world = R (s x_file) + t: the numbers of the file, multiplied by its unit.
+    character = replace(character, frame=replace(character.frame, scale=1.0))
     file, frame = GltfFile(), character.frame
     points = to_file(frame, character.mesh.vertices)
     mesh_node: dict[str, Any] = {"name": character.name, "mesh": _add_mesh(file, character, points)}

@@ -1,5 +1,6 @@
 """Gaits of bodies that swim, slither or fly: one row each."""
 
+from kinema.gait import snake_actions
 from kinema.gait.kinds import MotionKind, Wave, WingBeat, verbs
 
 UNDULATIONS = (
@@ -12,7 +13,7 @@ UNDULATIONS = (
         swim[ming|s] fast, dart[ing|s] through the water, swim[ming|s] at full speed, shoot[ing|s] through the water,
         rac[ing|es] through the sea, flee[ing|s] through the water, swim[ming|s] away quickly
         """),
-        Wave(pendulum=2.2, stride=2.8, waves=1.0, amplitude=0.12, head=0.3, fins=0.1), tells_haste=False),
+        Wave(pendulum=2.2, stride=2.8, waves=1.0, amplitude=0.12, fins=0.1), tells_haste=False),
     MotionKind("coast", {"fish": 1}, verbs("""
         glid[ing|es] through the water, coast[ing|s], drift[ing|s] through the water, drift[ing|s],
         float[ing|s] in the water, hover[ing|s] in the water, glid[ing|es] underwater
@@ -28,6 +29,14 @@ UNDULATIONS = (
         flee[ing|s] in curves, slither[ing|s] at full speed
         """),
         Wave(pendulum=2.6, stride=2.8, waves=1.2, amplitude=0.65, on_track=True), tells_haste=False),
+    MotionKind("rise", {"snake": 1.2}, verbs("""
+        rais[ing|es] its head, rear[ing|s] up its head, ris[ing|es] like a cobra, lift[ing|s] its head off the ground,
+        ris[ing|es] up to strike, rais[ing|es] the front of its body
+        """), action=snake_actions.rise),
+    MotionKind("coil", {"snake": 1}, verbs("""
+        coil[ing|s] up, curl[ing|s] up, roll[ing|s] itself up, coil[ing|s] its body, wind[ing|s] itself into a coil,
+        curl[ing|s] into a spiral
+        """), action=snake_actions.coil),
 )  # fmt: skip
 FLIGHTS = (
     MotionKind("fly", {"bird": 3, "winged": 3}, verbs("""

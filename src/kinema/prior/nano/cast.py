@@ -16,7 +16,7 @@ from kinema.gait.make import can_do
 from kinema.gait.motions import MOTIONS
 from kinema.gait.plan import GaitBody
 from kinema.gait.recorded import recorded_motion
-from kinema.gait.retarget import Recording
+from kinema.gait.recording import Recording
 from kinema.gait.takes import Take, gait_body, load_character, read_takes, record, usual_heading
 from kinema.gait.vocabulary import vocabulary
 from kinema.motion.motion import Motion
@@ -120,7 +120,7 @@ class Cast:
     def given_shot(self, rng: np.random.Generator, actor: Actor, takes: dict[str, list[Take]]) -> Shot | None:
         """A motion of the tables, or a recording of another body of the kind."""
         rows = {
-            name: GAIT if row.repeats else PROCEDURAL
+            name: GAIT * row.share(actor.limbs.body) ** 2 if row.repeats else PROCEDURAL
             for name, row in MOTIONS.items()
             if row.share(actor.limbs.body) > 0 and name in vocabulary() and can_do(actor.limbs, row)
         }

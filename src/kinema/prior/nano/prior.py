@@ -55,13 +55,20 @@ class NanoPrior:
             raise KinemaError(f"{path}: no such weights; train them with kinema train-prior")
         try:
             tensors, header = load_tensors(path, key=HEADER)
-        except ValueError as error:
-            raise KinemaError(f"{path}: not nano weights ({error})") from None
-        tensors = {name: tensor.float() for name, tensor in tensors.items()}
-        codec = Codec(tensors.pop("codec.components"), header["scale"])
-        model = Nano(channels=codec.components.shape[0], **header["size"])
-        model.load_state_dict(tensors)
-        return NanoPrior(model, codec, tuple(KnownMotion(*row) for row in header.get("motions", ())))
+            tensors = {name: tensor.float() for name, tensor in tensors.items()}
+            codec = Codec(tensors.pop("codec.components"), header["scale"])
+            # Before anything is made of them, the sizes must be those of the tensors.
+            held = {"width": tensors["tokens_in.weight"].shape[0]}
+            held["layers"] = len({name.split(".")[1] for name in tensors if name.startswith("blocks.")})
+            if {name: header["size"][name] for name in held} != held:
+                raise ValueError(f"its size {header['size']} is not that of its tensors, {held}")
+            model = Nano(channels=codec.components.shape[0], **header["size"])
+            model.load_state_dict(tensors)
+            motions = tuple(KnownMotion(*row) for row in header.get("motions", ()))
+        # The network itself says, by these, that sizes and tensors do not go together.
+        except (ValueError, KeyError, TypeError, RuntimeError) as error:
+            raise KinemaError(f"{path}: not nano weights ({str(error).splitlines()[0][:100]})") from None
+        return NanoPrior(model, codec, motions)
 
     def condition(self, prompt: str, context: Context) -> Conditions:
         text = _embed(prompt) if prompt else torch.zeros(1, TEXT)

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -11,6 +13,7 @@ from jaxtyping import Bool, Float, Float16, UInt8
 
 from kinema.gait.make import Label
 from kinema.prior.nano.codec import Codec
+from kinema.prior.protocol import KnownMotion
 from kinema.tensor_files import load_tensors, save_tensors
 
 SHARD = 256
@@ -78,3 +81,20 @@ def read_shard(folder: Path, index: int) -> Clips:
     large, small = ARRAYS[:2], ARRAYS[2:]
     arrays = [np.load(path / f"{key}.npy", mmap_mode="r") for key in large]
     return Clips(*arrays, *(np.load(path / f"{key}.npy") for key in small), labels)
+
+
+def motions_table(folder: Path, shards: Iterable[int]) -> tuple[KnownMotion, ...]:
+    """What the clips of some shards show: motions by kind of body, with their usual duration and speed."""
+    found: dict[tuple[str, str], list[tuple[bool, float, float]]] = defaultdict(list)
+    for index in shards:
+        clips = read_shard(folder, index)
+        for label, (seconds, speed) in zip(clips.label, clips.natural.tolist()):
+            found[label.name, label.body].append((label.repeats, seconds, speed))
+    rows = []
+    for (name, body), clips in sorted(found.items()):
+        repeats, seconds, speed = np.array(clips, dtype=float).T
+        # A clip of somebody who sits already has no duration; those of sitting down tell it.
+        timed = seconds[seconds > 0]
+        usual = float(np.median(timed)) if len(timed) else 0.0
+        rows.append(KnownMotion(name, body, len(clips), bool(repeats.mean() > 0.5), usual, float(np.median(speed))))
+    return tuple(rows)

@@ -11,7 +11,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -31,7 +31,15 @@ from kinema.prior.nano.data import make_shards, sample_patches
 from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
 from kinema.prior.nano.muon import Muon
 from kinema.prior.nano.prior import FAST_BFLOAT16, NanoPrior, save_weights
-from kinema.prior.nano.shards import SHARD, codec_path, read_codec, read_shard, shard_path, write_codec
+from kinema.prior.nano.shards import (
+    SHARD,
+    codec_path,
+    motions_table,
+    read_codec,
+    read_shard,
+    shard_path,
+    write_codec,
+)  # fmt: skip
 from kinema.prior.nano.text import embed_texts
 from kinema.tensor_files import load_tensors, optimizer_tensors, restore_optimizer, save_tensors
 
@@ -133,8 +141,7 @@ def _train(config: TrainPrior, data: Path, makers: list[BaseProcess], report: Re
     log = (config.out / "log.jsonl").open("a")
     last_save = time.monotonic()
     while run.seconds < config.minutes * 60:
-        seen = run.step * config.batch * config.ranks
-        ready = min(config.shards, config.ahead + int(seen / (config.reuse * SHARD)))
+        ready = _shards_in_use(config, run.step)
         _wait_for(data, ready - 1, makers)
         begun = time.monotonic()  # time spent waiting for data is not training time
         loss = step(config, run, data, ready, texts)
@@ -152,6 +159,11 @@ def _train(config: TrainPrior, data: Path, makers: list[BaseProcess], report: Re
             save(config, run, data)
             last_save = time.monotonic()
     return config.out if rank else save(config, run, data)
+
+
+def _shards_in_use(config: TrainPrior, step: int) -> int:
+    """How many of the first shards a step draws from, so that a clip is seen `reuse` times on average."""
+    return min(config.shards, config.ahead + int(step * config.batch * config.ranks / (config.reuse * SHARD)))
 
 
 def _mean_over_ranks(config: TrainPrior, values: Tensor) -> Tensor:
@@ -281,7 +293,8 @@ def save(config: TrainPrior, run: Run, data: Path) -> Path:
     averaged = _network(config)
     averaged.load_state_dict(run.average)
     options = {k: v.name if isinstance(v, Path) else v for k, v in asdict(config).items()}
-    note = {"steps": run.step, "seconds": run.seconds, "config": options}
+    motions = motions_table(data, range(_shards_in_use(config, run.step)))
+    note = {"steps": run.step, "seconds": run.seconds, "config": options, "motions": [astuple(m) for m in motions]}
     save_weights(config.out / "weights.safetensors", averaged, run.codec, note=note)
     return config.out / "weights.safetensors"
 

@@ -28,6 +28,27 @@ def _dragon_horns(body: Body, p: Vertebrate, middle: Vector) -> None:
     body.tubes(middle + path * p.skull, np.array([0, 0.22, 0.18, 0.11, 0]) * p.skull, BONE, body.core[-1], DARK)
 
 
+def _goat_horns(body: Body, p: Vertebrate, middle: Vector) -> None:
+    path = np.array([[0.3, 0.55, 0.0], [0.35, 0.85, -0.1], [0.45, 1.5, -0.6], [0.55, 1.5, -1.3], [0.6, 1.2, -1.6]])
+    body.tubes(middle + path * p.skull, np.array([0, 0.2, 0.17, 0.11, 0]) * p.skull, STEEL, body.core[-1], DARK)
+
+
+def _nose_horns(body: Body, p: Vertebrate, middle: Vector) -> None:
+    """A long horn on the nose and a short one behind it."""
+    ahead, up = forward(p.head.pitch), forward(p.head.pitch + 90)
+    for share, length in ((0.85, 0.30), (0.5, 0.15)):
+        wide = ((1 - share) * p.head.snout_base + share * p.head.snout_tip) * p.trunk
+        at = middle + share * p.head.snout * p.trunk * ahead + 0.75 * wide * up
+        path = at + length * p.trunk * np.outer((0.0, 0.15, 0.6, 1.0), up)
+        path = path - 0.06 * p.trunk * np.outer((0, 0, 0.3, 1.0), ahead)
+        body.tube(path, np.array([0, 0.2, 0.12, 0]) * length * p.trunk, BONE, body.core[-1], DARK)
+
+
+def _unicorn_horn(body: Body, p: Vertebrate, middle: Vector) -> None:
+    path = middle + np.outer((0.6, 0.85, 2.0, 4.2), forward(p.head.pitch + 80)) * p.skull
+    body.tube(path, np.array([0, 0.22, 0.15, 0]) * p.skull, (0.95, 0.85, 0.55), body.core[-1], (1.0, 0.95, 0.8))
+
+
 def _antlers(body: Body, p: Vertebrate, middle: Vector) -> None:
     r, color, head = p.skull, (0.62, 0.50, 0.36), body.core[-1]
     bends = (0.2, 0.6, -0.1), (0.5, 1.0, -0.25), (1.3, 1.8, -0.7), (2.1, 2.7, -0.7), (2.3, 3.7, -0.1), (2.0, 4.4, 0.4)
@@ -245,7 +266,8 @@ def _spikes(body: Body, p: Vertebrate, middle: Vector) -> None:
 
 
 EXTRAS = {
-    "horns": _horns, "dragon horns": _dragon_horns,
+    "horns": _horns, "dragon horns": _dragon_horns, "goat horns": _goat_horns,
+    "nose horns": _nose_horns, "unicorn horn": _unicorn_horn,
     "antlers": _antlers, "ossicones": _ossicones, "trunk": _trunk, "tusks": _tusks, "beak": _beak,
     "comb": _comb, "hump": _hump, "mane": _mane, "ruff": _ruff, "jaw": _jaw, "teeth": _teeth, "hair": _hair,
     "helmet": _helmet, "backpack": _backpack, "antenna": _antenna, "visor": _visor, "plumage": _plumage,

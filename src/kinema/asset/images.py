@@ -1,0 +1,57 @@
+"""Textures: images (PNG, JPEG, WebP ...) as pixels, within the budget of the file that they belong to."""
+
+import contextlib
+import io
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import UInt8
+
+from kinema.errors import KinemaError
+from kinema.files import Budget
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+BYTES_PER_PIXEL, WHILE_DECODED = 4, 12
+"""Memory of a pixel: as RGBA, and while Pillow's image, the converted one and ours exist together."""
+
+
+def decode(data: bytes, what: str, budget: Budget, *, opaque: bool = False) -> UInt8[np.ndarray, "h w 4"]:
+    """Pixels of an encoded image: sRGB with alpha, which is 255 everywhere on a surface that is `opaque`."""
+    from PIL import Image
+
+    with _decoding(what, budget), Image.open(io.BytesIO(data)) as image:
+        rgba = pixels(image, what, budget)
+    if opaque:
+        rgba = rgba.copy()
+        rgba[..., 3] = 255
+    return rgba
+
+
+def pixels(image: "Image", what: str, budget: Budget) -> UInt8[np.ndarray, "h w 4"]:
+    """Pixels of an image of which only the header has been read: sRGB with alpha."""
+    count, shown = image.width * image.height, f"{what} of {image.width} x {image.height} pixels"
+    budget.check(count * WHILE_DECODED, shown)
+    budget.take(count * BYTES_PER_PIXEL, shown)
+    with _decoding(what, budget):
+        return np.asarray(image.convert("RGBA"))
+
+
+@contextlib.contextmanager
+def _decoding(what: str, budget: Budget) -> Iterator[None]:
+    """Whatever Pillow says about a broken image, as one line."""
+    try:
+        with warnings.catch_warnings():
+            # Pillow warns about sizes that the budget decides on.
+            warnings.simplefilter("ignore")
+            yield
+    except KinemaError:
+        raise
+    except Exception as error:  # Pillow's decoders raise anything on a broken file
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        # Pillow's text names the memory address of the stream.
+        reason = "unknown image format" if "identify" in reason else reason
+        raise KinemaError(f"{budget.path}: {what} cannot be read ({reason[:80]})") from None

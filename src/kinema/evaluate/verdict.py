@@ -1,0 +1,77 @@
+"""A verdict on a clip in one line: green, amber or red, and why."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Colour = Literal["green", "amber", "red"]
+COLOURS: tuple[Colour, ...] = ("green", "amber", "red")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Values of a metric that are good, and values that can be used."""
+
+    good: float
+    fair: float
+    unit: float
+    """What the value is multiplied by to be read."""
+    words: str
+    """What is wrong beyond the bound, with the value and the good one."""
+
+
+BOUNDS = {
+    "slide": Bound(0.03, 0.10, 100.0, "standing feet slide at {value} % of the body's speed (good: up to {good})"),
+    "hover": Bound(0.005, 0.02, 1000.0, "standing feet are {value} mm per metre of leg off the ground (good: {good})"),
+    "penetration": Bound(0.003, 0.02, 100.0, "the body is {value} % of its height in the ground (good: up to {good})"),
+    "jerk": Bound(800.0, 2000.0, 1.0, "the motion jerks: {value} leg lengths per cycle³ (good: up to {good})"),
+    "bone_change": Bound(0.005, 0.05, 100.0, "bones change their length by {value} % (good: up to {good})"),
+}  # fmt: skip
+STILL = 0.02
+"""Mean speed of the joints below which nothing moves [leg lengths per second]."""
+FITS: dict[str, tuple[str, ...]] = {
+    "walk": ("walk",), "sneak": ("walk",), "limp": ("walk", "other"), "trot": ("trot",), "pace": ("pace", "walk"),
+    "canter": ("canter", "gallop"), "gallop": ("gallop", "canter"), "run": ("run", "gallop", "canter", "trot"),
+    "hop": ("hop",), "stand": ("stand",),
+}  # fmt: skip
+"""Gaits that a motion may be measured as; of a motion that is not listed nothing can be told."""
+
+MOVING = {"walk", "sneak", "limp", "trot", "pace", "canter", "gallop", "run"}
+"""Gaits that may pass for each other."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How good a clip is."""
+
+    colour: Colour
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.colour}: {self.reason}"
+
+
+def verdict(metrics: Mapping[str, Any], *, wanted: str | None = None) -> Verdict:
+    """Judge the metrics of a clip (`Metrics.as_dict()`), and its gait against the motion that was asked for."""
+    worst, faults = 0, []
+    for name, bound in BOUNDS.items():
+        value = float(metrics[name])
+        # Jerk is counted per cycle; of a motion without one nothing is known to be usual.
+        if value <= bound.good or (name == "jerk" and not metrics["period"]):
+            continue
+        worst = max(worst, 1 if value <= bound.fair else 2)
+        faults.append(bound.words.format(value=f"{bound.unit * value:.3g}", good=f"{bound.unit * bound.good:g}"))
+    gait = metrics["gait"]
+    if wanted in FITS and gait not in FITS[wanted]:
+        worst = max(worst, 1 if {wanted, gait} <= MOVING else 2)
+        faults.insert(0, f"it was to {wanted} and looks like {gait!r}")
+    elif wanted not in (None, "stand") and metrics["motion"] < STILL:
+        worst, faults = 2, [*faults, "it hardly moves"]
+    return Verdict(COLOURS[worst], "; ".join(faults) or "feet, ground and time are within what is good")
+
+
+def good_values() -> dict[str, str]:
+    """What a reader may hold the metrics against, by name."""
+    return {name: f"≤ {bound.good:g}" for name, bound in BOUNDS.items()} | {
+        "periodic": "≥ 0.9 (gaits)", "symmetry": "≥ 0.8 (gaits)", "penetration_worst": "≤ 0.01",
+    }  # fmt: skip
