@@ -17,7 +17,7 @@ from torch.nn.functional import normalize
 
 from kinema.gait.match import Match, find_matches
 from kinema.gait.sentence import Sentence, take_apart
-from kinema.gait.vocabulary import body_kind, on_body, vocabulary
+from kinema.gait.vocabulary import HURRIED, VARIANTS, body_kind, on_body, vocabulary
 from kinema.prior.nano.text import embed_texts
 from kinema.prior.protocol import KnownMotion, PromptReading
 from kinema.tensor_files import load_tensors, save_tensors
@@ -214,14 +214,15 @@ class _Reading:
         if self.body is None:
             return motion, problem
         kind = body_kind(self.body)
-        if kind == "fish" and motion == "swim" and sentence.manner == "fast":
-            motion = "swim_fast"
+        if sentence.manner == "fast" and HURRIED.get(motion) in self.known:
+            motion = HURRIED[motion]
         if kind == "upright" and motion == "run" and sentence.manner == "slow":
             motion = "jog"
         fitting = on_body(motion, self.body)
         if fitting is None:
             return motion, problem or f"this body cannot {vocabulary()[motion].wordings[0].base} ({kind})"
-        return fitting, problem
+        others = (name for name in VARIANTS.get(fitting, ()) if name in self.known and fitting not in self.known)
+        return next(others, fitting), problem
 
     def _reading(
         self, motion: str, confidence: float, odds: dict[str, float], problem: str | None, *, known: bool
