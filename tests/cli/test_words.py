@@ -17,6 +17,8 @@ from kinema.prior.protocol import PromptReading
 class Knowing:
     """A prior that knows three motions."""
 
+    motions = ()
+
     def read(self, prompt: str, body: str | None = None) -> PromptReading:
         return Reader.load().read(prompt, body, known=("walk", "roll", "jump"))
 
@@ -24,6 +26,7 @@ class Knowing:
 class Free:
     """A prior that takes every text."""
 
+    motions = ()
     read = None
 
 

@@ -6,7 +6,7 @@ from kinema.gait.captions import wording
 from kinema.gait.inflection import forms
 from kinema.gait.make import Label
 from kinema.gait.motions import MOTIONS
-from kinema.gait.vocabulary import BODIES, inflect, motions_of, on_body, parse, vocabulary
+from kinema.gait.vocabulary import BODIES, HURRIED, VARIANTS, inflect, motions_of, on_body, parse, vocabulary
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,8 @@ def test_every_kind_of_body_has_its_motions(body, least):
 
 
 def test_every_motion_of_the_tables_has_words():
-    assert set(MOTIONS) <= set(vocabulary())
+    variants = {name for names in VARIANTS.values() for name in names} | set(HURRIED.values())
+    assert set(MOTIONS) <= set(vocabulary()) | variants
     for words in vocabulary().values():
         assert len({each.base for each in words.wordings}) >= 10, words.name
         assert set(words.bodies) <= set(BODIES)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from kinema.distill.config import Animate
 from kinema.errors import KinemaError
 from kinema.gait.match import NONE, find_matches
+from kinema.gait.motions import MOTIONS
 from kinema.gait.sentence import take_apart
 from kinema.gait.vocabulary import on_body, vocabulary
 from kinema.prior.protocol import PromptReading, VideoPrior
@@ -23,7 +24,7 @@ def read_prompt(config: Animate, prior: VideoPrior, body: str | None = None) -> 
     --anyway says to try; any other prior takes every text.
     """
     if config.as_motion is not None:
-        return _as(config.as_motion, config, body)
+        return _as(config.as_motion, config, prior, body)
     if prior.read is None:
         return by_verb(config.prompt)
     reading = prior.read(config.prompt, body)
@@ -52,13 +53,15 @@ def by_verb(prompt: str) -> PromptReading:
     return PromptReading(found[0].motion, 1.0 if found[0].left_over == 0 else LIKELY, **said)
 
 
-def _as(motion: str, config: Animate, body: str | None) -> PromptReading:
-    if motion not in vocabulary():
-        raise KinemaError(f"--as {motion}: not one of {', '.join(vocabulary())}")
+def _as(motion: str, config: Animate, prior: VideoPrior, body: str | None) -> PromptReading:
+    """The reading that --as names; the prior is told a wording of that motion."""
+    names = tuple(dict.fromkeys((*vocabulary(), *(known.name for known in prior.motions))))
+    if motion not in names:
+        raise KinemaError(f"--as {motion}: not one of {', '.join(names)}")
     if body is not None and on_body(motion, body) is None and not config.anyway:
         raise KinemaError(f"--as {motion}: this kind of body ({body}) cannot do it; --anyway tries")
     sentence = take_apart(config.prompt)
-    wording = vocabulary()[motion].wordings[0].doing
+    wording = vocabulary()[motion].wordings[0].doing if motion in vocabulary() else MOTIONS[motion].verbs[0][0]
     return PromptReading(motion, 1.0, phrase=wording, manner=sentence.manner, direction=sentence.direction)
 
 

@@ -120,7 +120,15 @@ def motions_of(body: str) -> tuple[str, ...]:
     return tuple(name for name, words in vocabulary().items() if kind in words.bodies)
 
 
+VARIANTS = {"float": ("hover", "coast"), "flap": ("hover",), "rear": ("rise",)}
+"""Motions of the procedural table that are meant by the same words on some bodies."""
+HURRIED = {"swim": "swim_fast", "slither": "slither_fast"}
+"""Motions that have a row of their own when they are fast."""
+
+
 def on_body(motion: str, body: str) -> str | None:
     """The motion as that kind of body does it ("crawl" is a spider's walk); None where it cannot."""
     kind = body_kind(body)
+    if motion not in vocabulary():
+        return motion
     return motion if kind in vocabulary()[motion].bodies else ALSO[kind].get(motion)

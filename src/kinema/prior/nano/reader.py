@@ -17,7 +17,7 @@ from torch.nn.functional import normalize
 
 from kinema.gait.match import Match, find_matches
 from kinema.gait.sentence import Sentence, take_apart
-from kinema.gait.vocabulary import body_kind, on_body, vocabulary
+from kinema.gait.vocabulary import HURRIED, VARIANTS, body_kind, on_body, vocabulary
 from kinema.prior.nano.text import embed_texts
 from kinema.prior.protocol import KnownMotion, PromptReading
 from kinema.tensor_files import load_tensors, save_tensors
@@ -28,10 +28,15 @@ NONE = "none"
 """Name of the class of everything outside the vocabulary."""
 FEATURES = ("classifier", "none", "whole", "place", "object", "stray", "length", "shorter")
 """What the score of a class is made of; see `features`."""
-LEAST_CONFIDENCE = 0.5
-"""Probability below which a phrase is called unknown."""
+CLEAR = 0.8
+"""Probability from which on a motion that the body cannot do is what is meant; below, it is the next one."""
+LEAST_CHARACTER = -1.0
+"""Log-odds of being a character below which a subject is taken for something without a body."""
 OTHER_BODY = 2.0
 """Subtracted from the score of motions that the body cannot do: between two meanings, the possible one."""
+_LEADS = "stand look rear reach crouch aim guard turn_around flap stretch point"
+LEADS = frozenset(_LEADS.split())
+"""Motions that lead to the one behind "and": "raises its head and howls"."""
 _GOING = "walk run jog trot pace canter gallop sneak march skip hop crawl swim swim_fast fly glide slither"
 _BACKWARDS = "fall flip die jump dodge roll kick hit lie swim walk_back sidle slide punch look throw"
 GOING = frozenset(_GOING.split())
@@ -88,7 +93,7 @@ class Reader:
     def is_character(self, subject: str) -> bool:
         """False for what can have no body: prices, weather, governments."""
         embedded = embed_texts([subject])[0]
-        return float(self.subject[:-1] @ embedded + self.subject[-1]) > 0
+        return float(self.subject[:-1] @ embedded + self.subject[-1]) > LEAST_CHARACTER
 
 
 def trained_names(motions: Sequence[KnownMotion], body: str | None) -> frozenset[str]:
@@ -148,11 +153,10 @@ class _Reading:
             motion, confidence, problem = self._join(motion, confidence)
         if problem is None and sentence.subject and not self.reader.is_character(sentence.subject):
             motion, problem = NONE, f"{sentence.subject!r} is no character"
-        if motion == NONE or confidence < LEAST_CONFIDENCE:
-            nearest, confidence = _best(odds, beside=NONE)
-            return self._reading(nearest, odds, min(confidence, 1 - LEAST_CONFIDENCE), problem, known=False)
+        if motion == NONE:
+            return self._reading(*_best(odds, beside=NONE), odds, problem, known=False)
         motion, problem = self._on_body(motion, problem)
-        return self._reading(motion, odds, confidence, problem, known=problem is None and motion in self.known)
+        return self._reading(motion, confidence, odds, problem, known=problem is None and motion in self.known)
 
     def odds(self, core: str, key: tuple[str, ...]) -> dict[str, float]:
         """Probability of each motion and of none, the body's own motions first."""
@@ -161,6 +165,8 @@ class _Reading:
         if self.body is not None:
             unfit = [name != NONE and on_body(name, self.body) is None for name in names]
             scores = scores - OTHER_BODY * torch.tensor(unfit)
+            if float(torch.softmax(scores, -1).max()) < CLEAR:
+                scores[torch.tensor(unfit)] = -torch.inf
         return dict(zip(names, torch.softmax(scores, -1).tolist()))
 
     def _is_wording(self) -> bool:
@@ -178,17 +184,23 @@ class _Reading:
         return next((text for found, text in checks if found), None)
 
     def _join(self, motion: str, confidence: float) -> tuple[str, float, str | None]:
-        """The motion of phrases joined by "and": theirs if they agree or one only stands, else two at once."""
+        """The motion of phrases joined by "and": the last one's, unless another is named as clearly."""
         parts = [take_apart(clause) for clause in self.sentence.clauses]
         found = [_best(self.odds(part.core, part.key)) for part in parts]
-        told = list(dict.fromkeys(name for name, sure in found if name not in (NONE, "stand") and sure > 0.6))
-        if found[-1][0] == NONE:
-            return NONE, found[-1][1], None
-        if len(told) > 1:
-            return motion, confidence, f"two motions at once ({' and '.join(told)}); run a prompt for each"
-        if told:
-            motion, confidence = told[0], max(sure for name, sure in found if name == told[0])
-        return motion, confidence, None
+        last, sure = found[-1]
+        if last == NONE:
+            return NONE, sure, None
+        clear = [name for (name, _), part in zip(found, parts) if self._is_named(name, part.key)]
+        named = list(dict.fromkeys(name for i, name in enumerate(clear) if name not in LEADS or i == len(clear) - 1))
+        if len(named) > 1:
+            return motion, confidence, f"two motions at once ({' and '.join(named)}); run a prompt for each"
+        name = named[0] if named and named[0] != "stand" else last if last != "stand" else motion
+        return name, max([odds for each, odds in found if each == name] or [confidence]), None
+
+    def _is_named(self, name: str, key: tuple[str, ...]) -> bool:
+        """A phrase is a wording of the motion, and the body can do it."""
+        fits = name != NONE and (self.body is None or on_body(name, self.body) is not None)
+        return fits and any(m.motion == name and m.left_over == 0 and not m.open for m in find_matches(key))
 
     def _on_body(self, motion: str, problem: str | None) -> tuple[str, str | None]:
         """The motion as this body does it, with the direction in which it goes."""
@@ -202,17 +214,18 @@ class _Reading:
         if self.body is None:
             return motion, problem
         kind = body_kind(self.body)
-        if kind == "fish" and motion == "swim" and sentence.manner == "fast":
-            motion = "swim_fast"
+        if sentence.manner == "fast" and HURRIED.get(motion) in self.known:
+            motion = HURRIED[motion]
         if kind == "upright" and motion == "run" and sentence.manner == "slow":
             motion = "jog"
         fitting = on_body(motion, self.body)
         if fitting is None:
             return motion, problem or f"this body cannot {vocabulary()[motion].wordings[0].base} ({kind})"
-        return fitting, problem
+        others = (name for name in VARIANTS.get(fitting, ()) if name in self.known and fitting not in self.known)
+        return next(others, fitting), problem
 
     def _reading(
-        self, motion: str, odds: dict[str, float], confidence: float, problem: str | None, *, known: bool
+        self, motion: str, confidence: float, odds: dict[str, float], problem: str | None, *, known: bool
     ) -> PromptReading:
         fits = {name for name in self.known if self.body is None or on_body(name, self.body) == name}
         nearest = sorted(fits - ({motion} if known else set()), key=lambda name: -odds.get(name, 0.0))
@@ -224,5 +237,6 @@ class _Reading:
 
 
 def _best(odds: dict[str, float], *, beside: str | None = None) -> tuple[str, float]:
+    """The most likely motion, or none of them, and its probability."""
     name = max((name for name in odds if name != beside), key=lambda name: odds[name])
     return name, odds[name]
