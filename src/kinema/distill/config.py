@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -59,6 +59,8 @@ class Animate:
     """Steps of the search for controls whose simulation stays closest to the motion."""
     plant_feet: bool = True
     """Standing feet stay where they touch down: legs and root are moved a little (not in paper mode)."""
+    settle: Flag = False
+    """Lift the skin out of the ground after physics in paper mode too, as all others do; its clip is as simulated."""
     in_place: Flag = False
     """Leave the travel out of the exported files."""
     loop: Flag = False
@@ -91,27 +93,30 @@ class Animate:
     """Weight of knees and elbows that bend the wrong way (squared rad)."""
     render_ground: bool = True
     """Draw the ground that the prior sees; off only for ablations."""
+    shadow: Flag = False
+    """Draw the character's shadow on the ground that the prior sees."""
     splats: int = 2000
-    """Gaussians that the prior sees (the preview uses more)."""
+    """Gaussians that the prior sees (the preview uses more); in paper mode at least as many as the mesh has
+    vertices."""
     reading: tyro.conf.OmitArgPrefixes[FileOptions] = AS_FOUND
     """How the character's file is read; what is not given is found."""
     checkpoint_seconds: float = 10.0
     """How often to save, which is what a killed run loses at most."""
 
 
-PAPER = {
-    "engine": "sds", "time": "free", "guidance": 100.0, "smooth_weight": 2e5, "ground_weight": 1e7, "slip_weight": 0.0,
-    "limits_weight": 0.0,
+PRESETS: dict[Preset, dict[str, Any]] = {
+    "default": {},
+    "fast": {"views": 3, "fit_iterations": 60, "iterations": 25},
+    # What AKD states, and a learning rate, which it does not.
+    "paper": {
+        "engine": "sds", "time": "free", "iterations": 10_000, "guidance": 100.0, "smooth_weight": 2e5,
+        "ground_weight": 1e7, "slip_weight": 0.0, "limits_weight": 0.0, "learning_rate": 0.01,
+    },
 }  # fmt: skip
-"""What AKD states, beside its 10,000 iterations."""
+"""Values of a job by preset (docs/akd.md says where those of the paper are from)."""
 
 
 def resolve(config: Animate) -> Animate:
-    """Apply the preset to every value that it speaks of."""
-    if config.preset == "fast":
-        views = 3 if config.views == Animate.views else config.views
-        fit = 60 if config.fit_iterations == Animate.fit_iterations else config.fit_iterations
-        return replace(config, views=views, fit_iterations=fit, iterations=config.iterations or 25)
-    if config.preset == "paper":
-        return replace(config, **PAPER, iterations=config.iterations or 10_000)
-    return config
+    """Apply the preset to every option that was left at its default."""
+    values = PRESETS[config.preset].items()
+    return replace(config, **{name: value for name, value in values if getattr(config, name) == getattr(Animate, name)})

@@ -66,6 +66,10 @@ class Field(nn.Module):
     def last_start(self, frames: int) -> float:
         return self.tempo.cycle or float(max(self.frames - frames, 0))
 
+    @torch.no_grad()
+    def centers(self, at: Times) -> Float[Tensor, "frames n 3"]:
+        return self(self.stage.splats.centers, at)
+
     def film(self, at: Times, cameras: Cameras) -> Filmed:
         splats, centers = self.stage.splats, self(self.stage.splats.centers, at)
         posed = PosedSplats(centers, splats.covariances.expand(len(at), -1, -1, -1))

@@ -37,6 +37,8 @@ LEAST_MOTION = 0.02
 """Mean angular travel per frame below which a motion counts as still [rad]."""
 MOST_GUIDANCE = 4.0
 """Guidance that stillness may raise it to, relative to what was asked."""
+MOST_GRADIENT = 10.0
+"""Greatest norm of a step's gradient; longer ones are shortened, except in paper mode."""
 MOST_BAD_STEPS = 20
 """Steps in a row with gradients that are not finite after which a run gives up."""
 
@@ -80,7 +82,7 @@ class Distiller:
         config = replace(config, frames=config.frames or default_frames(tempo, config.fps))
         self.config, self.prior, self.anatomy, self.tempo, self.checkpoint = config, prior, anatomy, tempo, checkpoint
         self.parameters = make_parameters(config, prior.frames, stage, anatomy, tempo)
-        self.windows = Windows(prior, stage, tempo, self.parameters)
+        self.windows = Windows(prior, stage, tempo, self.parameters, follow_box=config.preset == "paper")
         self.schedule = Schedule.of(config, prior)
         self.learning_rate = config.learning_rate * self.parameters.learning_rate
         self.optimizer = torch.optim.AdamW(self.parameters.parameters(), lr=self.learning_rate, weight_decay=0.0)
@@ -110,7 +112,7 @@ class Distiller:
             self.descend(loss)
             state.step += 1
             amount = self.parameters.amount_of_motion(self.prior.frames)
-            if state.step >= schedule.fit:
+            if state.step >= schedule.fit and self.config.preset != "paper":
                 self.guard_motion(amount)
             value = float(loss.detach())
             state.history.append({"step": state.step, "stage": stage, "loss": value, "motion": amount})
@@ -192,7 +194,8 @@ class Distiller:
                 raise KinemaError(f"{self._bad_in_a_row} steps in a row had gradients that are not finite")
             return
         self._bad_in_a_row = 0
-        torch.nn.utils.clip_grad_norm_(values, 10.0)
+        if self.config.preset != "paper":  # AKD states none, and its summed loss has norms of 20,000
+            torch.nn.utils.clip_grad_norm_(values, MOST_GRADIENT)
         self.optimizer.step()
 
     def guard_motion(self, amount: float) -> None:
@@ -229,4 +232,4 @@ def make_parameters(config: Animate, frames: int, stage: Stage, anatomy: Anatomy
     if config.parameters == "field":
         return Field(stage, tempo, frames=frames, generator=torch.Generator().manual_seed(config.seed))
     basis = Basis.of(config.time, tempo, frames)
-    return Coefficients(stage, anatomy.limbs, tempo, basis, lower_arms=config.preset != "paper")
+    return Coefficients(stage, anatomy.limbs, tempo, basis, equal=config.preset == "paper")

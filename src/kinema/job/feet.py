@@ -58,6 +58,8 @@ def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Mot
     Physics may carry a whole body forth while a foot stands; where it does not, planting only adds jerks of its own.
     """
     rounds = _rounds(config, planted)
+    if config.preset == "paper" and not config.settle:
+        return _one_round(tracked, rounds)
     lifted = lift_skin(character, anatomy, tracked)
     if not _plants(config, anatomy):
         return _one_round(lifted, rounds)

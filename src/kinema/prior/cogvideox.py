@@ -47,6 +47,7 @@ class CogVideoXPrior:
             vae.enable_gradient_checkpointing(recomputed)
             vae.encoder.gradient_checkpointing = False  # its blocks do it already
             vae.encoder = CheckpointedEncoder(vae.encoder, caches_on=placement.host if placement.offload else None)
+        self.device = placement.device
         self.vae = place(vae, placement)
         self.transformer = place(transformer, placement, blocks=transformer.transformer_blocks)
         grid = self.latent_frames + self.padding, self.height // cell, self.width // cell

@@ -117,6 +117,11 @@ class VideoPrior(Protocol):
     needs: Needs
 
     @property
+    def device(self) -> str:
+        """Where it runs; the character is posed and rendered there too."""
+        ...
+
+    @property
     def motions(self) -> Sequence[KnownMotion]:
         """What it was trained on; empty where there is no such list."""
         ...

@@ -31,6 +31,7 @@ class UNetPrior:
         side, cell = unet.config.sample_size * space, space * 2 ** (len(unet.config.block_out_channels) - 1)
         self.frames, self.height, self.width = video_size("this U-Net", (16, side, side), time=1, cell=cell, **size)
         self.placement, self.alphas = placement, alphas
+        self.device = placement.device
         self.vae = place(vae, placement)
         blocks = nn.ModuleList([*unet.down_blocks, unet.mid_block, *unet.up_blocks])
         self.unet = place(unet, placement, blocks=blocks)

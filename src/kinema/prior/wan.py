@@ -43,6 +43,7 @@ class WanPrior:
             for k, layer in enumerate(vae.encoder.down_blocks):
                 vae.encoder.down_blocks[k] = CheckpointedLayer(layer)
             vae.encoder = CheckpointedLayer(vae.encoder, caches_on=placement.host if placement.offload else None)
+        self.device = placement.device
         self.vae = place(vae, placement)
         self.mean = torch.tensor(vae.config.latents_mean)[:, None, None]
         self.deviation = torch.tensor(vae.config.latents_std)[:, None, None]
