@@ -40,7 +40,8 @@ def animate(command: AnimateCommand, output: Output) -> None:
     job = replace(command.job, out=choose_folder(command.job))
     result = _animate_live(job, command, output) if command.live else run_with_bar(job, output)
     how = "was finished already" if done else f"in {result.report['seconds']} s"
-    lines = [f"read as {result.report['read_as']!r}", f"{result.folder}/ {how}: {', '.join(RESULTS)}"]
+    told = [f"the prior was told: {result.report['told']}"] if job.describe else []
+    lines = [*told, f"read as {result.report['read_as']!r}", f"{result.folder}/ {how}: {', '.join(RESULTS)}"]
     if output.verbose:
         lines += [f"  {name}: {seconds:.1f} s" for name, seconds in result.report["stage_seconds"].items()]
     lines.append(f"look at it: kinema view {result.folder}")

@@ -12,7 +12,7 @@ from kinema.options import Flag, named
 Positional = tyro.conf.Positional
 Engine = Literal["auto", "fit", "sds"]
 AS_FOUND = FileOptions()
-Preset = Literal["default", "fast", "paper"]
+Preset = Literal["default", "fast", "paper", "gpu"]
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,14 @@ class Animate:
     overwrite: Flag = False
     """Replace what an earlier run left in the folder; otherwise such a folder is refused, or numbered if not given."""
     preset: Preset = "default"
-    """`fast` fits fewer videos in fewer steps; `paper` sets what AKD states (docs/cli.md lists it)."""
+    """`fast` fits fewer videos in fewer steps; `paper` sets what AKD states (docs/akd.md); `gpu` sets what fits this
+    machine's card for a video model, wan2.1-1.3b if none is named (`kinema doctor --prior NAME --preset gpu`)."""
     engine: Engine = "auto"
     """`fit` samples videos and fits the joints to them; `sds` is the paper's; `auto` fits, then refines by sds."""
+    describe: Flag = False
+    """Tell the prior a long description made from the prompt, the character's kind and its colours; it is shown."""
+    description: Annotated[str | None, named("TEXT")] = None
+    """What the prior is told in place of the prompt, such as an edited description."""
     prior: str = "nano"
     """nano (embedded), a video model that `kinema doctor` lists, or a checkpoint of one in a folder: NAME=FOLDER."""
     device: str = "cpu"
@@ -103,9 +108,16 @@ class Animate:
     checkpoint_seconds: float = 10.0
     """How often to save, which is what a killed run loses at most."""
 
+    @property
+    def told(self) -> str:
+        """The words that the prior hears; the pace is read off the prompt."""
+        return self.description or self.prompt
+
 
 PRESETS: dict[Preset, dict[str, Any]] = {
     "default": {},
+    # The rest follows from the model and the card (prior/gpu.py).
+    "gpu": {"device": "cuda", "prior": "wan2.1-1.3b"},
     "fast": {"views": 3, "fit_iterations": 60, "iterations": 25},
     # What AKD states, and a learning rate, which it does not.
     "paper": {
@@ -118,5 +130,14 @@ PRESETS: dict[Preset, dict[str, Any]] = {
 
 def resolve(config: Animate) -> Animate:
     """Apply the preset to every option that was left at its default."""
-    values = PRESETS[config.preset].items()
-    return replace(config, **{name: value for name, value in values if getattr(config, name) == getattr(Animate, name)})
+    config = _filled(config, PRESETS[config.preset])
+    if config.preset != "gpu":
+        return config
+    from kinema.prior.gpu import setting_here
+
+    return _filled(config, setting_here(config.prior, config.device))
+
+
+def _filled(config: Animate, values: dict[str, Any]) -> Animate:
+    left = {name: value for name, value in values.items() if getattr(config, name) == getattr(Animate, name)}
+    return replace(config, **left)

@@ -137,13 +137,14 @@ class Distiller:
             cycles = max(1, round(count * speed / self.tempo.period))
             steps = max(2, round(cycles * self.tempo.period / speed))
             count, speed = steps + 1, cycles * self.tempo.period / steps
-        return torch.arange(count, dtype=torch.float32) * speed, self.config.fps
+        return self.windows.stage.frame_numbers(count) * speed, self.config.fps
 
     @torch.no_grad()
     def motion(self) -> Motion:
         """The clip at the wanted frame rate."""
         at, fps = self.clip_times()
-        return self.parameters.motion(at, fps=fps)
+        found = self.parameters.motion(at, fps=fps)
+        return Motion(found.root_position.cpu(), found.angles.cpu(), fps)
 
     def save(self, path: Path) -> None:
         """Write a checkpoint."""
@@ -166,7 +167,7 @@ class Distiller:
         context = self.windows.context(window)
         latents, tokens, energies = self._look(window, context)
         t = self.schedule.noise_level(self.state.step, float(rng.random()))
-        words, none = conditions(self.prior, self.config.prompt, context)
+        words, none = conditions(self.prior, self.config.told, context)
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         score = sds(self.prior, latents, words, none, t=t, guidance=self.state.guidance, generator=generator)
         # The paper's weights are for a summed loss; ours are per token, so that they mean the same for every prior.
@@ -229,7 +230,7 @@ class Distiller:
 def make_parameters(config: Animate, frames: int, stage: Stage, anatomy: Anatomy, tempo: Tempo) -> MotionParameters:
     """Parameters of the kind that a job asks for, at rest; at least `frames` of the prior's frames long."""
     frames = max(2, frames, round((config.frames - 1) / config.fps * tempo.fps) + 1)
-    if config.parameters == "field":
-        return Field(stage, tempo, frames=frames, generator=torch.Generator().manual_seed(config.seed))
     basis = Basis.of(config.time, tempo, frames)
+    if config.parameters == "field":
+        return Field(stage, tempo, basis, generator=torch.Generator().manual_seed(config.seed))
     return Coefficients(stage, anatomy.limbs, tempo, basis, equal=config.preset == "paper")

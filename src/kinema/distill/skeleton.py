@@ -60,6 +60,10 @@ class Basis:
         terms = {"fourier": 1 + 2 * HARMONICS, "dct": max(4, frames // 2), "free": frames}[kind]
         return Basis(kind, frames, tempo.cycle, terms)
 
+    def last_start(self, frames: int) -> float:
+        """The latest time at which a window of so many frames may begin."""
+        return self.period if self.kind == "fourier" else float(max(self.frames - frames, 0))
+
     def table(self, at: Float[Tensor, "times"]) -> Float[Tensor, "times terms"]:
         """Values of the basis functions at frame numbers, which may be fractions.
 
@@ -114,7 +118,7 @@ class Coefficients(nn.Module):
         return Motion(base_path(self.stage.rig, self.tempo, at) + way, angles.unflatten(-1, (-1, 3)), fps)
 
     def last_start(self, frames: int) -> float:
-        return self.basis.period if self.basis.kind == "fourier" else float(max(self.frames - frames, 0))
+        return self.basis.last_start(frames)
 
     def film(self, at: Float[Tensor, "frames"], cameras: Cameras) -> Filmed:
         motion = self.motion(at, fps=self.tempo.fps)

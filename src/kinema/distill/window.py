@@ -68,13 +68,22 @@ class Windows:
     def context(self, window: Window) -> Context:
         """What the prior is told before it sees anything."""
         tempo = self.tempo
-        reference = self.stage.reference(self.path(window), self.view(window), **self.size)
+        reference = self._reference(window)
         # A cycle begins with the clip; an action lies in its middle.
         begin = 0.0 if tempo.repeats else 0.5 * (self.parameters.frames - 1 - tempo.period)
         phase = (window.start - begin) / tempo.period if tempo.period > 0 else 0.0
         told = (phase % 1.0 if tempo.repeats else phase) if self.prior.needs.phase else None
         pace = (tempo.period, tempo.speed_legs, tempo.repeats)
         return Context(reference, window.yaw_deg, window.elevation_deg, told, *pace)
+
+    def _reference(self, window: Window) -> Float[Tensor, "frames 3 height width"]:
+        """Frames that the prior is given, without a gradient."""
+        if self.prior.needs.reference == "film":
+            return self.stage.reference(self.path(window), self.view(window), **self.size)
+        if self.prior.needs.reference == "nothing":
+            return self.stage.rig.heads.new_empty(0, 3, self.size["height"], self.size["width"])
+        cameras = self.stage.cameras(self.path(window)[:1], self.view(window), **self.size)
+        return self.parameters.film(self.times(window)[:1], cameras).video.detach()
 
     def film(self, window: Window) -> Filmed:
         """The motion as it is now, as the prior sees it; differentiable."""

@@ -19,8 +19,10 @@ import torch
 import kinema
 from kinema.asset.character import Character
 from kinema.asset.options import FileOptions
-from kinema.distill.config import Animate
+from kinema.distill.config import Animate, resolve
+from kinema.distill.describe import describe
 from kinema.distill.loop import Observer
+from kinema.distill.schedule import Schedule
 from kinema.errors import KinemaError, check_number
 from kinema.export.write import write
 from kinema.files import make_folder, replacing
@@ -97,7 +99,10 @@ def run(
     if finished is not None:
         return finished
     prior = load_named_prior(job)
+    Schedule.of(job, prior)  # refuses an engine that the prior does not have
     character = find_character(job.asset, **job.reading.arguments())
+    if job.describe and job.description is None:
+        job = replace(job, description=describe(job.prompt, character, ground=job.render_ground))
     # The folder is made only now, when nothing is wrong with the job: a mistake leaves none behind.
     folder = job.resume or begin(job)
     outcome = animate_character(job, character, prior, progress=progress, watch=watch, states=folder)
@@ -149,7 +154,7 @@ def check(config: Animate) -> Animate:
     file = find_path(config.asset)
     if file is not None:
         config = replace(config, asset=str(file.resolve()))
-    return replace(config, prompt=prompt)
+    return resolve(replace(config, prompt=prompt))
 
 
 def default_folder(config: Animate) -> Path:

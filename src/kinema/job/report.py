@@ -35,6 +35,7 @@ def summarise(config: Animate, outcome: Outcome) -> dict[str, Any]:
     stages = {name: found.as_dict() for name, found in outcome.metrics.items()}
     report: dict[str, Any] = {
         "prompt": config.prompt,
+        "told": config.told,
         "character": outcome.character.name,
         "read_as": tempo.motion,
         "period_s": tempo.period / tempo.fps,

@@ -23,7 +23,7 @@ from kinema.prior.text_cache import Embedding, PromptEmbeddings
 class LTXPrior:
     """LTX-Video (see `VideoPrior`)."""
 
-    needs, read, motions = Needs(fps=25.0), None, ()
+    needs, read, motions = Needs(fps=25.0, reference="nothing", engines=("sds",)), None, ()
     add_noise, denoise = add_flow_noise, flow_estimates
 
     def __init__(
