@@ -74,7 +74,7 @@ SETTINGS: dict[str, dict[int, Setting]] = {
     "cogvideox-5b": {
         8: Setting(17, 240, 368, 600, TILES),
         12: Setting(17, 240, 368, 600, TILES),
-        24: Setting(25, 320, 480, 600, OFFLOAD),
+        24: Setting(25, 320, 480, 600, "bf16"),
         40: Setting(49, 320, 480, 900, "bf16"),
     },
     "modelscope": {card: Setting(16, 256, 256, 1200, "bf16") for card in (8, 12, 24, 40)},
