@@ -23,11 +23,10 @@ HEAD = (
 def row(prior: str, found: Prediction) -> str:
     setting, count = found.setting, found.estimate
     assert count.fits(found.card.gigabytes), f"{prior} does not fit {found.card}: {count.peak / GIB:.1f} GiB"
-    cells = (
-        prior, f"{found.card.name}, {found.card.gigabytes} GB",
-        f"{setting.frames} × {setting.height} × {setting.width}", setting.rung, setting.steps, count.tokens, f"{count.flops / 1e12:.1f}", f"{count.moved / 1e9:.1f}",
-        f"{count.peak / GIB:.1f}", f"**{found.minutes:.0f}**",
-    )  # fmt: skip
+    size = f"{setting.frames} × {setting.height} × {setting.width}"
+    counts = (count.tokens, f"{count.flops / 1e12:.1f}", f"{count.moved / 1e9:.1f}", f"{count.peak / GIB:.1f}")
+    card = f"{found.card.name}, {found.card.gigabytes} GB"
+    cells = (prior, card, size, setting.rung, setting.steps, *counts, f"**{found.minutes:.0f}**")
     return f"| {' | '.join(map(str, cells))} |"
 
 

@@ -28,6 +28,51 @@ CARDS = (8, 12, 24, 40)
 def memory_rows() -> dict[str, list[dict[str, str]]]:
     """The rows of docs/results/priors.md by prior, in their order: from the fastest setting to the smallest."""
     page = (ROOT / "docs/results/priors.md").read_text()
+    lines = [line for line in page.splitlines() if re.match(r"\| \S+ \| \d+ × ", line)]
+    rows: dict[str, list[dict[str, str]]] = {}
+    for line in lines:
+        cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
+        row = dict(zip(("prior", "video", "setting", "parameters"), cells))
+        row |= {"peak": cells[9], "host": cells[10], "fits": cells[11]}
+        rows.setdefault(row["prior"], []).append(row)
+    return rows
+
+
+def smallest(rows: list[dict[str, str]]) -> str:
+    """The smallest card that a job fits, with the first setting that fits it."""
+    for card in CARDS:
+        for row in rows:
+            if str(card) in re.findall(r"\d+", row["fits"]):
+                flags = " ".join(filter(None, (FLAGS.get(part, "") for part in row["setting"].split(", "))))
+                return f"{card} GB{f' with {flags}' if flags else ''} ({row['peak']} GiB, host {row['host']} GiB)"
+    return "more than 40 GB"
+
+
+def reports(runs: Path) -> list[dict]:
+    return [json.loads(path.read_text()) for path in sorted(runs.glob("*/report.json"))]
+
+
+def nano_memory(runs: Path) -> str:
+    """Where a run is alone in its process, its peak; several in one process would count each other's."""
+    peaks = [report["peak_memory_gb"] for report in reports(runs) if "peak_memory_gb" in report]
+    return f"any CPU, {min(peaks):.1f} GB of memory" if peaks else "any CPU"
+
+
+def nano_time(runs: Path) -> str:
+    seconds = [report["cpu_seconds"] for report in reports(runs) if "cpu_seconds" in report]
+    if not seconds:
+        return "`kinema doctor` measures it"
+    return f"{np.median(seconds):.0f} s of CPU time (median of {len(seconds)} runs, {_processor()})"
+
+
+def predicted_times() -> dict[str, str]:
+    """The prediction for an RTX 4090 by prior, out of docs/results/priors.md."""
+    page = (ROOT / "docs/results/priors.md").read_text()
+    rows = re.findall(r"\| (\S+) \| RTX 4090, 24 GB \| ([^|]+) \|.*\| \*\*(\d+)\*\* \|", page)
+    return {prior: f"predicted {minutes} min at {size.strip()}" for prior, size, minutes in rows}
+
+
+def table(runs: Path) -> str:
     takes = "a clip takes (video models: `--preset gpu` on an RTX 4090, a prediction by count)"
     lines = [f"| `--prior` | runs on | {takes} |", "| --- | --- | --- |"]
     lines.append(f"| `nano` (embedded, the default) | {nano_memory(runs)} | {nano_time(runs)} |")
