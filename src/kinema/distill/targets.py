@@ -63,10 +63,12 @@ def _rng(config: Animate, index: int) -> np.random.Generator:
 
 def _sample(config: Animate, windows: Windows, index: int) -> Sampled:
     rng, prior = _rng(config, index), windows.prior
-    context = windows.context(windows.draw(rng))
-    words, none = conditions(prior, config.prompt, context)
+    window = windows.draw(rng)
+    context = windows.context(window)
+    words, none = conditions(prior, config.told, context)
     generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-    like = prior.encode(context.reference, context)
+    with torch.no_grad():
+        like = prior.encode(windows.film(window).video, context)
     guidance, steps = config.guidance, SAMPLING_STEPS
     video = sample(prior, like, words, none, guidance=guidance, steps=steps, generator=generator)
     return video, float(relative_errors(prior, video, [words], none, generator=generator, levels=SCORING_LEVELS))
