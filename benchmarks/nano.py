@@ -19,14 +19,18 @@ import torch
 from kinema.evaluate.classify import relative_errors
 from kinema.gait.takes import HELD_OUT, read_takes
 from kinema.gait.vocabulary import vocabulary
-from kinema.prior.nano.actor import Actor, Shot, conditions
+from kinema.prior.nano.actor import Actor, Shot
 from kinema.prior.nano.cast import Cast
+from kinema.prior.nano.data import conditions
 from kinema.prior.nano.prior import NanoPrior
 from kinema.prior.protocol import Context
 
 CLASSES = 20
 """Motions that a clip is compared with: its own and others of its kind of body."""
 GAITS = {
+    "quadruped": ("walk", "trot", "pace", "canter", "gallop", "hop", "stand"),
+    "biped": ("walk", "run", "hop", "stand"),
+}
     "quadruped": ("walk", "trot", "pace", "canter", "gallop", "hop", "stand"),
     "biped": ("walk", "run", "hop", "stand"),
 }
