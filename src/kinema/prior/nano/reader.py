@@ -222,7 +222,7 @@ class _Reading:
 
     def _is_named(self, name: str, key: tuple[str, ...]) -> bool:
         """A phrase is a wording of the motion, and the body can do it."""
-        fits = name != NONE and (self.body is None or on_body(name, self.body) is not None)
+        fits = name != NONE and (self.body is None or on_body(name, self.body) == name)
         return fits and any(m.motion == name and m.left_over == 0 and not m.open for m in find_matches(key))
 
     def _on_body(self, motion: str, problem: str | None) -> tuple[str, str | None]:
