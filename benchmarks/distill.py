@@ -1,8 +1,7 @@
-"""Run the main job on many characters and measure gait and sliding feet; ablations and times of the distillation.
+"""Run the main job on many characters and measure gait and sliding feet; times of the distillation.
 
 python benchmarks/distill.py creatures [--out runs/distill]   10 built-in creatures x {walk, run, stand} x 2 seeds
 python benchmarks/distill.py rigs                             4 rigs from files x {walk, run} x 2 seeds (needs --shared)
-python benchmarks/distill.py ablations                        what each part of the loss is there for
 python benchmarks/distill.py stages                           time of each part of a step
 python benchmarks/distill.py harmonics                        slide of a true gait that is cut to few harmonics
 
@@ -14,7 +13,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -209,68 +208,6 @@ def batch(group: str, assets: tuple[str, ...], wanted: tuple[str, ...], options:
     return results
 
 
-ABLATIONS: dict[str, tuple[dict[str, object], str, str]] = {
-    "full": ({}, "", "everything"),
-    "no rendered ground": ({"render_ground": False}, "slide", "feet slide more"),
-    "no ground loss": ({"ground_weight": 0.0}, "depth", "feet sink in"),
-    "no smoothness": ({"smooth_weight": 0.0}, "jerk", "joints jerk"),
-    "field": ({"parameters": "field"}, "bones", "bones change length"),
-    "random prior": ({}, "gait", "no gait"),
-}
-"""What is changed, the figure that must get worse, and how."""
-
-
-def ablate(options: argparse.Namespace) -> None:
-    """The paper's parameters (free per frame) and its two energies, no physics: each part has to do its own work.
-
-    Our slip term, joint limits and the matching of the speed are off: they would stand in for what is taken away.
-    """
-    options.out.mkdir(parents=True, exist_ok=True)
-    trained, random = NanoPrior.load(options.weights), untrained(options.weights)
-    rows: dict[str, list[dict]] = {}
-    for name, (changed, _, _) in ABLATIONS.items():
-        for asset in options.only or ("fox", "raptor"):
-            for seed in range(options.seeds):
-                path = options.out / f"ablation-{name.replace(' ', '_')}-{asset}-{seed}.json"
-                if not path.exists():
-                    row = ablated(asset, seed, changed, random if name == "random prior" else trained)
-                    path.write_text(json.dumps(row))
-                rows.setdefault(name, []).append(json.loads(path.read_text()))
-                print(name, asset, seed, rows[name][-1], flush=True)
-    print("| | gait right | slide | depth [% of height] | jerk | bones change | motion |")
-    print("|---|---|---|---|---|---|---|")
-    for name, found in rows.items():
-        mean = {key: float(np.mean([r[key] for r in found])) for key in ("slide", "depth", "jerk", "bones", "motion")}
-        right = sum(r["gait"] == "walk" for r in found)
-        print(
-            f"| {name} | {right}/{len(found)} | {mean['slide']:.0%} | {100 * mean['depth']:.2f} | {mean['jerk']:.0f}"
-            f" | {mean['bones']:.1%} | {mean['motion']:.2f} |"
-        )
-
-
-def ablated(asset: str, seed: int, changed: dict[str, object], prior: VideoPrior) -> dict[str, object]:
-    prompt = PROMPTS["walk"].format(f"the {asset}")
-    off = {"slip_weight": 0.0, "limits_weight": 0.0, "physics": False, "plant_feet": False}
-    config = replace(Animate(asset=asset, prompt=prompt, seed=seed, time="free", **off), **changed)
-    character = find_character(asset)
-    anatomy = Anatomy.of(character)
-    tempo = read_tempo(config, prior, anatomy)
-    # A speed that is asked for stays: the matching of the speed to the feet would stand in for what is taken away.
-    config = replace(config, speed=tempo.speed * tempo.fps)
-    found = next(iter(animate(config, character, prior).metrics.values()))
-    keys = {"gait": found.gait, "slide": found.slide, "depth": found.penetration, "jerk": found.jerk}
-    return keys | {"bones": found.bone_change, "motion": found.motion, "phases": found.phases}
-
-
-def untrained(weights: Path | None) -> NanoPrior:
-    """The same network with random weights; codec and reader as trained, so that only the knowledge is gone."""
-    prior = NanoPrior.load(weights)
-    generator = torch.Generator().manual_seed(0)
-    for parameter in prior.model.parameters():
-        parameter.data.normal_(std=0.05, generator=generator)
-    return prior
-
-
 def run(weights: Path | None = None) -> Iterator[tuple[str, float]]:
     """Milliseconds of each part of an SDS step, best of many, and its share."""
     config = resolve(Animate(asset="fox", prompt="the fox is walking"))
@@ -332,7 +269,7 @@ def harmonics() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("creatures", "rigs", "ablations", "stages", "harmonics"))
+    parser.add_argument("what", choices=("creatures", "rigs", "stages", "harmonics"))
     parser.add_argument("--out", type=Path, default=Path("runs/distill"))
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--seeds", type=int, default=2)
@@ -345,8 +282,6 @@ def main() -> None:
             print(f"distill.{name} {value:.3g}")
     elif options.what == "harmonics":
         harmonics()
-    elif options.what == "ablations":
-        ablate(options)
     elif options.what == "creatures":
         batch("creature", tuple(options.only or CREATURES), tuple(options.wanted or PROMPTS), options)
     else:

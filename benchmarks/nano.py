@@ -1,245 +1,136 @@
-"""Score the embedded prior: as a classifier of held-out creatures and rigs, on free text; its speed and samples.
+"""Score the embedded prior as a classifier of clips of characters that it never saw; draw samples and losses.
 
-python benchmarks/nano.py [--weights FILE] [--creatures 50] [--shared ../shared/data] [--samples FOLDER]
+python benchmarks/nano.py score [--weights FILE] [--shared ../shared/data] [--most 3]   artists' clips, 20 classes
+python benchmarks/nano.py creatures [--weights FILE] [--count 40]                       our gaits on random creatures
+python benchmarks/nano.py losses LOG.jsonl OUT.png                                      a training's log as a plot
+
+A clip is read as the motion whose words help most to denoise it (`evaluate/classify.py`). "Told": phase and pace are
+known, the same for all motions, as in distillation; "untold": the prior has to see them.
 """
 
 import argparse
-import sys
-import time
-from collections import Counter
+import json
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from kinema.asset.clips_npz import load_clips_npz
-from kinema.evaluate.classify import prompt_errors
-from kinema.gait.make import Label
-from kinema.gait.recorded import HELD_OUT, motion_name, recorded_motion
-from kinema.gait.retarget import Recording
-from kinema.motion.motion import Motion
-from kinema.prior.nano.codec import FRAMES
-from kinema.prior.nano.data import Actor, conditions
-from kinema.prior.nano.prior import FPS, NanoPrior
-from kinema.prior.protocol import Context, guided_estimate, sample
+from kinema.evaluate.classify import relative_errors
+from kinema.gait.takes import HELD_OUT, read_takes
+from kinema.gait.vocabulary import vocabulary
+from kinema.prior.nano.actor import Actor, Shot
+from kinema.prior.nano.cast import Cast
+from kinema.prior.nano.data import conditions
+from kinema.prior.nano.prior import NanoPrior
+from kinema.prior.protocol import Context
 
-PROMPTS = {"walk": "walking", "trot": "trotting", "run": "running fast", "hop": "hopping", "stand": "standing still"}
-SAME = {"gallop": "run"}
-TWELVE = (
-    ("a red fox", "a fox is walking"),
-    ("a wolf", "a wolf trots along"),
-    ("a horse", "a horse at full gallop"),
-    ("a rabbit", "a rabbit hops"),
-    ("a camel", "a camel is pacing"),
-    ("a cat", "a cat sneaks up on something"),
-    ("a person", "a person walks"),
-    ("a person", "someone is running"),
-    ("a person", "a person waves hello"),
-    ("an ostrich", "an ostrich running"),
-    ("a spider", "a spider is walking"),
-    ("a cow", "a cow is grazing"),
-)
+CLASSES = 20
+"""Motions that a clip is compared with: its own and others of its kind of body."""
+GAITS = {
+    "quadruped": ("walk", "trot", "pace", "canter", "gallop", "hop", "stand"),
+    "biped": ("walk", "run", "hop", "stand"),
+}
+    "quadruped": ("walk", "trot", "pace", "canter", "gallop", "hop", "stand"),
+    "biped": ("walk", "run", "hop", "stand"),
+}
 
 
-class Score:
-    """Right answers, and which wrong ones."""
-
-    def __init__(self, name: str, draws: int) -> None:
-        self.name, self.draws = name, draws
-        self.pairs = {"told": Counter(), "untold": Counter()}
-        self.walk_or_stand = {"told": Counter(), "untold": Counter()}
-
-    def judge(self, prior: NanoPrior, actor: Actor, motion: Motion, label: Label, rng: np.random.Generator) -> None:
-        """Film it once and ask which prompt denoises it best; on two legs nobody trots.
-
-        Asked twice: told the clip's phase, period and speed, the same under every prompt, as the distiller tells them;
-        and untold, when the model has to see the phase for itself.
-        """
-        names = [n for n in PROMPTS if n != "trot" or len(actor.limbs.legs) == 4]
-        video, reference, (yaw, elevation) = actor.film(motion, label, rng)
-        camera = float(np.rad2deg(yaw)), float(np.rad2deg(elevation))
-        seed = int(rng.integers(2**62))
-        truth = SAME.get(label.name, label.name)
-        for way, told in (("told", conditions(label)), ("untold", ())):
-            context, generator = Context(reference, *camera, *told), torch.Generator().manual_seed(seed)
-            texts = [PROMPTS[n] for n in names]
-            errors = prompt_errors(prior, video, context, texts, generator=generator, draws=self.draws)
-            self.pairs[way][truth, names[int(errors.argmin())]] += 1
-            if truth in ("walk", "stand"):
-                walks = bool(errors[names.index("walk")] < errors[names.index("stand")])
-                self.walk_or_stand[way][walks == (truth == "walk")] += 1
-
-    def show(self) -> None:
-        for way, pairs in self.pairs.items():
-            total, right = pairs.total(), sum(n for (truth, guess), n in pairs.items() if truth == guess)
-            name, both = f"nano.{self.name}.{way}", self.walk_or_stand[way]
-            print(f"{name}.accuracy {right / max(total, 1):.3f} ({right}/{total})")
-            print(f"{name}.walk_vs_stand {both[True] / max(both.total(), 1):.3f} ({both[True]}/{both.total()})")
-            wrong = ", ".join(f"{t} taken for {g} {n}" for (t, g), n in sorted(pairs.items()) if t != g)
-            print(f"  wrong: {wrong or 'none'}", flush=True)
+def errors(prior: NanoPrior, shot: Shot, motions: list[str], *, told: bool, rng: np.random.Generator) -> np.ndarray:
+    """How well the words of each motion fit the clip; less is better."""
+    video, reference, (yaw, elevation) = shot.film(rng)
+    repeats, phase, period, speed = conditions(shot.label)
+    pace = (phase, period, speed, bool(repeats)) if told else (None,)
+    context = Context(reference, float(np.rad2deg(yaw)), float(np.rad2deg(elevation)), *pace)
+    clean = prior.encode(video, context)
+    words = [prior.condition(vocabulary()[name].wordings[0].doing, context) for name in motions]
+    generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
+    return relative_errors(prior, clean, words, prior.condition("", context), generator=generator).numpy()
 
 
-def gaits(actor: Actor) -> tuple[str, ...]:
-    four = len(actor.limbs.legs) == 4
-    return ("walk", "trot", "gallop", "hop", "stand") if four else ("walk", "run", "hop", "stand")
+def report(rows: list[tuple[str, str, int]], title: str) -> None:
+    """Shares of clips whose motion comes first and among the first three, by group."""
+    groups = defaultdict(list)
+    for group, _, rank in rows:
+        groups[group].append(rank)
+        groups["all"].append(rank)
+    for group, ranks in groups.items():
+        first, three = (sum(rank < top for rank in ranks) for top in (1, 3))
+        print(f"{title}, {group}: {first} of {len(ranks)} right ({first / len(ranks):.0%}), {three} in the first three")
+    wrong = Counter(name for _, name, rank in rows if rank >= 3)
+    print(f"{title}, most often missed: {', '.join(f'{name} {n}' for name, n in wrong.most_common(8))}")
 
 
-def score_creatures(prior: NanoPrior, count: int, draws: int) -> None:
-    """Creatures that no training shard can hold: their seed starts differently."""
-    score = Score("held_out_creatures", draws)
-    for index in range(count):
-        rng = np.random.default_rng((987_654_321, 0, index))
-        actor = Actor.random(rng)
-        for name in gaits(actor):
-            score.judge(prior, actor, *actor.perform(rng, name), rng)
-    score.show()
-
-
-def score_rigs(prior: NanoPrior, shared: Path, takes: int, draws: int) -> None:
-    """Rigs that were left out of every training: with our gaits, and with their artists' own clips."""
-    ours, artists = Score("held_out_rigs", draws), Score("held_out_artist_clips", draws)
-    for number, rig in enumerate(HELD_OUT):
-        character = load_clips_npz(shared / "clips" / f"{rig}.npz")
-        rng = np.random.default_rng((987_654_321, 1, number))
-        actor = Actor.of(character, rng)
-        if actor is None:
-            print(f"  {rig}: no legs found")
-            continue
-        for name in gaits(actor) * takes:
-            ours.judge(prior, actor, *actor.perform(rng, name), rng)
-        for clip in character.clips:
-            name = motion_name(clip.name)
-            if SAME.get(name or "", name) not in PROMPTS or len(clip.root_position) < 13:
+@torch.no_grad()
+def score(prior: NanoPrior, shared: Path, most: int) -> None:
+    """Artists' clips of held-out characters, on their own bodies."""
+    rng, cast = np.random.default_rng(0), Cast(shared)
+    cast.takes = tuple(take for take in read_takes(shared, leave_out=()) if take.file.stem in HELD_OUT)
+    chosen = defaultdict(list)
+    for take in rng.permutation(np.array(cast.takes, dtype=object)):
+        if take.clip and len(chosen[take.kind, take.name]) < most:
+            chosen[take.kind, take.name].append(take)
+    rows = {True: [], False: []}
+    for (kind, name), takes in chosen.items():
+        others = [m.name for m in prior.motions if name != m.name and kind in vocabulary()[m.name].bodies]
+        others = sorted(set(others))
+        for take in takes:
+            shot = cast.own_shot(rng, {name: [take]})
+            if shot is None:
                 continue
-            recording = Recording.of(str(name), actor.body, Motion.from_clip(actor.stage.rig, clip))
-            for _ in range(takes):
-                motion, label = recorded_motion(recording, actor.body, frames=FRAMES, fps=FPS, rng=rng)
-                artists.judge(prior, actor, motion, label, rng)
-    ours.show()
-    artists.show()
+            motions = [name, *rng.permutation(others)[: CLASSES - 1]]
+            for told, found in rows.items():
+                errs = errors(prior, shot, motions, told=told, rng=rng)
+                found.append((kind, name, int((errs < errs[0]).sum())))
+    for told, found in rows.items():
+        report(found, f"clips of unseen rigs, {CLASSES} classes, {'told' if told else 'untold'}")
 
 
-def score_words(prior: NanoPrior) -> None:
-    """Free wordings that no template of the training holds (tests/gait/paraphrases.py)."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-    from paraphrases import PARAPHRASES
-
-    read = [(text, truth, prior.read(text).motion) for text, truth in PARAPHRASES]
-    wrong = [f"{text!r} ({truth}) read as {guess}" for text, truth, guess in read if truth != guess]
-    print(f"nano.paraphrases.accuracy {1 - len(wrong) / len(read):.3f} ({len(read) - len(wrong)}/{len(read)})")
-    print("\n".join(f"  {line}" for line in wrong), flush=True)
-
-
-def draw_samples(prior: NanoPrior, folder: Path) -> None:
-    """Twelve prompts: what the prior itself makes of them, every third frame, in the look that it sees."""
-    from PIL import Image
-
-    from kinema.create.creatures import creature
-
-    rows = []
-    for number, (words, prompt) in enumerate(TWELVE):
-        rng = np.random.default_rng((987_654_321, 2, number))
-        actor = Actor.of(creature(words), rng)
-        assert actor is not None, words
-        name = prior.read(prompt).motion
-        motion, label = actor.perform(rng, name)
-        _, reference, (yaw, elevation) = actor.film(motion, label, rng)
-        context = Context(reference, float(np.rad2deg(yaw)), float(np.rad2deg(elevation)), *conditions(label))
-        like = prior.encode(reference, context)
-        cond, uncond = prior.condition(prompt, context), prior.condition("", context)
-        generator = torch.Generator().manual_seed(number)
-        clean = sample(prior, like, cond, uncond, guidance=2.0, steps=12, generator=generator)
-        rows.append(_strip(prior.decode(clean, context)[::2]))
-    sheet = torch.cat([torch.cat(rows[i : i + 2], -1) for i in range(0, len(rows), 2)], -2)
-    folder.mkdir(parents=True, exist_ok=True)
-    image = Image.fromarray((sheet.permute(1, 2, 0).clamp(0, 1) * 255).byte().numpy())
-    image.resize((image.width * 2, image.height * 2), Image.Resampling.NEAREST).save(folder / "nano_samples.png")
-    print(f"samples: {folder / 'nano_samples.png'} (left to right, top to bottom: {'; '.join(p for _, p in TWELVE)})")
+@torch.no_grad()
+def creatures(prior: NanoPrior, count: int) -> None:
+    """Our gaits on random creatures."""
+    rng, rows = np.random.default_rng(1), {True: [], False: []}
+    for index in range(count):
+        actor = Actor.random(rng, family="quadruped" if index % 2 else "biped")
+        motions = list(GAITS.get(actor.limbs.body, GAITS["biped"]))
+        name = motions[int(rng.integers(len(motions)))]
+        shot = actor.perform(rng, name)
+        for told, found in rows.items():
+            errs = errors(prior, shot, motions, told=told, rng=rng)
+            found.append((actor.limbs.body, name, int((errs < errs[motions.index(name)]).sum())))
+    for told, found in rows.items():
+        report(found, f"our gaits on random creatures, {'told' if told else 'untold'}")
 
 
-def _strip(video: Tensor) -> Tensor:
-    return torch.cat(list(video), -1)
-
-
-def draw_losses(log: Path, path: Path) -> None:
-    """The training's loss over its steps, with a running mean."""
-    import json
-
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+def losses(log: Path, out: Path) -> None:
+    """The loss of a training over its steps, smoothed."""
+    from PIL import Image, ImageDraw
 
     entries = [json.loads(line) for line in log.read_text().splitlines()]
-    loss = np.array([e["loss"] for e in entries])
-    width = min(25, len(loss))
-    mean = np.convolve(loss, np.ones(width) / width, "valid")
-    # A run that started from the weights of another counts its steps anew.
-    steps = np.diff([e["step"] for e in entries], prepend=0)
-    step = np.cumsum(np.where(steps > 0, steps, 20))
-    figure, axes = plt.subplots(figsize=(6, 3))
-    axes.semilogy(step, loss, color="0.8", linewidth=0.7)
-    axes.semilogy(step[width - 1 :], mean, color="tab:blue")
-    axes.set_xlabel("step")
-    axes.set_ylabel("v-prediction loss")
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    print(f"losses: {path}")
-
-
-def speed(prior: NanoPrior) -> None:
-    rng = np.random.default_rng((987_654_321, 3))
-    actor = Actor.random(rng)
-    motion, label = actor.perform(rng, "walk")
-    video, reference, _ = actor.film(motion, label, rng)
-    context = Context(reference, phase=0.0, period=9.0, speed=0.2)
-    cond, uncond = prior.condition("walking", context), prior.condition("", context)
-    latents = prior.encode(video, context)
-
-    def best(run, times: int = 7) -> float:
-        seconds = []
-        for _ in range(times):
-            begun = time.perf_counter()
-            run()
-            seconds.append(time.perf_counter() - begun)
-        return min(seconds)
-
-    def encode() -> None:
-        x = video.clone().requires_grad_()
-        prior.encode(x, context).square().sum().backward()
-
-    guided = best(lambda: guided_estimate(prior, latents, 0.5, cond, uncond, guidance=2.0))
-    print(f"nano.guided_call_ms {1e3 * guided:.1f}")
-    print(f"nano.encode_with_gradient_ms {1e3 * best(encode):.1f}")
-    print(f"nano.text_ms {1e3 * best(lambda: prior.condition('a fox is trotting over the hill', context)):.1f}")
+    steps, values = (np.array([entry[key] for entry in entries]) for key in ("step", "loss"))
+    smooth = np.convolve(np.pad(values, 4, mode="edge"), np.ones(9) / 9, mode="valid")
+    image = Image.new("RGB", (640, 240), "white")
+    draw = ImageDraw.Draw(image)
+    x, low, high = 40 + 580 * steps / steps.max(), smooth.min(), smooth.max()
+    points = list(zip(x.tolist(), (210 - 190 * (smooth - low) / (high - low)).tolist()))
+    draw.line(points, fill="black", width=2)
+    draw.text((40, 220), f"steps 0 to {steps.max()}; loss {high:.3f} to {low:.3f}", fill="black")
+    image.save(out)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("score", "creatures", "losses"))
+    parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--weights", type=Path)
-    parser.add_argument("--creatures", type=int, default=50)
-    parser.add_argument("--takes", type=int, default=4)
-    parser.add_argument("--draws", type=int, default=2, help="of noise, at each of four levels")
     parser.add_argument("--shared", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
-    parser.add_argument("--samples", type=Path)
-    parser.add_argument("--log", type=Path, help="a training's log.jsonl, to plot its losses beside the samples")
-    options = parser.parse_args()
-    begun = time.perf_counter()
-    prior = NanoPrior.load(options.weights)
-    prior.read("a fox is walking")
-    print(f"nano.load_s {time.perf_counter() - begun:.2f}")
-    speed(prior)
-    score_words(prior)
-    if options.samples:
-        draw_samples(prior, options.samples)
-        if options.log:
-            draw_losses(options.log, options.samples / "nano_losses.png")
-    if (options.shared / "clips").is_dir():
-        score_rigs(prior, options.shared, options.takes, options.draws)
-    else:
-        print(f"held-out rigs: skipped, {options.shared}/clips is not there")
-    score_creatures(prior, options.creatures, options.draws)
+    parser.add_argument("--most", type=int, default=3, help="clips per motion and kind of body")
+    parser.add_argument("--count", type=int, default=40)
+    given = parser.parse_args()
+    if given.what == "losses":
+        return losses(*given.files)
+    prior = NanoPrior.load(given.weights)
+    return score(prior, given.shared, given.most) if given.what == "score" else creatures(prior, given.count)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write README's table of priors: memory from docs/results/priors.md, time from the reports of finished runs of nano.
+"""Write README's table of priors: memory and predicted times from docs/results/priors.md, nano's from finished runs.
 
 python benchmarks/readme_priors.py [--runs runs/readme]
 """
@@ -65,11 +65,21 @@ def nano_time(runs: Path) -> str:
     return f"{np.median(seconds):.0f} s of CPU time (median of {len(seconds)} runs, {_processor()})"
 
 
+def predicted_times() -> dict[str, str]:
+    """The prediction for an RTX 4090 by prior, out of docs/results/priors.md."""
+    page = (ROOT / "docs/results/priors.md").read_text()
+    rows = re.findall(r"\| (\S+) \| RTX 4090, 24 GB \| ([^|]+) \|.*\| \*\*(\d+)\*\* \|", page)
+    return {prior: f"predicted {minutes} min at {size.strip()}" for prior, size, minutes in rows}
+
+
 def table(runs: Path) -> str:
-    lines = ["| `--prior` | runs on | a clip takes |", "| --- | --- | --- |"]
+    takes = "a clip takes (video models: `--preset gpu` on an RTX 4090, a prediction by count)"
+    lines = [f"| `--prior` | runs on | {takes} |", "| --- | --- | --- |"]
     lines.append(f"| `nano` (embedded, the default) | {nano_memory(runs)} | {nano_time(runs)} |")
+    times = predicted_times()
     for prior, rows in memory_rows().items():
-        lines.append(f"| `{prior}` at {rows[0]['video']} | {smallest(rows)} | not measured: no GPU was available |")
+        time = times.get(prior, "not measured: no GPU was available")
+        lines.append(f"| `{prior}` at {rows[0]['video']} | {smallest(rows)} | {time} |")
     return "\n".join(lines)
 
 

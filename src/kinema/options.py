@@ -1,6 +1,5 @@
 """How options look in `--help`, and how they are read back from JSON; shared by the dataclasses of all commands."""
 
-import math
 import types
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
@@ -73,9 +72,10 @@ def _typed(wanted: Any, value: Any) -> Any:
         return [_typed(inner[0], entry) for entry in value]
     if origin is dict and isinstance(value, dict):
         return {key: _typed(inner[1], entry) for key, entry in value.items()}
-    if wanted is float and type(value) in (int, float) and abs(value) <= 1e300 and math.isfinite(value):
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if wanted is float and number and abs(value) <= 1e300:
         return float(value)
-    if wanted is int and type(value) is int and abs(value) < 2**63:
+    if wanted is int and number and isinstance(value, int) and abs(value) < 2**63:
         return value
     if wanted is bool and isinstance(value, bool):
         return value

@@ -255,7 +255,6 @@ def _cycle(builder: Builder) -> None:
 
 
 BROKEN = {
-    "draco": (_set("extensionsRequired", to=["KHR_draco_mesh_compression"]), "KHR_draco_mesh_compression"),
     "meshopt": (_set("extensionsRequired", to=["EXT_meshopt_compression"]), "EXT_meshopt_compression"),
     "nan": (_poison, r"accessors\[0\] holds 1 values that are not finite, element 2 is nan"),
     "cycle": (_cycle, r"nodes\[\d\] is its own ancestor"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import trimesh
 from small_gltf import Builder, arm, tube
-from test_fuzz_assets import BVH
+from mutated_files import BVH
 
 from kinema.asset.character import Skeleton
 from kinema.asset.inspect import describe, inspect_lines

@@ -121,7 +121,7 @@ COMPLETIONS = [
     (["cre"], {"creature"}),
     (["animate", "fox", "walk", "--prior", "cogvideox-2"], {"cogvideox-2b"}),
     (["animate", "--prior", "na"], {"nano"}),
-    (["animate", "--preset", ""], {"default", "fast", "paper"}),
+    (["animate", "--preset", ""], {"default", "fast", "paper", "gpu"}),
     (["animate", "--phys"], {"--physics", "--physics-iterations"}),
     (["-q", "animate", "--no-ph"], {"--no-physics"}),
     (["convert", "my"], {"my fox.glb", "my folder"}),
@@ -132,7 +132,7 @@ COMPLETIONS = [
 ]
 
 
-@pytest.mark.parametrize(("words", "expected"), COMPLETIONS, ids=lambda value: " ".join(value))
+@pytest.mark.parametrize(("words", "expected"), COMPLETIONS, ids=lambda value: " ".join(sorted(value)))
 def test_bash_completes(words: list[str], expected: set[str], bash_script: str, tmp_path: Path) -> None:
     for name in ("my fox.glb", "my folder/wolf.glb", "wolf.glb"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

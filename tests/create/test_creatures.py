@@ -175,7 +175,7 @@ def test_adjectives() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("a jabberwock", "known are dog, cat"),
+        ("a jabberwock", "known are dog, goat"),
         ("a hosre", "did you mean horse"),
         ("a purpel cat", "did you mean purple"),
         ("", "known are"),

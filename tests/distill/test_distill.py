@@ -77,7 +77,7 @@ def oracle_video(stage: Stage, anatomy: Anatomy, tempo: Tempo, base: torch.Tenso
     )
     away = (walk.root_position - base).mean(0) * torch.tensor([1.0, 0.0, 1.0])
     placed = Motion(walk.root_position - away, walk.angles, walk.fps)
-    cameras = stage.cameras(base, view(window), width=64, height=48)
+    cameras = stage.cameras(base, view(window), width=NanoPrior.width, height=NanoPrior.height)
     return stage.film(placed.pose(stage.rig), cameras)
 
 
@@ -89,7 +89,7 @@ def prior(stage: Stage, anatomy: Anatomy) -> NanoPrior:
     clips = []
     for yaw, start in ((-90.0, 0.0), (-70.0, 3.0), (-50.0, 6.0), (-30.0, 1.5), (30.0, 4.5), (50.0, 7.5), (80.0, 2.0)):
         window = Window(yaw, 10.0, start)
-        reference = stage.reference(base, view(window), width=64, height=48)
+        reference = stage.reference(base, view(window), width=NanoPrior.width, height=NanoPrior.height)
         clips.append(oracle_video(stage, anatomy, tempo, base, window) - reference)
     codec = fit_codec(patches(torch.stack(clips)).flatten(0, 1), channels=96)
     model, generator = Nano(channels=96, width=16, layers=1, heads=2), torch.Generator().manual_seed(0)
@@ -266,9 +266,10 @@ def test_sds_gradient_is_the_difference_to_the_clean_estimate(stage: Stage, anat
     distiller = Distiller(resolve(FOX), prior, stage, anatomy, tempo)
     context = distiller.windows.context(distiller.windows.draw(np.random.default_rng(0)))
     cond, uncond = prior.condition("walking", context), prior.condition("", context)
-    z = torch.randn(192, 96, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    shape = prior.encode(context.reference, context).shape
+    z = torch.randn(shape, generator=torch.Generator().manual_seed(0)).requires_grad_()
     sds(prior, z, cond, uncond, t=0.5, guidance=3.0, generator=torch.Generator().manual_seed(1)).backward()
-    noise = torch.randn(192, 96, generator=torch.Generator().manual_seed(1))
+    noise = torch.randn(shape, generator=torch.Generator().manual_seed(1))
     a, b = prior.denoise(prior.add_noise(z.detach(), noise, 0.5), 0.5, [cond, uncond])
     torch.testing.assert_close(z.grad, z.detach() - (b + 3.0 * (a - b)))
 
@@ -417,8 +418,9 @@ def test_a_prior_that_counts_seconds_gets_its_frame_rate(anatomy: Anatomy) -> No
     assert nano.period == 9.0
     assert film.period / film.fps == pytest.approx(nano.period / nano.fps)
     assert film.speed * film.fps == pytest.approx(nano.speed * nano.fps)
-    assert choose_tempo("jump", "", anatomy.limbs, Film).fps == 16.0
-    assert choose_tempo("jump", "", anatomy.limbs, Film, period=7.0).fps == 7.0
+    for seconds in (0.3, 2.0, 7.0):
+        jump = choose_tempo("jump", "", anatomy.limbs, Film, period=seconds)
+        assert (jump.fps, jump.period) == (16.0, pytest.approx(16.0 * seconds))
 
 
 def test_verbs_name_the_motion_for_priors_that_read_no_words() -> None:

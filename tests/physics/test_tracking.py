@@ -62,10 +62,23 @@ def test_tracking_grounds_a_faulty_walk(walking) -> None:
 
 def test_paper_mode_runs_with_a_control_per_substep(walking) -> None:
     body, rig, limbs, motion = walking
-    options = replace(Tracking.paper(), iterations=3)
-    result = track(None, rig, motion[:5], limbs=limbs, cuboids=boxes(body), options=options)
+    options = replace(Tracking.paper(), iterations=6)
+    start = motion.angles[:, 0].clone()
+    start[:, 1] += 0.1  # it leans to the side
+    leaning = replace(motion, angles=torch.cat((start[:, None], motion.angles[:, 1:]), 1))[:5]
+    result = track(None, rig, leaning, limbs=limbs, cuboids=boxes(body), options=options)
+    assert not options.implicit
+    assert options.substeps >= 100
     assert len(result.controls) == 4 * options.substeps
     assert torch.isfinite(result.motion.angles).all()
+    # Eq. 13 at the best iterate: Σ_f ‖q - q̂‖₁ / (F - 1) + λ₃ MAE(Δₜ² control)
+    q, wanted = (torch.cat((m.root_position, m.angles.flatten(1)), 1) for m in (result.motion, result.target))
+    smooth = result.controls[:, 6:].diff(n=2, dim=0).abs().mean()
+    loss = (q - wanted).abs().sum() / 4 + 0.2 * smooth
+    assert float(loss) == pytest.approx(min(result.losses), rel=1e-6)
+    assert min(result.losses) < result.losses[0]
+    # The upright force holds the direction that was up at the start and is not searched.
+    assert torch.equal(result.controls[:, 3:6], leaning.angles[:1, 0].expand(len(result.controls), 3))
 
 
 def test_the_explicit_integrator_tracks_with_hundreds_of_substeps(walking) -> None:

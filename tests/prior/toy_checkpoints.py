@@ -400,8 +400,10 @@ TOYS = {
     "cogvideox-2b": Toy(lambda folder: cogvideox(folder, rotary=False), cogvideox_estimate),
     "cogvideox-5b": Toy(cogvideox, cogvideox_estimate),
     "cogvideox-5b-i2v": Toy(lambda folder: cogvideox(folder, image=True, learned=True), cogvideox_estimate),
-    "cogvideox-1.5-5b": Toy(lambda folder: cogvideox(folder, pairs=True), cogvideox_estimate),
-    "cogvideox-1.5-5b-i2v": Toy(lambda folder: cogvideox(folder, image=True, pairs=True), cogvideox_estimate),
+    "cogvideox-1.5-5b": Toy(lambda folder: cogvideox(folder, pairs=True), cogvideox_estimate, (17, 32, 48)),
+    "cogvideox-1.5-5b-i2v": Toy(
+        lambda folder: cogvideox(folder, image=True, pairs=True), cogvideox_estimate, (17, 32, 48)
+    ),
     "wan2.2-5b": Toy(wan, wan_estimate, (9, 32, 64)),
     "wan2.2-a14b": Toy(lambda folder: wan(folder, experts=True), wan_estimate, (9, 16, 32)),
     "ltx-video": Toy(ltx, ltx_estimate, (9, 64, 96)),

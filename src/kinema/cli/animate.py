@@ -70,7 +70,8 @@ def animate(command: AnimateCommand, output: Output) -> None:
     result = _animate_live(job, command, output) if command.live else run_with_bar(job, output)
     how = "was finished already" if done else f"in {result.report['seconds']} s"
     # What it was read as was said before the work began; runs of earlier versions have no verdict.
-    lines = [*result.report["notes"]]
+    told = [f"the prior was told: {result.report['told']}"] if job.describe else []
+    lines = [*told, *result.report["notes"]]
     lines += [f"verdict {found['colour']}: {found['reason']}" for found in (result.report.get("verdict"),) if found]
     lines.append(f"{result.folder}/ {how}: {', '.join(RESULTS)}")
     if output.verbose:

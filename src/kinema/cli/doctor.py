@@ -7,13 +7,13 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import kinema
+from kinema.cli.doctor_priors import memory_lines, memory_of, predicted, prediction_lines
 from kinema.cli.output import Output
 from kinema.errors import KinemaError
 from kinema.options import named
@@ -33,6 +33,8 @@ class DoctorCommand:
 
     prior: Annotated[str | None, named("NAME")] = None
     """Estimate the memory of a job with this video model, for cards of 8, 12, 24 and 40 GB (takes minutes)."""
+    preset: Literal["default", "gpu"] = "default"
+    """`gpu`: the settings of `kinema animate --preset gpu`, counted, with the time per clip that they predict."""
     video_size: Annotated[tuple[int, int, int] | None, named("FRAMES HEIGHT WIDTH")] = None
     """Size of that job's videos; by default 49 frames at the size that the model was trained with."""
 
@@ -41,6 +43,10 @@ def doctor(command: DoctorCommand, output: Output) -> None:
     if command.prior is None:
         found = examine()
         output.say("\n".join(doctor_lines(found)), **found)
+        return
+    if command.preset == "gpu":
+        found = predicted(command.prior, announce=output.hint)
+        output.say("\n".join(prediction_lines(found)), **found)
         return
     estimate = memory_of(command.prior, command.video_size, announce=output.hint)
     output.say("\n".join(memory_lines(estimate)), **estimate)
@@ -93,52 +99,6 @@ def doctor_lines(found: dict[str, Any]) -> list[str]:
         lines.append(f"a job     kinema animate with nano: {found['nano']['memory_gb']:.1f} GB of memory;")
         lines.append(f"          with this machine as busy as it is now {parts}, then films and files")
     lines.append("          kinema doctor --prior NAME estimates the memory of a job with a larger one")
-    return lines
-
-
-def memory_of(
-    prior: str, size: tuple[int, int, int] | None = None, *, announce: Callable[[str], None] = lambda _: None
-) -> dict[str, Any]:
-    """The ladder of settings for one job (real classes on fake tensors), as plain values for JSON."""
-    from kinema.prior.load import MODELS
-
-    if prior == "nano":
-        raise KinemaError("--prior nano: is embedded and needs no card; give the name of a larger one")
-    if prior not in MODELS:
-        raise KinemaError(f"--prior {prior}: unknown; known are {', '.join(MODELS)}")
-    from kinema.prior.memory import CARDS, GIB, memory_report
-
-    announce(f"{prior}: running its layers without data, which takes minutes ...")
-    frames, height, width = size or (None if MODELS[prior][0] == "unet" else 49, None, None)
-    report = memory_report(prior, frames=frames, height=height, width=width)
-    first = report.estimates[0]
-    return {
-        "prior": prior,
-        "video": [first.frames, first.height, first.width],
-        "parameters": first.parameters,
-        "settings": {
-            e.setting: {
-                "peak_gib": round(e.peak / GIB, 2),
-                "host_gib": round(e.host / GIB, 2),
-                "fits_gb": [card for card in CARDS if e.fits(card)],
-            }
-            for e in report.estimates
-        },
-        "cards": {f"{card} GB": report.setting_for(card) for card in sorted(CARDS)},
-    }
-
-
-def memory_lines(estimate: dict[str, Any]) -> list[str]:
-    """For people."""
-    flags = {"int8": "--quantize int8", "nf4": "--quantize nf4", "offload": "--offload", "tiles": "--tiling"}
-    frames, height, width = estimate["video"]
-    size = ", ".join(f"{part} {count / 1e9:.2f}" for part, count in estimate["parameters"].items())
-    lines = [f"{estimate['prior']}, {frames} frames of {width} x {height}; billions of parameters: {size}"]
-    for setting, e in estimate["settings"].items():
-        lines.append(f"  {setting:22s} {e['peak_gib']:6.1f} GiB on the card, {e['host_gib']:5.1f} GiB on the host")
-    for card, setting in estimate["cards"].items():
-        chosen = " ".join(filter(None, (flags.get(part, "") for part in (setting or "").split(", "))))
-        lines.append(f"  {card:>6s} card: " + ("too small" if setting is None else f"{setting}  {chosen}".rstrip()))
     return lines
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -12,7 +12,7 @@ from kinema.options import Flag, named
 Positional = tyro.conf.Positional
 Engine = Literal["auto", "fit", "sds"]
 AS_FOUND = FileOptions()
-Preset = Literal["default", "fast", "paper"]
+Preset = Literal["default", "fast", "paper", "gpu"]
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,14 @@ class Animate:
     overwrite: Flag = False
     """Replace what an earlier run left in the folder; otherwise such a folder is refused, or numbered if not given."""
     preset: Preset = "default"
-    """`fast` fits fewer videos in fewer steps; `paper` sets what AKD states (docs/cli.md lists it)."""
+    """`fast` fits fewer videos in fewer steps; `paper` sets what AKD states (docs/akd.md); `gpu` sets what fits this
+    machine's card for a video model, wan2.1-1.3b if none is named (`kinema doctor --prior NAME --preset gpu`)."""
     engine: Engine = "auto"
     """`fit` samples videos and fits the joints to them; `sds` is the paper's; `auto` fits, then refines by sds."""
+    describe: Flag = False
+    """Tell the prior a long description made from the prompt, the character's kind and its colours; it is shown."""
+    description: Annotated[str | None, named("TEXT")] = None
+    """What the prior is told in place of the prompt, such as an edited description."""
     prior: str = "nano"
     """nano (embedded), a video model that `kinema doctor` lists, or a checkpoint of one in a folder: NAME=FOLDER."""
     device: str = "cpu"
@@ -63,6 +68,8 @@ class Animate:
     """Steps of the search for controls whose simulation stays closest to the motion."""
     plant_feet: bool = True
     """Standing feet stay where they touch down: legs and root are moved a little (not in paper mode)."""
+    settle: Flag = False
+    """Lift the skin out of the ground after physics in paper mode too, as all others do; its clip is as simulated."""
     in_place: Flag = False
     """Leave the travel out of the exported files."""
     loop: bool = True
@@ -95,28 +102,47 @@ class Animate:
     """Weight of knees and elbows that bend the wrong way (squared rad)."""
     render_ground: bool = True
     """Draw the ground that the prior sees; off only for ablations."""
+    shadow: Flag = False
+    """Draw the character's shadow on the ground that the prior sees."""
     splats: int = 2000
-    """Gaussians that the prior sees (the preview uses more)."""
+    """Gaussians that the prior sees (the preview uses more); in paper mode at least as many as the mesh has
+    vertices."""
     reading: tyro.conf.OmitArgPrefixes[FileOptions] = AS_FOUND
     """How the character's file is read; what is not given is found."""
     checkpoint_seconds: float = 10.0
     """How often to save, which is what a killed run loses at most."""
 
+    @property
+    def told(self) -> str:
+        """The words that the prior hears; the pace is read off the prompt."""
+        return self.description or self.prompt
 
-PAPER = {
-    "engine": "sds", "time": "free", "guidance": 100.0, "smooth_weight": 2e5, "ground_weight": 1e7, "slip_weight": 0.0,
-    "limits_weight": 0.0,
+
+PRESETS: dict[Preset, dict[str, Any]] = {
+    "default": {},
+    # The rest follows from the model and the card (prior/gpu.py).
+    "gpu": {"device": "cuda", "prior": "wan2.1-1.3b"},
+    "fast": {"views": 3, "fit_iterations": 60, "iterations": 25},
+    # What AKD states, and a learning rate, which it does not.
+    "paper": {
+        "engine": "sds", "time": "free", "iterations": 10_000, "guidance": 100.0, "smooth_weight": 2e5,
+        "ground_weight": 1e7, "slip_weight": 0.0, "limits_weight": 0.0, "learning_rate": 0.01,
+    },
 }  # fmt: skip
-"""What AKD states, beside its 10,000 iterations."""
+"""Values of a job by preset (docs/akd.md says where those of the paper are from)."""
 
 
 def resolve(config: Animate) -> Animate:
-    """Apply the preset to every value that it speaks of; only cycles can loop."""
-    if config.preset == "fast":
-        views = 3 if config.views == Animate.views else config.views
-        fit = 60 if config.fit_iterations == Animate.fit_iterations else config.fit_iterations
-        config = replace(config, views=views, fit_iterations=fit, iterations=config.iterations or 25)
-    if config.preset == "paper":
-        config = replace(config, **PAPER, iterations=config.iterations or 10_000)
+    """Apply the preset to every option that was left at its default; only cycles can loop."""
+    config = _filled(config, PRESETS[config.preset])
+    if config.preset == "gpu":
+        from kinema.prior.gpu import setting_here
+
+        config = _filled(config, setting_here(config.prior, config.device))
     cycles = config.time in ("auto", "fourier") and config.parameters == "skeleton"
     return replace(config, loop=config.loop and cycles)
+
+
+def _filled(config: Animate, values: dict[str, Any]) -> Animate:
+    left = {name: value for name, value in values.items() if getattr(config, name) == getattr(Animate, name)}
+    return replace(config, **left)

@@ -33,7 +33,7 @@ def weighted_energies(filmed: Filmed, config: Animate, anatomy: Anatomy, *, feet
     motion = filmed.motion
     total = config.smooth_weight * smoothness(motion)
     if config.preset == "paper":
-        corners = torch.from_numpy(anatomy.cuboids.corners).float()
+        corners = torch.from_numpy(anatomy.cuboids.corners).to(filmed.T_world_joint)
         return total + ground * cuboid_penetration(filmed.T_world_joint, corners)
     total = total + CLIMBING_WEIGHT * config.ground_weight * climbing(motion.root_position, size)
     if filmed.soles is not None:
@@ -41,7 +41,7 @@ def weighted_energies(filmed: Filmed, config: Animate, anatomy: Anatomy, *, feet
         total = total + feet * config.slip_weight * foot_slip(filmed.soles, size, per_frame=filmed.soles_per_frame)
         total = total + feet * FLOATING_WEIGHT * ground * floating(filmed.soles, size)
     if config.limits_weight:
-        limits = torch.from_numpy(np.stack((anatomy.limits.lower, anatomy.limits.upper), -1)).float()
+        limits = torch.from_numpy(np.stack((anatomy.limits.lower, anatomy.limits.upper), -1)).to(motion.angles)
         total = total + config.limits_weight * beyond_limits(motion.angles, limits)
     return total
 
@@ -53,7 +53,7 @@ def cuboid_penetration(T_world_joint: Pose, corners: Float[Tensor, "joints 8 3"]
 
 def sole_points(T_world_joint: Pose, limbs: Limbs) -> Points:
     """Front and back end of every foot's sole, leg after leg [m]."""
-    feet = torch.tensor([leg.joints[-1] for leg in limbs.legs])
+    feet = torch.tensor([leg.joints[-1] for leg in limbs.legs], device=T_world_joint.device)
     soles = torch.stack([torch.from_numpy(leg.soles).to(T_world_joint) for leg in limbs.legs])
     return apply(T_world_joint[:, feet], soles.expand(len(T_world_joint), -1, -1, -1)).flatten(1, 2)
 

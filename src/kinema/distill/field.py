@@ -1,8 +1,10 @@
-"""The baseline that has no skeleton: a small network moves every point of space in time (as in TC4D).
+"""The baseline that has no skeleton: a network moves every point of space in time, along a rigid path (TC4D's kind).
 
-Same prior, same losses where they make sense, same cameras. What it lacks is what the comparison is about: nothing
-keeps a bone as long as it is, and what it makes is a cache of vertices that no engine can retarget. (The clip that
-`animate --parameters field` exports beside that cache is read out of it, joint by joint.)
+Same prior, same losses where they make sense, same cameras, and the same basis in time as the skeleton's coefficients:
+the network gives each point its coefficients. Covariances deform by the field's Jacobian, as AKD's Eq. 2 does it for
+skinning. What it lacks is what the comparison is about: nothing keeps a bone as long as it is, and what it makes is a
+cache of vertices that no engine can retarget. (The clip that `animate --parameters field` exports beside that cache is
+read out of it, joint by joint.) TC4D has a hash grid; here a wide network over Fourier features is in its place.
 """
 
 from dataclasses import dataclass
@@ -11,9 +13,11 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.func import jvp
 
 from kinema.asset.character import Character
 from kinema.distill.parameters import Filmed
+from kinema.distill.skeleton import Basis
 from kinema.distill.tempo import Tempo
 from kinema.evaluate.metrics import Metrics, measure_pose, shape_change
 from kinema.geometry.camera import Cameras
@@ -25,8 +29,8 @@ from kinema.rig.anatomy import Anatomy
 from kinema.rig.kinematics import angles_from_rotations
 from kinema.splat.pose import PosedSplats
 
-OCTAVES = 3
-HARMONICS = 4
+OCTAVES = 4
+WIDTH = 256
 REACH = 0.3
 """Displacement that one unit of the network's output means [leg lengths]."""
 
@@ -42,55 +46,72 @@ class Field(nn.Module):
     learning_rate = 0.3
     """The network's weights are no angles."""
 
-    def __init__(self, stage: Stage, tempo: Tempo, *, frames: int, generator: torch.Generator) -> None:
+    def __init__(self, stage: Stage, tempo: Tempo, basis: Basis, *, generator: torch.Generator) -> None:
         super().__init__()
-        self.stage, self.tempo, self.frames = stage, tempo, frames
-        first, middle, last = nn.Linear(3 + 6 * OCTAVES + 2 * HARMONICS, 64), nn.Linear(64, 64), nn.Linear(64, 3)
+        self.stage, self.tempo, self.basis, self.frames = stage, tempo, basis, basis.frames
+        first, middle = nn.Linear(3 + 6 * OCTAVES, WIDTH), nn.Linear(WIDTH, WIDTH)
+        last = nn.Linear(WIDTH, 3 * basis.terms)
         self.layers = nn.Sequential(first, nn.SiLU(), middle, nn.SiLU(), last)
         for layer in (first, middle, last):  # the last layer is zero: the field starts at rest
             bound = 0.0 if layer is last else layer.in_features**-0.5
             for parameter in layer.parameters():
                 nn.init.uniform_(parameter, -bound, bound, generator=generator)
+        self.to(stage.rig.heads.device)
+
+    def ways(self, points: Float[Tensor, "n 3"]) -> Float[Tensor, "n terms 3"]:
+        """Coefficients in time of each point's way [m]."""
+        x = (points - torch.from_numpy(self.stage.box[0]).to(points)) / self.stage.size
+        waves = [f(torch.pi * 2.0**k * x) for k in range(OCTAVES) for f in (torch.sin, torch.cos)]
+        found = self.layers(torch.cat((x, *waves), -1)) * (REACH * self.tempo.leg_length)
+        return found.unflatten(-1, (-1, 3))
 
     def forward(self, points: Float[Tensor, "n 3"], at: Times) -> Float[Tensor, "frames n 3"]:
         """Where the points are in the world [m]."""
-        x = (points - torch.from_numpy(self.stage.box[0]).float()) / self.stage.size
-        waves = [f(torch.pi * 2.0**k * x) for k in range(OCTAVES) for f in (torch.sin, torch.cos)]
-        # What does not repeat is spelled in half waves over the clip.
-        cycle = 2 * torch.pi * at / self.tempo.cycle if self.tempo.repeats else torch.pi * at / self.frames
-        time = [f(k * cycle) for k in range(1, HARMONICS + 1) for f in (torch.sin, torch.cos)]
-        space = torch.cat((x, *waves), -1).expand(len(at), -1, -1)
-        moments = torch.stack(time, -1)[:, None].expand(-1, len(points), -1)
-        way = self.layers(torch.cat((space, moments), -1)) * (REACH * self.tempo.leg_length)
-        return points + way + (at[:, None] * self.tempo.velocity)[:, None]
+        way = torch.einsum("fk,nkd->fnd", self.basis.table(at), self.ways(points))
+        return points + way + self.travel(at)[:, None]
+
+    def travel(self, at: Times) -> Float[Tensor, "frames 3"]:
+        """The rigid path on which the field moves: straight ahead, as the skeleton's root starts [m]."""
+        return at[:, None] * self.tempo.velocity.to(at)
+
+    def bend(self, points: Float[Tensor, "n 3"], at: Times) -> Float[Tensor, "frames n 3 3"]:
+        """∇φ: derivative of the points' places by their places at rest."""
+        slopes = [jvp(self.ways, (points,), (axis.expand_as(points),))[1] for axis in torch.eye(3).to(points)]
+        away = torch.einsum("fk,nkdx->fndx", self.basis.table(at), torch.stack(slopes, -1))
+        return torch.eye(3).to(points) + away
 
     def last_start(self, frames: int) -> float:
-        return self.tempo.cycle or float(max(self.frames - frames, 0))
+        return self.basis.last_start(frames)
+
+    @torch.no_grad()
+    def centers(self, at: Times) -> Float[Tensor, "frames n 3"]:
+        return self(self.stage.splats.centers, at)
 
     def film(self, at: Times, cameras: Cameras) -> Filmed:
         splats, centers = self.stage.splats, self(self.stage.splats.centers, at)
-        posed = PosedSplats(centers, splats.covariances.expand(len(at), -1, -1, -1))
+        slope = self.bend(splats.centers, at)
+        posed = PosedSplats(centers, slope @ splats.covariances @ slope.mT)
         video = render_video(posed, splats.opacities, self.stage.colors, cameras, scene=self.stage.scene)
         return Filmed(video, points=centers)
 
     @torch.no_grad()
     def amount_of_motion(self, frames: int) -> float:
         """Travel of the joints' places per frame, in leg lengths: comparable to radians of a leg."""
-        at = torch.arange(frames, dtype=torch.float32)
-        places = self(self.stage.rig.heads, at) - (at[:, None] * self.tempo.velocity)[:, None]
+        at = self.stage.frame_numbers(frames)
+        places = self(self.stage.rig.heads, at) - self.travel(at)[:, None]
         return float(places.diff(dim=0).norm(dim=-1).mean() / self.tempo.leg_length)
 
     @torch.no_grad()
     def motion(self, at: Float[Tensor, "times"], *, fps: float) -> Motion:
         """The field read out onto the skeleton: every joint turns as the Gaussians that it carries turn."""
         rig, skin, rest = self.stage.rig, self.stage.skin, self.stage.splats.centers
-        moved = self(rest, at).double().numpy()
-        weights = torch.zeros(len(rest), len(rig.parents)).scatter_add_(1, skin.joints, skin.weights)
-        pose = fitted_joints(moved, rest.double().numpy(), weights.double().numpy(), rig.heads.double().numpy())
+        moved = self(rest, at)
+        weights = rest.new_zeros(len(rest), len(rig.parents)).scatter_add_(1, skin.joints, skin.weights)
+        pose = fitted_joints(*(x.double().cpu().numpy() for x in (moved, rest, weights, rig.heads)))
         rotation = torch.from_numpy(pose[..., :3])
         local = rotation[:, [max(p, 0) for p in rig.parents]].mT @ rotation
         local[:, 0] = rotation[:, 0]
-        angles = angles_from_rotations(rig.to(torch.float64), local).to(rest)
+        angles = angles_from_rotations(rig.to(torch.float64, "cpu"), local).to(rest)
         return Motion(torch.from_numpy(pose[:, 0, :, 3]).to(rest), angles, fps)
 
     def match_speed(self) -> None:
@@ -111,11 +132,11 @@ class Deformation:
 @torch.no_grad()
 def deform(field: Field, character: Character, anatomy: Anatomy, at: Times, *, fps: float) -> Deformation:
     """Play the field on the mesh at given times, and read a pose out of it to measure it like any other motion."""
-    rest = torch.from_numpy(np.ascontiguousarray(character.mesh.vertices)).float()
-    vertices = torch.stack([field(rest, moment[None])[0] for moment in at]).double().numpy()
+    rest = torch.from_numpy(np.ascontiguousarray(character.mesh.vertices)).to(at)
+    vertices = torch.stack([field(rest, moment[None])[0] for moment in at]).double().cpu().numpy()
     assert character.weights is not None
     rig = anatomy.rig
-    pose = fitted_joints(vertices, rest.double().numpy(), character.weights, rig.heads.double().numpy())
+    pose = fitted_joints(vertices, rest.double().cpu().numpy(), character.weights, rig.heads.double().numpy())
     metrics = measure_pose(pose, anatomy.limbs, SkinContacts(vertices[..., 1].min(1)), rig.parents, fps=fps)
     return Deformation(vertices, metrics, float(shape_change(vertices, character.mesh.faces).mean()))
 

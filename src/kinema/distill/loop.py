@@ -37,6 +37,8 @@ LEAST_MOTION = 0.02
 """Mean angular travel per frame below which a motion counts as still [rad]."""
 MOST_GUIDANCE = 4.0
 """Guidance that stillness may raise it to, relative to what was asked."""
+MOST_GRADIENT = 10.0
+"""Greatest norm of a step's gradient; longer ones are shortened, except in paper mode."""
 MOST_BAD_STEPS = 20
 """Steps in a row with gradients that are not finite after which a run gives up."""
 
@@ -80,7 +82,7 @@ class Distiller:
         config = replace(config, frames=config.frames or default_frames(tempo, config.fps))
         self.config, self.prior, self.anatomy, self.tempo, self.checkpoint = config, prior, anatomy, tempo, checkpoint
         self.parameters = make_parameters(config, prior.frames, stage, anatomy, tempo)
-        self.windows = Windows(prior, stage, tempo, self.parameters)
+        self.windows = Windows(prior, stage, tempo, self.parameters, follow_box=config.preset == "paper")
         self.schedule = Schedule.of(config, prior)
         self.learning_rate = config.learning_rate * self.parameters.learning_rate
         self.optimizer = torch.optim.AdamW(self.parameters.parameters(), lr=self.learning_rate, weight_decay=0.0)
@@ -110,7 +112,7 @@ class Distiller:
             self.descend(loss)
             state.step += 1
             amount = self.parameters.amount_of_motion(self.prior.frames)
-            if state.step >= schedule.fit:
+            if state.step >= schedule.fit and self.config.preset != "paper":
                 self.guard_motion(amount)
             value = float(loss.detach())
             state.history.append({"step": state.step, "stage": stage, "loss": value, "motion": amount})
@@ -135,13 +137,14 @@ class Distiller:
             cycles = max(1, round(count * speed / self.tempo.period))
             steps = max(2, round(cycles * self.tempo.period / speed))
             count, speed = steps + 1, cycles * self.tempo.period / steps
-        return torch.arange(count, dtype=torch.float32) * speed, self.config.fps
+        return self.windows.stage.frame_numbers(count) * speed, self.config.fps
 
     @torch.no_grad()
     def motion(self) -> Motion:
         """The clip at the wanted frame rate."""
         at, fps = self.clip_times()
-        return self.parameters.motion(at, fps=fps)
+        found = self.parameters.motion(at, fps=fps)
+        return Motion(found.root_position.cpu(), found.angles.cpu(), fps)
 
     def save(self, path: Path) -> None:
         """Write a checkpoint."""
@@ -164,7 +167,7 @@ class Distiller:
         context = self.windows.context(window)
         latents, tokens, energies = self._look(window, context)
         t = self.schedule.noise_level(self.state.step, float(rng.random()))
-        words, none = conditions(self.prior, self.config.prompt, context)
+        words, none = conditions(self.prior, self.config.told, context)
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         score = sds(self.prior, latents, words, none, t=t, guidance=self.state.guidance, generator=generator)
         # The paper's weights are for a summed loss; ours are per token, so that they mean the same for every prior.
@@ -192,7 +195,8 @@ class Distiller:
                 raise KinemaError(f"{self._bad_in_a_row} steps in a row had gradients that are not finite")
             return
         self._bad_in_a_row = 0
-        torch.nn.utils.clip_grad_norm_(values, 10.0)
+        if self.config.preset != "paper":  # AKD states none, and its summed loss has norms of 20,000
+            torch.nn.utils.clip_grad_norm_(values, MOST_GRADIENT)
         self.optimizer.step()
 
     def guard_motion(self, amount: float) -> None:
@@ -226,7 +230,7 @@ class Distiller:
 def make_parameters(config: Animate, frames: int, stage: Stage, anatomy: Anatomy, tempo: Tempo) -> MotionParameters:
     """Parameters of the kind that a job asks for, at rest; at least `frames` of the prior's frames long."""
     frames = max(2, frames, round((config.frames - 1) / config.fps * tempo.fps) + 1)
-    if config.parameters == "field":
-        return Field(stage, tempo, frames=frames, generator=torch.Generator().manual_seed(config.seed))
     basis = Basis.of(config.time, tempo, frames)
-    return Coefficients(stage, anatomy.limbs, tempo, basis, lower_arms=config.preset != "paper")
+    if config.parameters == "field":
+        return Field(stage, tempo, basis, generator=torch.Generator().manual_seed(config.seed))
+    return Coefficients(stage, anatomy.limbs, tempo, basis, equal=config.preset == "paper")

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from kinema.geometry.camera import Cameras
 from kinema.motion.motion import Motion
+from kinema.render.image import Centers
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,10 @@ class MotionParameters(Protocol):
 
     def film(self, at: Float[Tensor, "frames"], cameras: Cameras) -> Filmed:
         """Render the motion at given times."""
+        ...
+
+    def centers(self, at: Float[Tensor, "frames"]) -> Centers:
+        """Centres of the Gaussians at given times [m]; no gradient passes."""
         ...
 
     def motion(self, at: Float[Tensor, "times"], *, fps: float) -> Motion:

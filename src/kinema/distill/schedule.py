@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from kinema.distill.config import Animate
+from kinema.errors import KinemaError
 from kinema.prior.protocol import VideoPrior
 
 REFINE_STEPS, SDS_STEPS = 200, 350
@@ -24,6 +25,8 @@ class Schedule:
     @staticmethod
     def of(config: Animate, prior: VideoPrior) -> "Schedule":
         engines = prior.needs.engines if config.engine == "auto" else (config.engine,)
+        if config.engine == "fit" and "fit" not in prior.needs.engines:
+            raise KinemaError(f"--engine fit: {config.prior} samples videos of other characters; use --engine sds")
         fit = config.fit_iterations if "fit" in engines else 0
         sds = config.iterations or (REFINE_STEPS if fit else SDS_STEPS) if "sds" in engines else 0
         return Schedule(fit, sds, config.preset == "paper")

@@ -1,13 +1,14 @@
-"""Coefficients of joint angles and root in time, scaled so that one step size suits every joint.
+"""Coefficients of joint angles and root in time, scaled so that one step size suits every joint (not in paper mode).
 
 A motion is linear in its coefficients. Three ways to spend them:
 
 - `fourier`: whole cycles of a gait, a constant and some harmonics. Closes by construction, and any stretch of time
   can be looked at, so a window of the prior's length may start at any phase.
 - `dct`: the lowest cosines over the clip, for what does not repeat.
-- `free`: one value per frame, as in the paper.
+- `free`: one value per frame, as in AKD.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -22,6 +23,7 @@ from kinema.errors import KinemaError
 from kinema.gait.hang import hanging_arms
 from kinema.geometry.camera import Cameras
 from kinema.motion.motion import Motion
+from kinema.render.image import Centers
 from kinema.render.stage import Stage
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
@@ -57,6 +59,10 @@ class Basis:
         terms = {"fourier": 1 + 2 * HARMONICS, "dct": max(4, frames // 2), "free": frames}[kind]
         return Basis(kind, frames, tempo.cycle, terms)
 
+    def last_start(self, frames: int) -> float:
+        """The latest time at which a window of so many frames may begin."""
+        return self.period if self.kind == "fourier" else float(max(self.frames - frames, 0))
+
     def table(self, at: Float[Tensor, "times"]) -> Float[Tensor, "times terms"]:
         """Values of the basis functions at frame numbers, which may be fractions.
 
@@ -64,13 +70,14 @@ class Basis:
         noise of its steps would otherwise be loudest in the highest ones.
         """
         if self.kind == "fourier":
-            k = torch.arange(1, (self.terms + 1) // 2)
+            k = torch.arange(1, (self.terms + 1) // 2, device=at.device)
             angle = 2 * torch.pi * at[:, None] / self.period * k
-            return torch.cat((torch.ones(len(at), 1), angle.cos() / k, angle.sin() / k), -1)
+            return torch.cat((torch.ones_like(at)[:, None], angle.cos() / k, angle.sin() / k), -1)
+        terms = torch.arange(self.terms, device=at.device)
         if self.kind == "dct":
-            return torch.cos(torch.pi * (at[:, None] + 0.5) * torch.arange(self.terms) / self.frames)
+            return torch.cos(torch.pi * (at[:, None] + 0.5) * terms / self.frames)
         # Free: linear interpolation between the frames' own values.
-        return (1 - (at[:, None] - torch.arange(self.terms)).abs()).clamp(min=0)
+        return (1 - (at[:, None] - terms).abs()).clamp(min=0)
 
 
 class Coefficients(nn.Module):
@@ -78,30 +85,39 @@ class Coefficients(nn.Module):
 
     learning_rate = 1.0
 
-    def __init__(self, stage: Stage, limbs: Limbs, tempo: Tempo, basis: Basis, *, lower_arms: bool) -> None:
+    def __init__(self, stage: Stage, limbs: Limbs, tempo: Tempo, basis: Basis, *, equal: bool = False) -> None:
+        """Parameters at rest, on the stage's device.
+
+        Args:
+            equal: AKD's: all joints and axes are equally free, arms start at rest, and the root has no speed of its own
+                beside its position in every frame.
+        """
         super().__init__()
         self.stage, self.limbs, self.tempo, self.basis, self.frames = stage, limbs, tempo, basis, basis.frames
-        self.angles = nn.Parameter(torch.zeros(basis.terms, len(stage.rig.parents) * 3))
-        self.root = nn.Parameter(torch.zeros(basis.terms, 3))
-        self.drift = nn.Parameter(torch.zeros(3))
-        angle_scale, self.root_scale = scales(stage.rig, limbs)
-        self.angle_scale = angle_scale.flatten()
-        if lower_arms:
+        heads = stage.rig.heads
+        self.angles = nn.Parameter(heads.new_zeros(basis.terms, heads.numel()))
+        self.root = nn.Parameter(heads.new_zeros(basis.terms, 3))
+        self.drift = nn.Parameter(heads.new_zeros(3), requires_grad=not equal)
+        self.angle_scale, self.root_scale = torch.ones_like(heads).flatten(), heads.new_ones(3)
+        if not equal:
+            rig = stage.rig.to(device="cpu")
+            angle_scale, root_scale = scales(rig, limbs)
+            self.angle_scale, self.root_scale = angle_scale.flatten().to(heads), root_scale.to(heads)
             with torch.no_grad():
                 # The first function of the cyclic basis and of the cosines is the constant; `free` has none.
                 rows = slice(None) if basis.kind == "free" else slice(0, 1)
-                self.angles[rows] += hanging_arms(stage.rig, limbs).flatten() / self.angle_scale
+                self.angles[rows] += hanging_arms(rig, limbs).to(heads).flatten() / self.angle_scale
 
     def motion(self, at: Float[Tensor, "times"], *, fps: float) -> Motion:
         table = self.basis.table(at)
         angles = (table @ self.angles) * self.angle_scale
         way = (table @ self.root) * self.root_scale
         # A speed that differs from the base path's, so that the root is free to go as fast as the feet do.
-        way = way + at[:, None] * self.drift * self.tempo.velocity.norm()
+        way = way + at[:, None] * self.drift * abs(self.tempo.speed)
         return Motion(base_path(self.stage.rig, self.tempo, at) + way, angles.unflatten(-1, (-1, 3)), fps)
 
     def last_start(self, frames: int) -> float:
-        return self.basis.period if self.basis.kind == "fourier" else float(max(self.frames - frames, 0))
+        return self.basis.last_start(frames)
 
     def film(self, at: Float[Tensor, "frames"], cameras: Cameras) -> Filmed:
         motion = self.motion(at, fps=self.tempo.fps)
@@ -111,14 +127,18 @@ class Coefficients(nn.Module):
             return filmed
         if self.basis.kind == "free":
             return replace(filmed, soles=sole_points(T_world_joint, self.limbs))
-        times = at[0] + torch.arange(SOLES_PER_FRAME * len(at)) / SOLES_PER_FRAME
+        times = at[0] + torch.arange(SOLES_PER_FRAME * len(at), device=at.device) / SOLES_PER_FRAME
         fine = self.motion(times, fps=self.tempo.fps).pose(self.stage.rig)
         return replace(filmed, soles=sole_points(fine, self.limbs), soles_per_frame=SOLES_PER_FRAME)
 
     @torch.no_grad()
+    def centers(self, at: Float[Tensor, "frames"]) -> Centers:
+        return self.stage.posed(self.motion(at, fps=self.tempo.fps).pose(self.stage.rig)).centers
+
+    @torch.no_grad()
     def amount_of_motion(self, frames: int) -> float:
         """Mean angular travel per frame [rad]: of the legs in a gait, in an action of the joint that moves most."""
-        travel = self.motion(torch.arange(frames, dtype=torch.float32), fps=1.0).angles.diff(dim=0).abs()
+        travel = self.motion(self.stage.frame_numbers(frames), fps=1.0).angles.diff(dim=0).abs()
         legs = [j for leg in self.limbs.legs for j in leg.joints]
         if self.tempo.repeats and legs:
             return float(travel[:, legs, 0].mean())
@@ -130,11 +150,12 @@ class Coefficients(nn.Module):
 
         Strides that came out short then make a slower walk and not one that slides.
         """
-        told = float(self.tempo.velocity.norm())
+        told = abs(self.tempo.speed)
         if not (self.limbs.legs and self.tempo.repeats and told):
             return
         rate = 2 * SOLES_PER_FRAME
-        pose = self.motion(torch.arange(0, self.tempo.period, 1 / rate), fps=self.tempo.fps).pose(self.stage.rig)
+        at = self.stage.frame_numbers(math.ceil(self.tempo.period * rate)) / rate
+        pose = self.motion(at, fps=self.tempo.fps).pose(self.stage.rig)
         ahead = standing_speed(sole_points(pose, self.limbs), self.limbs.leg_length) * rate / told
         self.drift[2] = (self.drift[2] - ahead).clamp(*SPEED_CHANGE)
 

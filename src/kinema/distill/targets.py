@@ -1,7 +1,7 @@
 """Targets of a fit: videos sampled from the prior, of which those are kept that it finds most like the prompt."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,11 @@ class Target:
 
 
 def conditions(prior: VideoPrior, prompt: str, context: Context) -> tuple[Any, Any]:
-    """With the words and without, phase and pace told both times: guidance then amplifies what the words say."""
-    return prior.condition(prompt, context), prior.condition("", context)
+    """With the words and all that is told, and with neither: guidance then amplifies this phase of this motion.
+
+    With phase and pace told both times it would amplify the words alone, and legs that swing too little.
+    """
+    return prior.condition(prompt, context), prior.condition("", replace(context, phase=None))
 
 
 def sample_targets(
@@ -60,10 +63,12 @@ def _rng(config: Animate, index: int) -> np.random.Generator:
 
 def _sample(config: Animate, windows: Windows, index: int) -> Sampled:
     rng, prior = _rng(config, index), windows.prior
-    context = windows.context(windows.draw(rng))
-    words, none = conditions(prior, config.prompt, context)
+    window = windows.draw(rng)
+    context = windows.context(window)
+    words, none = conditions(prior, config.told, context)
     generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-    like = prior.encode(context.reference, context)
+    with torch.no_grad():
+        like = prior.encode(windows.film(window).video, context)
     guidance, steps = config.guidance, SAMPLING_STEPS
     video = sample(prior, like, words, none, guidance=guidance, steps=steps, generator=generator)
     return video, float(relative_errors(prior, video, [words], none, generator=generator, levels=SCORING_LEVELS))

@@ -68,7 +68,7 @@ class Tempo:
 
 def base_path(rig: Rig, tempo: Tempo, at: Float[Tensor, "times"]) -> Float[Tensor, "times 3"]:
     """Where the root is at given frame numbers if it goes at constant velocity [m]."""
-    return rig.heads[0] + at[:, None] * tempo.velocity
+    return rig.heads[0] + at[:, None] * tempo.velocity.to(at)
 
 
 def read_tempo(config: Animate, prior: VideoPrior, anatomy: Anatomy, reading: PromptReading | None = None) -> Tempo:
@@ -109,9 +109,10 @@ def choose_tempo(
         seconds = period if period is not None else known.seconds / haste if known is not None else ACTION_SECONDS
         usual = known.speed * limbs.leg_length * haste if known is not None and repeats else 0.0
         meters = speed if speed is not None else usual
-    if repeats:
-        fps = prior.needs.frame_rate(seconds)
-        frames = prior.needs.cycle_frames or seconds * fps
+    if prior.needs.cycle_frames is None:  # a prior that counts in seconds sees all motions at its own rate
+        frames, fps = seconds * prior.needs.fps, prior.needs.fps
+    elif repeats:
+        frames, fps = prior.needs.cycle_frames, prior.needs.frame_rate(seconds)
     else:
         frames = min(max(seconds * prior.needs.fps, LEAST_FRAMES), MOST_FRAMES) if seconds else 0.0
         fps = frames / seconds if seconds else prior.needs.fps

@@ -3,15 +3,18 @@
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from kinema.distill.parameters import Filmed, MotionParameters
 from kinema.distill.tempo import Tempo, base_path
 from kinema.prior.protocol import Context, VideoPrior, picture_size
-from kinema.render.follow import Viewpoint
+from kinema.render.follow import Viewpoint, smooth_path
+from kinema.render.shadow import bounding_boxes
 from kinema.render.stage import Stage
+
+SIGMA = 4.0
+"""Deviation of the Gaussian that smooths the path of the box [frames]; AKD states none."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class Windows:
     stage: Stage
     tempo: Tempo
     parameters: MotionParameters
+    follow_box: bool = False
+    """AKD's cameras: they follow the smoothed centre of the moving body's box, not the root's base path."""
 
     @property
     def size(self) -> dict[str, int]:
@@ -48,7 +53,14 @@ class Windows:
 
     def times(self, window: Window) -> Float[Tensor, "frames"]:
         """Frame numbers of a window."""
-        return window.start + torch.arange(self.prior.frames, dtype=torch.float32)
+        return window.start + self.stage.frame_numbers(self.prior.frames)
+
+    def path(self, window: Window) -> Float[Tensor, "frames 3"]:
+        """What the cameras travel with, as a path of the root [m]; no gradient passes."""
+        at = self.times(window)
+        if not self.follow_box:
+            return base_path(self.stage.rig, self.tempo, at)
+        return self.stage.root_path(smooth_path(bounding_boxes(self.parameters.centers(at)).mean(1), sigma=SIGMA))
 
     def view(self, window: Window) -> Viewpoint:
         return Viewpoint(window.yaw_deg, window.elevation_deg, 1.0, self.prior.needs.cameras.fovy_deg)
@@ -56,8 +68,7 @@ class Windows:
     def context(self, window: Window) -> Context:
         """What the prior is told before it sees anything."""
         tempo = self.tempo
-        path = base_path(self.stage.rig, tempo, self.times(window))
-        reference = self.stage.reference(path, self.view(window), **self.size)
+        reference = self._reference(window)
         # A cycle begins with the clip; an action lies in its middle.
         begin = 0.0 if tempo.repeats else 0.5 * (self.parameters.frames - 1 - tempo.period)
         phase = (window.start - begin) / tempo.period if tempo.period > 0 else 0.0
@@ -65,9 +76,16 @@ class Windows:
         pace = (tempo.period, tempo.speed_legs, tempo.repeats)
         return Context(reference, window.yaw_deg, window.elevation_deg, told, *pace)
 
+    def _reference(self, window: Window) -> Float[Tensor, "frames 3 height width"]:
+        """Frames that the prior is given, without a gradient."""
+        if self.prior.needs.reference == "film":
+            return self.stage.reference(self.path(window), self.view(window), **self.size)
+        if self.prior.needs.reference == "nothing":
+            return self.stage.rig.heads.new_empty(0, 3, self.size["height"], self.size["width"])
+        cameras = self.stage.cameras(self.path(window)[:1], self.view(window), **self.size)
+        return self.parameters.film(self.times(window)[:1], cameras).video.detach()
+
     def film(self, window: Window) -> Filmed:
         """The motion as it is now, as the prior sees it; differentiable."""
-        at = self.times(window)
-        path = base_path(self.stage.rig, self.tempo, at)
-        cameras = self.stage.cameras(path, self.view(window), **self.size)
-        return self.parameters.film(at, cameras)
+        cameras = self.stage.cameras(self.path(window), self.view(window), **self.size)
+        return self.parameters.film(self.times(window), cameras)

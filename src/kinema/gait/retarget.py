@@ -148,7 +148,7 @@ def _rest_alike(source: GaitBody, target: GaitBody, theirs: Arm, ours: Arm, side
 
 def _arm_aims(source: GaitBody, arm: Arm, rotation: np.ndarray, position: np.ndarray, sides: int) -> tuple[Path, Path]:
     """Directions of upper arm and forearm in the chest's frame; an arm of one bone has one."""
-    joints = arm.joints[1:4] if len(arm.joints) > 3 else arm.joints
+    joints = list(arm.joints[1:4] if len(arm.joints) > 3 else arm.joints)
     chest = rotation[:, max(source.rig.parents[joints[0]], 0)].swapaxes(-1, -2)
     tip = position[:, joints[-1]] + rotation[:, joints[-1]] @ (source.limbs.probes[joints[-1], 2] * [sides, 1, 1])
     points = [*(position[:, joint] for joint in joints), *([tip] if len(joints) < 3 else [])]

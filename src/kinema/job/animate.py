@@ -25,8 +25,11 @@ from kinema.motion.source import rigged
 from kinema.physics.track import TrackResult
 from kinema.prior.protocol import PromptReading, VideoPrior
 from kinema.progress import Report
+from kinema.render.refine import refine, vertex_splats
+from kinema.render.shadow import Shadow
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
+from kinema.splat.transfer import transfer_weights
 
 DISTILLED, TRACKED = "distill.safetensors", "track.npz"
 """Files in which the long stages save their state."""
@@ -118,8 +121,15 @@ def make_stage(config: Animate, character: Character, anatomy: Anatomy, prior: V
     """The character as Gaussians on its ground, in the look that the prior knows."""
     rng, look = np.random.default_rng(config.seed), prior.needs.look
     body = {"limbs": anatomy.limbs, "standing": hanging_arms(anatomy.rig, anatomy.limbs)}
-    stage = Stage.from_character(character, anatomy.rig, count=config.splats, look=look, rng=rng, **body)
-    return stage if config.render_ground else replace(stage, scene=replace(stage.scene, ground=None))
+    if config.preset == "paper":
+        splats = refine(vertex_splats(character.mesh, least=config.splats, rng=rng), character.mesh, rng=rng)
+        skin = transfer_weights(character, splats.centers, most=4)
+        stage = Stage.from_splats(character, anatomy.rig, splats, skin, look, **body)
+    else:
+        stage = Stage.from_character(character, anatomy.rig, count=config.splats, look=look, rng=rng, **body)
+    shadow = Shadow(falloff=4 / stage.size) if config.shadow and config.render_ground else None
+    scene = replace(stage.scene, shadow=shadow, ground=stage.scene.ground if config.render_ground else None)
+    return replace(stage, scene=scene).to(prior.device)
 
 
 class _Clock:

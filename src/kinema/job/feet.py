@@ -70,6 +70,8 @@ def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Mot
     Physics may carry a whole body forth while a foot stands; where it does not, planting only adds jerks of its own.
     """
     margin = _margin(config, planted)
+    if config.preset == "paper" and not config.settle:
+        return roll(tracked, margin) if margin else tracked
     if not _plants(config, anatomy):
         lifted = lift_skin(character, anatomy, tracked)
         return roll(lifted, margin) if margin else lifted

@@ -18,9 +18,11 @@ import torch
 
 import kinema
 from kinema.asset.character import Character
-from kinema.distill.config import Animate
+from kinema.distill.config import Animate, resolve
+from kinema.distill.describe import describe
 from kinema.distill.loop import Observer
 from kinema.distill.prompt import read_prompt
+from kinema.distill.schedule import Schedule
 from kinema.errors import KinemaError, check_number
 from kinema.export.write import write
 from kinema.files import make_folder, read_json, replacing
@@ -102,8 +104,11 @@ def run(
     if finished is not None:
         return finished
     prior = load_named_prior(job)
+    Schedule.of(job, prior)  # refuses an engine that the prior does not have
     character = rigged(find_character(job.asset, **job.reading.arguments()))
     heard(read_prompt(job, prior, find_limbs(character).body))
+    if job.describe and job.description is None:
+        job = replace(job, description=describe(job.prompt, character, ground=job.render_ground))
     # The folder is made only now, when nothing is wrong with the job: a mistake leaves none behind.
     folder = make_folder(choose_folder(job))
     with locked(folder):
@@ -147,7 +152,7 @@ def check(config: Animate) -> Animate:
     config = replace(config, prompt=config.prompt.strip())
     check_options(config)
     file = find_path(config.asset)
-    return config if file is None else replace(config, asset=str(file.resolve()))
+    return resolve(config if file is None else replace(config, asset=str(file.resolve())))
 
 
 def check_options(config: Animate) -> None:

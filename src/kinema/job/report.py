@@ -41,6 +41,7 @@ def summarise(config: Animate, outcome: Outcome) -> dict[str, Any]:
     found = verdict(list(stages.values())[-1], wanted=tempo.motion)
     report: dict[str, Any] = {
         "prompt": config.prompt,
+        "told": config.told,
         "character": outcome.character.name,
         "read_as": tempo.motion,
         "reading": asdict(outcome.reading),

@@ -13,6 +13,10 @@ from kinema.physics.model import Control, Model, State
 Saved = Float[Tensor, "batch saves dofs"]
 
 
+class Diverged(KinemaError):
+    """A simulation that left all bounds."""
+
+
 def rollout(
     model: Model, state: State, control: Control, *, dt: float, steps: int, save_every: int = 1, implicit: bool = True,
     clip: float | None = None, clip_every: int = 25, threads: int | None = None,
@@ -61,7 +65,7 @@ class _Rollout(torch.autograd.Function):
         _articulation.forward(native, q0=q0, v0=v0, targets=targets, q=q, v=v, a=a, failed=failed, **step)
         if bool((failed >= 0).any()):
             where = f"step {int(failed[failed >= 0].min())} of {steps}"
-            raise KinemaError(f"physics: the simulation diverged at {where}; steps of {step['dt']:g} s are too long")
+            raise Diverged(f"physics: the simulation diverged at {where}; steps of {step['dt']:g} s are too long")
         ctx.native, ctx.options = native, step | adjoint
         ctx.save_for_backward(targets, q, v, a)
         return q[:, :: adjoint["save_every"]].clone(), v[:, :: adjoint["save_every"]].clone()

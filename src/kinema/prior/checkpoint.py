@@ -1,6 +1,7 @@
 """Reading the parts of a diffusers checkpoint from a folder, and where their weights live."""
 
 import contextlib
+import functools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -46,7 +47,12 @@ def read_part(cls: Any, folder: Path, part: str, *, dtype: torch.dtype) -> Any:
     where = folder / part
     read_json(where / "config.json")
     if not list(where.glob("*.safetensors")):
-        raise KinemaError(f"{where}: no *.safetensors weights here")
+        pickles = next((path.name for pattern in ("*.bin", "*.pt") for path in where.glob(pattern)), None)
+        way = "" if pickles is None else (
+            f" but {pickles}, a pickle, which Kinema does not read; where you trust it, load the pipeline with"
+            " diffusers, write it by save_pretrained(FOLDER), and give --prior NAME=FOLDER"
+        )  # fmt: skip
+        raise KinemaError(f"{where}: no *.safetensors weights here{way}")
     with _reading(where, "weights"):
         model, info = cls.from_pretrained(
             where, torch_dtype=dtype, use_safetensors=True, local_files_only=True, output_loading_info=True
@@ -101,8 +107,8 @@ def place(model: Any, placement: Placement, *, blocks: nn.ModuleList | None = No
     waiting = {part for block in blocks for part in block.modules()} if placement.offload else set()
     for part in model.modules():
         _move(part, placement.host if part in waiting else placement.device)
-    for block in blocks if placement.offload else ():
-        _visit(block, placement.device)
+    if placement.offload:
+        _Visits(list(blocks), placement.device)
     return model
 
 
@@ -116,21 +122,63 @@ def _move(part: nn.Module, device: str) -> None:
             part._buffers[name] = buffer.to(device)
 
 
-def _visit(block: nn.Module, device: str) -> None:
-    """The block's tensors are on the device only while it runs. The host copy is kept, so nothing is copied back."""
-    host = [(part, dict(part._parameters), dict(part._buffers)) for part in block.modules()]
+class _Visits:
+    """Blocks whose tensors wait on the host and are on the device only while they run, or while the one before does.
 
-    def enter(module: nn.Module, args: Any) -> None:
-        for part in module.modules():
-            _move(part, device)
+    The host's copies are kept, so nothing is copied back. For a GPU they are pinned and copied on a stream of their
+    own, so that the next block is on its way while one computes.
+    """
 
-    def leave(module: nn.Module, args: Any, output: Any) -> None:
-        for part, parameters, buffers in host:
+    def __init__(self, blocks: list[nn.Module], device: str) -> None:
+        self.device, cuda = device, torch.device(device).type == "cuda"
+        self.stream = torch.cuda.Stream(device) if cuda else None
+        self.parts = [list(block.modules()) for block in blocks]
+        if cuda:
+            for part in (part for parts in self.parts for part in parts):
+                part._parameters.update({n: _pinned(p) for n, p in part._parameters.items() if p is not None})
+                part._buffers.update({n: b.pin_memory() for n, b in part._buffers.items() if b is not None})
+        self.host = [[(dict(part._parameters), dict(part._buffers)) for part in parts] for parts in self.parts]
+        self.fetched: dict[int, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
+        for k, block in enumerate(blocks):
+            block.register_forward_pre_hook(functools.partial(self._enter, k))
+            block.register_forward_hook(functools.partial(self._leave, k), always_call=True)
+
+    def _fetch(self, k: int) -> None:
+        """Begin to copy block k."""
+
+        def copy(x: Any) -> Any:
+            if x is None:
+                return None
+            moved = x.detach().to(self.device, non_blocking=True)
+            return nn.Parameter(moved, requires_grad=False) if isinstance(x, nn.Parameter) else moved
+
+        with contextlib.nullcontext() if self.stream is None else torch.cuda.stream(self.stream):
+            groups = [tuple({name: copy(x) for name, x in group.items()} for group in part) for part in self.host[k]]
+        self.fetched[k] = groups  # pyright: ignore[reportArgumentType]
+
+    def _enter(self, k: int, module: nn.Module, args: Any) -> None:
+        if k not in self.fetched:
+            self._fetch(k)
+        if self.stream is not None:
+            now = torch.cuda.current_stream(self.device)
+            now.wait_stream(self.stream)
+            for tensor in (x for part in self.fetched[k] for group in part for x in group.values() if x is not None):
+                tensor.record_stream(now)
+        for part, (parameters, buffers) in zip(self.parts[k], self.fetched[k]):
+            part._parameters.update(parameters)
+            part._buffers.update(buffers)
+        if k + 1 < len(self.parts):
+            self._fetch(k + 1)
+
+    def _leave(self, k: int, module: nn.Module, args: Any, output: Any) -> None:
+        del self.fetched[k]
+        for part, (parameters, buffers) in zip(self.parts[k], self.host[k]):
             part._parameters.update(parameters)
             part._buffers.update(buffers)
 
-    block.register_forward_pre_hook(enter)
-    block.register_forward_hook(leave, always_call=True)
+
+def _pinned(parameter: nn.Parameter) -> nn.Parameter:
+    return nn.Parameter(parameter.detach().pin_memory(), requires_grad=False)
 
 
 def needs_diffusers(name: str) -> None:

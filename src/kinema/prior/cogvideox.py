@@ -20,6 +20,8 @@ from kinema.prior.noise import add_diffusion_noise, noise_level, predictions
 from kinema.prior.protocol import Context, Needs, Video
 from kinema.prior.text_cache import Embedding, PromptEmbeddings
 
+PUBLISHED_1_5 = 81, 768, 1360
+"""Frames, height and width of CogVideoX 1.5. Its configuration holds the greatest grid of positions instead (300)."""
 OFS = 2.0
 """The motion offset that the 1.5 image-to-video pipeline feeds."""
 
@@ -36,17 +38,21 @@ class CogVideoXPrior:
         config, self.placement, self.alphas = transformer.config, placement, alphas
         space, time = 2 ** (len(vae.config.block_out_channels) - 1), int(vae.config.temporal_compression_ratio)
         cell = space * config.patch_size
+        pairs = config.patch_size_t is not None
         default = config.sample_frames, config.sample_height * space, config.sample_width * space
+        default = PUBLISHED_1_5 if pairs else default
         self.frames, self.height, self.width = video_size("CogVideoX", default, time=time, cell=cell, **size)
-        self.needs = Needs(fps=8.0 if config.patch_size_t is None else 16.0)
         self.latent_frames = (self.frames - 1) // time + 1
         self.padding = -self.latent_frames % (config.patch_size_t or 1)
         self.from_image = config.in_channels == 2 * vae.config.latent_channels
+        shown: Any = {"reference": "start"} if self.from_image else {"reference": "nothing", "engines": ("sds",)}
+        self.needs = Needs(fps=16.0 if pairs else 8.0, **shown)
         if placement.checkpointing:
             # Chunks are recomputed one by one, and in a chunk one residual block after the other.
             vae.enable_gradient_checkpointing(recomputed)
             vae.encoder.gradient_checkpointing = False  # its blocks do it already
             vae.encoder = CheckpointedEncoder(vae.encoder, caches_on=placement.host if placement.offload else None)
+        self.device = placement.device
         self.vae = place(vae, placement)
         self.transformer = place(transformer, placement, blocks=transformer.transformer_blocks)
         grid = self.latent_frames + self.padding, self.height // cell, self.width // cell

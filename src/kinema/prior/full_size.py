@@ -23,7 +23,7 @@ COGVIDEOX: dict[str, dict[str, Any]] = {
     "cogvideox-5b": _5B,
     "cogvideox-5b-i2v": {**_5B, "in_channels": 32, "use_learned_positional_embeddings": True},
     "cogvideox-1.5-5b": {
-        **_5B, "patch_size_t": 2, "patch_bias": False, "sample_height": 96, "sample_width": 170, "sample_frames": 81,
+        **_5B, "patch_size_t": 2, "patch_bias": False, "sample_height": 300, "sample_width": 300, "sample_frames": 81,
     },
 }  # fmt: skip
 WAN: dict[str, dict[str, Any]] = {

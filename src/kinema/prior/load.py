@@ -75,6 +75,8 @@ def load_prior(
     kind, repository, published = MODELS[name]
     dtype = dtype or (torch.float32 if device_type == "cpu" else published)
     placement = Placement(device, dtype, quantize, offload, tiling, checkpointing)
+    if device_type == "cuda":
+        _check_card(name, placement, device, video_size)
     folder = Path(path) if path else _from_hub(name, repository)
     if not folder.is_dir():
         raise KinemaError(f"{folder}: no such folder; --prior {name} needs a checkpoint in diffusers' layout")
@@ -84,6 +86,16 @@ def load_prior(
 
         prior.encode = TinyEncode(prior, TinyEncoder.load(tiny_encoder, device=device, dtype=dtype))
     return prior
+
+
+def _check_card(name: str, placement: Placement, device: str, video_size: tuple[int, int, int] | None) -> None:
+    """Refuse what does not fit the card, which is cheaper to find without weights than after loading them."""
+    from kinema.prior.full_size import KNOWN
+    from kinema.prior.gpu import refuse_if_too_large
+
+    if name in KNOWN:
+        total = torch.cuda.get_device_properties(device).total_memory / 2**30
+        refuse_if_too_large(name, total, placement, video_size)
 
 
 def weights_files(spec: str) -> list[Path]:

@@ -23,7 +23,7 @@ from kinema.prior.text_cache import Embedding, PromptEmbeddings
 class LTXPrior:
     """LTX-Video (see `VideoPrior`)."""
 
-    needs, read, motions = Needs(fps=25.0), None, ()
+    needs, read, motions = Needs(fps=25.0, reference="nothing", engines=("sds",)), None, ()
     add_noise, denoise = add_flow_noise, flow_estimates
 
     def __init__(
@@ -41,6 +41,7 @@ class LTXPrior:
         # Compressed 4 x 4 before the first convolution, its frames need no slicing; blocks are recomputed one by one.
         if placement.checkpointing:
             vae.enable_gradient_checkpointing()
+        self.device = placement.device
         self.vae = place(vae, placement)
         self.transformer = place(transformer, placement, blocks=transformer.transformer_blocks)
         # As in the pipeline the mask goes to the denoiser, not to T5.

@@ -5,6 +5,7 @@ storage is counted while it lives. The fake CPU stands for the GPU and fake `met
 machine without a GPU knows no others.
 """
 
+import math
 import weakref
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
 
 from kinema.prior.checkpoint import Placement, needs_diffusers
 from kinema.prior.protocol import Context, guided_estimate
@@ -57,6 +59,12 @@ class MemoryEstimate:
     backward: int
     host: int
     """Host memory for offloaded weights and caches."""
+    tokens: int = 0
+    """Tokens that the denoiser sees, or places of a U-Net's latents."""
+    flops: int = 0
+    """Floating point operations of a step's products, convolutions and attention; recomputed ones count again."""
+    moved: int = 0
+    """Bytes that a step copies between host and device."""
 
     @property
     def peak(self) -> int:
@@ -99,6 +107,7 @@ def estimate_memory(
         model, denoiser = build(prior, placement, **size)
         storages.highest = dict(storages.live)
         storages.reset_peak()
+        storages.moved = storages.flops = 0
         weights, host = storages.live[DEVICE], storages.live[HOST]
         video = torch.empty(model.frames, 3, model.height, model.width, requires_grad=True)
         context = Context(reference=torch.empty(model.frames, 3, model.height, model.width))
@@ -115,20 +124,37 @@ def estimate_memory(
     return MemoryEstimate(
         prior=prior, setting=setting, frames=model.frames, height=model.height, width=model.width,
         parameters=parameters, weights=weights, text=text, encode=encode, denoise=denoise, backward=backward, host=host,
+        tokens=_tokens(latents, denoiser.config), flops=storages.flops, moved=storages.moved,
     )  # fmt: skip
 
 
+_ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention
+# torch has no formula for the CPU's kernel, which stands for the GPU's here.
+FLOPS: dict[Any, Any] = flop_registry | {
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: flop_registry[_ATTENTION]
+}
+"""Floating point operations of an operator's call."""
+
+
 class Storages(TorchDispatchMode):
-    """Counts the bytes of every storage from its birth to its death, by device."""
+    """Counts the bytes of every storage from its birth to its death, by device; copies between devices; and products.
+
+    Not by torch's `FlopCounterMode`, which keeps tensors alive that are counted here.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.live = {DEVICE: 0, HOST: 0}
         self.peak, self.highest = dict(self.live), dict(self.live)
         self.known: set[int] = set()
+        self.moved = self.flops = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
+        if func is torch.ops.aten._to_copy.default and result.device != args[0].device:
+            self.moved += result.numel() * result.element_size()
+        if (formula := FLOPS.get(func._overloadpacket)) is not None:
+            self.flops += formula(*args, **(kwargs or {}), out_val=result)
         for tensor in tree_leaves(result):
             if not isinstance(tensor, Tensor) or tensor.untyped_storage()._cdata in self.known:
                 continue
@@ -149,6 +175,13 @@ class Storages(TorchDispatchMode):
         """The device's peak since the last call."""
         peak, self.peak = self.peak[DEVICE], dict(self.live)
         return peak
+
+
+def _tokens(latents: Tensor, config: Any) -> int:
+    """Latents [frames, channels, height, width] cut into the denoiser's patches."""
+    patch = config.get("patch_size") or 1
+    cells = math.prod(patch) if isinstance(patch, list | tuple) else patch**2 * (config.get("patch_size_t") or 1)
+    return latents.numel() // latents.shape[1] // cells
 
 
 def _count(module: nn.Module) -> int:

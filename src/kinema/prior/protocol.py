@@ -20,7 +20,7 @@ class Context:
     """What the distiller knows about a video before it exists. A prior takes what it can use and ignores the rest."""
 
     reference: Video
-    """The character at rest, moved along the base path and seen by the same cameras, in [0, 1]."""
+    """What `Needs.reference` asks for, seen by the same cameras, in [0, 1]; no frames where it asks for nothing."""
     yaw_deg: float = 45.0
     elevation_deg: float = 10.0
     phase: float | None = None
@@ -66,8 +66,12 @@ class Needs:
     """True: a tall body is filmed in an upright picture, width and height exchanged."""
     phase: bool = False
     """True if `condition` uses the context's phase, period and speed."""
+    reference: Literal["film", "start", "nothing"] = "film"
+    """Frames that a prior is given in its context: the character at rest on a film along the base path, the first frame
+    of the motion as it is now, which starts the videos of an image-to-video model, or nothing."""
     engines: tuple[Literal["fit", "sds"], ...] = ("fit", "sds")
-    """What `--engine auto` runs, in this order."""
+    """Engines that it can be used with; `--engine auto` runs them in this order. A text-to-video model has no `fit`:
+    the videos that it samples show some other character."""
     token_size: int = 96
     """Latent values that count as one token. Losses are per token, so that one weight suits latents of every size."""
 
@@ -127,6 +131,11 @@ class VideoPrior(Protocol):
     needs: Needs
 
     @property
+    def device(self) -> str:
+        """Where it runs; the character is posed and rendered there too."""
+        ...
+
+    @property
     def motions(self) -> Sequence[KnownMotion]:
         """What it was trained on; empty where there is no such list."""
         ...
@@ -183,7 +192,7 @@ def sample(
     prior: VideoPrior, like: Tensor, cond: Any, uncond: Any, *, guidance: float, steps: int, generator: torch.Generator
 ) -> Tensor:
     """Deterministic DDIM: at each level keep the implied noise and move on to the next level."""
-    noise = torch.randn(like.shape, generator=generator, dtype=like.dtype, device=like.device)
+    noise = torch.randn(like.shape, generator=generator, dtype=like.dtype).to(like.device)
     levels = torch.linspace(0.98, 0.0, steps + 1).tolist()
     noisy = prior.add_noise(torch.zeros_like(like), noise, levels[0])
     clean = noisy

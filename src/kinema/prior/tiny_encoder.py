@@ -5,7 +5,7 @@ latents come out near those of the VAE it was distilled from; what is left of sc
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -122,6 +122,7 @@ class TinyEncode:
 
     def __init__(self, prior: VideoPrior, encoder: TinyEncoder) -> None:
         self.real, self.encoder = prior.encode, encoder
+        prior.needs = replace(prior.needs, reference="film")  # to be calibrated on
         self.calibration: Calibration | None = None
         self.padding = 0
 

@@ -22,7 +22,7 @@ from kinema.prior.text_cache import Embedding, PromptEmbeddings
 class WanPrior:
     """Wan (see `VideoPrior`)."""
 
-    needs, read, motions = Needs(fps=16.0), None, ()
+    needs, read, motions = Needs(fps=16.0, reference="nothing", engines=("sds",)), None, ()
     add_noise, denoise = add_flow_noise, flow_estimates
 
     def __init__(
@@ -43,6 +43,7 @@ class WanPrior:
             for k, layer in enumerate(vae.encoder.down_blocks):
                 vae.encoder.down_blocks[k] = CheckpointedLayer(layer)
             vae.encoder = CheckpointedLayer(vae.encoder, caches_on=placement.host if placement.offload else None)
+        self.device = placement.device
         self.vae = place(vae, placement)
         self.mean = torch.tensor(vae.config.latents_mean)[:, None, None]
         self.deviation = torch.tensor(vae.config.latents_std)[:, None, None]

@@ -40,8 +40,8 @@ def rasterize(
         return rasterize_native(centers, covariances, opacities, features, cameras, depth=depth)
     operands = (centers, covariances, opacities.expand(len(centers), -1), features.expand(len(centers), -1, -1))
     if backend == "gsplat":
-        if not centers.is_cuda:
-            raise KinemaError(f"rasterize: gsplat renders CUDA tensors only, these are on {centers.device}")
+        if centers.device.type == "cpu":
+            raise KinemaError("rasterize: gsplat renders CUDA tensors only, these are on cpu")
         from kinema.render._gsplat import rasterize_gsplat as render
     else:
         from kinema.render._twin import rasterize_torch as render
@@ -57,7 +57,7 @@ def chosen_backend(centers: Tensor, backend: Backend = "auto") -> Backend:
     """The back end that `auto` means for these operands."""
     if backend != "auto":
         return backend
-    if centers.is_cuda:
+    if centers.device.type != "cpu":
         return "gsplat"
     return "native" if is_native(centers) and native_rasterizer() is not None else "torch"
 

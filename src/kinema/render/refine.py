@@ -7,16 +7,19 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from numpy.random import Generator
+from scipy.spatial import KDTree
 from torch import Tensor
 
 from kinema.asset.character import Mesh
 from kinema.geometry.camera import Cameras
+from kinema.geometry.surface import SurfacePoints, sample_surface
 from kinema.geometry.transforms import quaternion_to_matrix
 from kinema.render.follow import framing_distance
 from kinema.render.harmonics import sh_colors
 from kinema.render.image import Image
 from kinema.render.rasterize import rasterize
 from kinema.render.raycast import raycast
+from kinema.splat.colors import surface_colors
 from kinema.splat.pose import rest_splats
 from kinema.splat.splats import SH_DC, Splats
 
@@ -75,6 +78,30 @@ def render_splats(splats: Splats, cameras: Cameras) -> Image:
 def psnr(a: Float[Tensor, "views 3 h w"], b: Float[Tensor, "views 3 h w"]) -> float:
     """Mean over the views of -10 log10(MSE) [dB]."""
     return float((-10 * (a - b).square().mean((1, 2, 3)).clamp(min=1e-12).log10()).mean())
+
+
+def vertex_splats(mesh: Mesh, *, least: int = 1, rng: Generator) -> Splats:
+    """Round Gaussians at the mesh's vertices, as wide as their neighbours are far, for `refine` to start from.
+
+    A mesh with fewer than `least` vertices gets the rest anywhere on its surface.
+    """
+    _, first = np.unique(mesh.vertices[mesh.faces.reshape(-1)], axis=0, return_index=True)
+    places = SurfacePoints(first // 3, np.eye(3)[first % 3])
+    if len(places) < least:
+        more = sample_surface(mesh.vertices, mesh.faces, least - len(places), rng=rng)
+        places = SurfacePoints(*(np.concatenate(x) for x in zip(vars(places).values(), vars(more).values())))
+    points = places.interpolate(mesh.faces, mesh.vertices.astype(np.float64))
+    # 3DGS: the mean distance to the three nearest others.
+    near = KDTree(points).query(points, k=range(2, 5))[0]
+    width = np.where(np.isfinite(near), near, 0.0).mean(-1).clip(min=1e-3 * np.ptp(mesh.vertices, axis=0).max())
+    colors = torch.from_numpy(surface_colors(mesh, places)[:, :3]).float()
+    return Splats(
+        torch.from_numpy(points).float(),
+        torch.from_numpy(np.log(width)).float()[:, None].repeat(1, 3),
+        torch.tensor([1.0, 0, 0, 0]).repeat(len(points), 1),
+        torch.full((len(points),), 0.9).logit(),
+        ((colors - 0.5) / SH_DC)[:, None],
+    )
 
 
 def refine(

@@ -55,7 +55,8 @@ def render_video(
     shadows = None
     if scene.ground is not None:
         height, boxes = scene.ground.height, bounding_boxes(posed.centers)
-        if bool((boxes[:, 0, 1] < height).any()):  # otherwise the frames share one set
+        # Otherwise the frames share one set; on a GPU nobody waits for the answer.
+        if not is_native(posed.centers) or bool((boxes[:, 0, 1] < height).any()):
             opacities = torch.where(posed.centers[..., 1].detach() < height, 0.0, opacities)
         if scene.shadow is not None:
             again, shadows = cast_shadow(posed, opacities, scene.shadow, height=height, boxes=boxes)

@@ -1,6 +1,6 @@
 """A character on its ground, ready to render: splats with their skin, colours, scene, and cameras along a path."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from kinema.rig.kinematics import Angles, Rig, Transforms, forward_kinematics
 from kinema.rig.limbs import Limbs
 from kinema.skin import Skin, blend, skin_points
 from kinema.splat.colors import canonical_colors
-from kinema.splat.pose import pose_splats
+from kinema.splat.pose import PosedSplats, pose_splats
 from kinema.splat.splats import Splats
 from kinema.splat.transfer import transfer_weights
 
@@ -58,6 +58,14 @@ class Stage:
         """
         splats, anchor = Splats.from_mesh(character.mesh, count, rng=rng, relax=relax)
         skin = transfer_weights(character, anchor, most=4)
+        return Stage.from_splats(character, rig, splats, skin, look, limbs=limbs, standing=standing)
+
+    @staticmethod
+    def from_splats(
+        character: Character, rig: Rig, splats: Splats, skin: Skin, look: Look, *, limbs: Limbs | None = None,
+        standing: Angles | None = None,
+    ) -> "Stage":  # fmt: skip
+        """Gaussians that were made elsewhere, such as those of `render.refine`."""
         colors = canonical_colors(character, splats.centers, limbs=limbs) if look == "canonical" else splats.colors
         angles = torch.zeros_like(rig.heads) if standing is None else standing.to(rig.heads)
         stands = forward_kinematics(rig, rig.heads[0], angles)
@@ -68,6 +76,12 @@ class Stage:
         tile = 0.2 * float(np.ptp(box, axis=0).max())
         ground = Ground(tile=tile) if limbs is None or limbs.ground else None
         return Stage(rig, splats, skin, colors, stands, box, Scene(ground=ground))
+
+    def to(self, device: torch.device | str) -> "Stage":
+        """The same on a device; everything that is rendered then stays there."""
+        skin = Skin(*(None if x is None else x.to(device) for x in vars(self.skin).values()))  # pyright: ignore
+        moved = {"splats": self.splats.to(device), "skin": skin, "colors": self.colors.to(device)}
+        return replace(self, rig=self.rig.to(device=device), standing=self.standing.to(device), **moved)
 
     @property
     def size(self) -> float:
@@ -82,9 +96,20 @@ class Stage:
         distance = framing_distance(extent, margin=MARGIN, **side, **image)
         return follow(target, viewpoint, distance=distance, **image)
 
+    def root_path(self, box_centers: Points) -> Points:
+        """The path on which the root of the body at rest has its box at given centres [m]."""
+        return box_centers - torch.from_numpy(self.box.mean(0)).to(box_centers) + self.rig.heads[0]
+
+    def frame_numbers(self, count: int) -> Float[Tensor, "count"]:
+        """0, 1, 2 ... on the stage's device."""
+        return torch.arange(count, dtype=self.rig.heads.dtype, device=self.rig.heads.device)
+
+    def posed(self, T_world_joint: Transforms) -> PosedSplats:
+        return pose_splats(self.splats, self.skin, self.rig, T_world_joint)
+
     def film(self, T_world_joint: Transforms, cameras: Cameras) -> Video:
         """Video of the posed character on its ground."""
-        posed = pose_splats(self.splats, self.skin, self.rig, T_world_joint)
+        posed = self.posed(T_world_joint)
         return render_video(posed, self.splats.opacities, self.colors, cameras, scene=self.scene)
 
     @torch.no_grad()

@@ -50,8 +50,8 @@ class Rig:
         axes = torch.from_numpy(bone_axes(skeleton.heads, skeleton.tails)).to(dtype)
         return Rig(skeleton.names, skeleton.parents, heads, axes)
 
-    def to(self, dtype: torch.dtype) -> "Rig":
-        return Rig(self.names, self.parents, self.heads.to(dtype), self.axes.to(dtype))
+    def to(self, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> "Rig":
+        return Rig(self.names, self.parents, self.heads.to(device, dtype), self.axes.to(device, dtype))
 
 
 def bone_axes(heads: Float[np.ndarray, "n 3"], tails: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 3 3"]:

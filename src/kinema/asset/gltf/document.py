@@ -30,8 +30,16 @@ from kinema.errors import KinemaError
 from kinema.files import Budget, inside_folder
 from kinema.geometry.rotations import depth_first
 
+DRACO = "KHR_draco_mesh_compression"
 READABLE_EXTENSIONS = frozenset(
-    {"KHR_texture_transform", "KHR_mesh_quantization", "KHR_lights_punctual", "KHR_materials_unlit", "EXT_texture_webp"}
+    {
+        DRACO,
+        "KHR_texture_transform",
+        "KHR_mesh_quantization",
+        "KHR_lights_punctual",
+        "KHR_materials_unlit",
+        "EXT_texture_webp",
+    }
     # These change how a surface shines, not its base colour or shape.
     | {f"KHR_materials_{look}" for look in ("clearcoat", "emissive_strength", "specular", "ior", "transmission")}
     | {f"KHR_materials_{look}" for look in ("volume", "sheen", "iridescence", "anisotropy", "dispersion", "variants")}
@@ -124,7 +132,13 @@ def read_document(path: Path) -> Document:
             node = parents[node]
         raise KinemaError(f"{path}: nodes[{node}] is its own ancestor")
     images = _read_images(document, files)
-    return replace(document, images=images, size=len(data) + sum(map(len, files.values())))
+    document = replace(document, images=images, size=len(data) + sum(map(len, files.values())))
+    primitives = (primitive for mesh in content.get("meshes", ()) for primitive in mesh["primitives"])
+    if not any(DRACO in primitive.get("extensions", {}) for primitive in primitives):
+        return document
+    from kinema.asset.gltf.draco import decompress
+
+    return decompress(document)
 
 
 def _read_bytes(path: Path, shown: Path) -> bytes:

@@ -62,9 +62,6 @@ def read_parts(document: Document, budget: Budget | None = None) -> tuple[list[P
             if not drawn or position is None:
                 changes.append(f"{where} {'has no positions' if drawn else 'draws points or lines'}: left out")
                 continue
-            compressed = "KHR_draco_mesh_compression" in primitive.get("extensions", {})
-            if compressed and "bufferView" not in document.json["accessors"][position]:
-                raise KinemaError(f"{document.path}: {where} is compressed (KHR_draco_mesh_compression)")
             if primitive.get("targets"):
                 changes.append(f"{where} has {len(primitive['targets'])} morph targets: kept at their default weights")
             part, lines = _read_part(document, node, i, primitive, where)

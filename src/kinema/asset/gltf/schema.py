@@ -75,6 +75,7 @@ _TEXTURE_INFO = {"index!": _index("textures"), "texCoord": _count, "extensions":
 _PRIMITIVE = {
     "attributes!": {"*": _accessor}, "indices": _accessor, "material": _index("materials"),
     "mode": _one_of(*range(7)), "targets": [{"*": _accessor}],
+    "extensions": {"KHR_draco_mesh_compression": {"bufferView!": _view, "attributes!": {"*": _count}}},
 }  # fmt: skip
 _SPARSE = {
     "count!": _count,

@@ -16,7 +16,7 @@ from kinema.prior.nano.actor import Actor, Shot
 from kinema.prior.nano.cast import cast_shots
 from kinema.prior.nano.codec import Codec, patches, still_tokens
 from kinema.prior.nano.prior import FPS
-from kinema.prior.nano.shards import SHARD, Clips, read_codec, shard_path, write_shard
+from kinema.prior.nano.shards import ARRAYS, SHARD, Clips, read_codec, shard_path, write_shard
 
 VIEWS = 2
 """Sides from which a motion is filmed."""
@@ -53,7 +53,7 @@ def make_clips(rng: np.random.Generator, count: int, codec: Codec, *, shared: Pa
             break
     order = rng.permutation(len(rows))[:count]
     *arrays, label = zip(*(rows[i] for i in order))
-    return Clips(*(np.array(column) for column in arrays), list(label))
+    return Clips(**{key: np.array(column) for key, column in zip(ARRAYS, arrays)}, label=list(label))
 
 
 @torch.no_grad()

@@ -38,7 +38,7 @@ FAST_BFLOAT16 = torch.backends.mkldnn.is_available() and torch.cpu._is_avx512_bf
 class NanoPrior:
     """The embedded video prior (see `VideoPrior`)."""
 
-    frames, height, width = FRAMES, HEIGHT, WIDTH
+    frames, height, width, device = FRAMES, HEIGHT, WIDTH, "cpu"
     needs = Needs(
         fps=FPS, cycle_frames=sum(CYCLE_FRAMES) / 2, look="canonical", cameras=CAMERAS, upright=True, phase=True
     )  # fmt: skip

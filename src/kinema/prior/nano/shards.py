@@ -78,9 +78,9 @@ def read_shard(folder: Path, index: int) -> Clips:
     """Latents and stills stay on disk (memory-mapped)."""
     path = shard_path(folder, index)
     labels = [Label(**entry) for entry in json.loads((path / "labels.json").read_text())]
-    large, small = ARRAYS[:2], ARRAYS[2:]
-    arrays = [np.load(path / f"{key}.npy", mmap_mode="r") for key in large]
-    return Clips(*arrays, *(np.load(path / f"{key}.npy") for key in small), labels)
+    large = ARRAYS[:2]
+    arrays = {key: np.load(path / f"{key}.npy", mmap_mode="r" if key in large else None) for key in ARRAYS}
+    return Clips(**arrays, label=labels)
 
 
 def motions_table(folder: Path, shards: Iterable[int]) -> tuple[KnownMotion, ...]:

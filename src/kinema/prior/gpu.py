@@ -1,0 +1,156 @@
+"""`--preset gpu`: one setting per video model and size of card, and what a clip is predicted to take with it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from kinema.errors import KinemaError
+from kinema.prior.checkpoint import Placement
+from kinema.prior.memory import GIB, LADDER, MemoryEstimate, estimate_memory
+
+RENDER_SECONDS = 0.05
+"""Assumed time of posing, rendering and its gradient per step on a GPU [s]."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Size of the videos, steps of sds, and a rung of `memory.LADDER`."""
+
+    frames: int
+    height: int
+    width: int
+    steps: int
+    rung: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of a job."""
+        placement = LADDER[self.rung]
+        flags = {name: getattr(placement, name) for name in ("quantize", "offload", "tiling")}
+        size = (self.frames, self.height, self.width)
+        return {"video_size": size, "iterations": self.steps, "engine": "sds", **flags}
+
+
+@dataclass(frozen=True)
+class Card:
+    """A graphics card with the rates that a prediction assumes: about half of what its data sheet promises."""
+
+    name: str
+    gigabytes: int
+    tflops: float
+    """Sustained dense bfloat16 products [TFLOP/s]."""
+    host_gb_s: float
+    """Copies from pinned host memory [GB/s]."""
+
+
+CARDS = (
+    Card("RTX 4060", 8, 15.0, 10.0),
+    Card("RTX 3060", 12, 12.0, 20.0),
+    Card("RTX 3090", 24, 35.0, 20.0),
+    Card("RTX 4090", 24, 80.0, 20.0),
+    Card("A100", 40, 150.0, 20.0),
+)
+OFFLOAD, TILES = "bf16, offload", "bf16, offload, tiles"
+SETTINGS: dict[str, dict[int, Setting]] = {
+    "wan2.1-1.3b": {
+        # Two thirds of a step are the VAE's encoder; with --tiny-encoder the next size takes as long.
+        8: Setting(17, 256, 384, 900, OFFLOAD),
+        12: Setting(25, 256, 384, 900, OFFLOAD),
+        24: Setting(25, 256, 384, 900, "bf16"),
+        40: Setting(33, 320, 480, 900, "bf16"),
+    },
+    "ltx-video": {
+        8: Setting(49, 320, 480, 900, OFFLOAD),
+        12: Setting(49, 320, 480, 1200, OFFLOAD),
+        24: Setting(49, 320, 480, 1200, "bf16"),
+        40: Setting(49, 480, 704, 1200, "bf16"),
+    },
+    "cogvideox-2b": {
+        8: Setting(17, 240, 368, 600, TILES),
+        12: Setting(25, 240, 368, 600, TILES),
+        24: Setting(25, 320, 480, 900, "bf16"),
+        40: Setting(49, 320, 480, 1200, "bf16"),
+    },
+    "cogvideox-5b": {
+        8: Setting(17, 240, 368, 600, TILES),
+        12: Setting(17, 240, 368, 600, TILES),
+        24: Setting(25, 320, 480, 600, "bf16"),
+        40: Setting(49, 320, 480, 900, "bf16"),
+    },
+    "modelscope": {card: Setting(16, 256, 256, 1200, "bf16") for card in (8, 12, 24, 40)},
+}
+"""By model and card [GB]; chosen so that the estimate of memory fits (tests/prior/test_gpu.py)."""
+
+
+def setting_for(prior: str, gigabytes: int | float) -> Setting:
+    """The setting of a model for the largest card that is not larger than the given one."""
+    name = prior.partition("=")[0]
+    if name not in SETTINGS:
+        raise KinemaError(f"--preset gpu: no setting for {name}; there are some for {', '.join(SETTINGS)}")
+    # A card of 24 GB says 23.6 of itself.
+    fitting = [size for size in SETTINGS[name] if size <= 1.05 * gigabytes]
+    if not fitting:
+        least = min(SETTINGS[name])
+        raise KinemaError(f"--preset gpu: {name} needs a card of {least} GB, this one has {gigabytes:.1f} GB")
+    return SETTINGS[name][max(fitting)]
+
+
+def setting_here(prior: str, device: str) -> dict[str, Any]:
+    """Options for this machine's card; none without one, which loading the model reports."""
+    if torch.device(device).type != "cuda" or not torch.cuda.is_available():
+        return {}
+    return setting_for(prior, torch.cuda.get_device_properties(device).total_memory / 1e9).options
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a clip takes on a card, predicted from counts."""
+
+    card: Card
+    setting: Setting
+    estimate: MemoryEstimate
+
+    @property
+    def step_seconds(self) -> float:
+        """Products, plus copies of offloaded weights as if nothing hid them, plus rendering [s]."""
+        products = self.estimate.flops / (1e12 * self.card.tflops)
+        return products + self.estimate.moved / (1e9 * self.card.host_gb_s) + RENDER_SECONDS
+
+    @property
+    def minutes(self) -> float:
+        """Of a whole clip, without loading the model."""
+        return self.setting.steps * self.step_seconds / 60
+
+
+def predictions(prior: str, cards: Sequence[Card] = CARDS) -> list[Prediction]:
+    """Predictions for cards; every distinct setting is counted once."""
+    counted: dict[Setting, MemoryEstimate] = {}
+    found = []
+    for card in cards:
+        setting = setting_for(prior, card.gigabytes)
+        if setting not in counted:
+            size = {"frames": setting.frames, "height": setting.height, "width": setting.width}
+            counted[setting] = estimate_memory(prior, LADDER[setting.rung], setting=setting.rung, **size)
+        found.append(Prediction(card, setting, counted[setting]))
+    return found
+
+
+def refuse_if_too_large(
+    prior: str, gigabytes: int | float, placement: Placement, video_size: tuple[int, int, int] | None
+) -> None:
+    """One line with the peak and the setting that fits, before anything is loaded."""
+    size = dict(zip(("frames", "height", "width"), video_size or ()))
+    estimate = estimate_memory(prior, placement, **size)
+    if estimate.fits(gigabytes):
+        return
+    flags = {"quantize": "--quantize nf4", "offload": "--offload", "tiling": "--tiling"}
+    video = f"{estimate.frames} x {estimate.height} x {estimate.width}"
+    peak = f"--prior {prior} at {video} takes {estimate.peak / GIB:.1f} GiB, this card has {gigabytes:.0f} GB"
+    for rung in (OFFLOAD, TILES, "nf4, offload, tiles"):
+        smaller = estimate_memory(prior, LADDER[rung], **size)
+        if smaller.fits(gigabytes):
+            given = " ".join(flag for name, flag in flags.items() if getattr(LADDER[rung], name))
+            raise KinemaError(f"{peak}; {given} takes {smaller.peak / GIB:.1f} GiB")
+    raise KinemaError(f"{peak}, and no setting fits; --preset gpu or a smaller --video-size does")

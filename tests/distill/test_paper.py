@@ -1,0 +1,179 @@
+"""Paper mode does what AKD states, and nothing beside it (docs/akd.md)."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from kinema.create.creatures import creature
+from kinema.distill.config import PRESETS, Animate, resolve
+from kinema.distill.energies import weighted_energies
+from kinema.distill.loop import MOST_GRADIENT, Distiller
+from kinema.distill.tempo import base_path, choose_tempo
+from kinema.distill.window import Window
+from kinema.job.animate import make_stage
+from kinema.job.feet import settle
+from kinema.motion.motion import Motion
+from kinema.prior.nano.codec import fit_codec, patches
+from kinema.prior.nano.model import Nano
+from kinema.prior.nano.prior import NanoPrior, Reader
+from kinema.render.follow import smooth_path
+from kinema.render.stage import Stage
+from kinema.rig.anatomy import Anatomy
+
+PAPER = resolve(Animate("fox", "a fox is walking", preset="paper", splats=600, physics=False, frames=72))
+
+
+@pytest.fixture(scope="module")
+def body() -> tuple[Stage, Anatomy]:
+    character = creature("fox")
+    anatomy = Anatomy.of(character)
+    rng = np.random.default_rng(0)
+    return Stage.from_character(character, anatomy.rig, count=600, look="canonical", rng=rng), anatomy
+
+
+@pytest.fixture(scope="module")
+def prior(body: tuple[Stage, Anatomy]) -> NanoPrior:
+    """Nano with random weights; its codec spans noise."""
+    noise = torch.randn(2, 16, 3, NanoPrior.height, NanoPrior.width, generator=torch.Generator().manual_seed(0))
+    model, generator = Nano(channels=32, width=16, layers=1, heads=2), torch.Generator().manual_seed(0)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.1, generator=generator)
+    codec = fit_codec(patches(noise).flatten(0, 1), channels=32)
+    return NanoPrior(model, codec, Reader(("walk",), torch.zeros(1, 384), torch.zeros(1), torch.zeros(1, 384)))
+
+
+@pytest.fixture
+def run(body: tuple[Stage, Anatomy], prior: NanoPrior) -> Distiller:
+    tempo = choose_tempo("walk", PAPER.prompt, body[1].limbs, prior)
+    return Distiller(PAPER, prior, *body, tempo)
+
+
+@pytest.mark.parametrize("time", ["free", "dct"])
+def test_windows_fit_the_clip_and_every_frame_gets_a_gradient(
+    body: tuple[Stage, Anatomy], prior: NanoPrior, time: str
+) -> None:
+    config = replace(PAPER, time=time)
+    run = Distiller(config, prior, *body, choose_tempo("walk", PAPER.prompt, body[1].limbs, prior))
+    last = run.parameters.frames - prior.frames
+    starts = [run.windows.draw(np.random.default_rng(seed)).start for seed in range(200)]
+    assert last > 2
+    assert 0 <= min(starts) < 0.05 * last
+    assert 0.95 * last < max(starts) <= last
+    # The sum of all windows' angles has a gradient on the pose of every frame, and of nothing beyond the clip.
+    total = 0.0
+    for start in starts:
+        at = run.windows.times(Window(0.0, 0.0, start))
+        assert at[-1] <= run.parameters.frames - 1
+        total = total + run.parameters.motion(at, fps=1.0).angles.sum()
+    (gradient,) = torch.autograd.grad(total, run.parameters.angles)
+    assert bool((gradient.abs().sum(1) > 0).all())
+
+
+def test_every_frame_of_a_window_that_starts_late_is_seen(run: Distiller) -> None:
+    """No window ends in a snap to rest: with a constant pose in all frames, all frames of every window have it."""
+    with torch.no_grad():
+        run.parameters.angles += 0.3
+    for start in (1.5, float(run.parameters.frames - run.prior.frames)):
+        at = run.windows.times(Window(0.0, 0.0, start))
+        torch.testing.assert_close(run.parameters.motion(at, fps=1.0).angles, torch.full((len(at), 25, 3), 0.3))
+
+
+def test_all_joints_and_axes_are_equal_and_nothing_drifts(run: Distiller) -> None:
+    at = torch.arange(5.0)
+    motion = run.parameters.motion(at, fps=8.0)
+    assert torch.equal(motion.angles, torch.zeros_like(motion.angles))
+    torch.testing.assert_close(motion.root_position, base_path(run.windows.stage.rig, run.tempo, at))
+    changed = torch.autograd.grad(
+        motion.angles.sum() + motion.root_position.sum(), (run.parameters.angles, run.parameters.root)
+    )
+    assert all(torch.equal(values[:5], torch.ones_like(values[:5])) for values in changed)
+    assert not run.parameters.drift.requires_grad
+
+
+def test_gradients_are_not_shortened(run: Distiller, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(run.optimizer, "step", lambda: seen.append(float(run.parameters.angles.grad.norm())))
+    run.descend(1e6 * run.parameters.angles.sum())
+    run.config = replace(PAPER, preset="default")
+    run.descend(1e6 * run.parameters.angles.sum())
+    assert seen[0] == pytest.approx(1e6 * run.parameters.angles.numel() ** 0.5)
+    assert seen[1] == pytest.approx(MOST_GRADIENT, rel=1e-4)
+
+
+def test_cameras_look_at_the_smoothed_centre_of_the_deformed_box(run: Distiller) -> None:
+    """A body that jumps to the side takes the cameras along, without a gradient."""
+    window = Window(40.0, 10.0, 2.0)
+    with torch.no_grad():
+        run.parameters.root[:, 0] += torch.linspace(0, 2, run.parameters.frames)
+        run.parameters.angles[:, 30:60] += 0.4
+    stage, at = run.windows.stage, run.windows.times(window)
+    centers = stage.posed(run.parameters.motion(at, fps=8.0).pose(stage.rig)).centers
+    wanted = smooth_path((centers.amin(1) + centers.amax(1)) / 2, sigma=4.0).detach()
+    cameras = stage.cameras(run.windows.path(window), run.windows.view(window), width=96, height=72)
+    # The optical axis goes through the target: it is at (0, 0, distance) of the camera.
+    target = (cameras.T_camera_world[:, :, :3] @ wanted[..., None]).squeeze(-1) + cameras.T_camera_world[..., 3]
+    torch.testing.assert_close(target[:, :2], torch.zeros(len(at), 2), atol=1e-5, rtol=0)
+    assert not run.windows.path(window).requires_grad
+    free = replace(run.windows, follow_box=False)
+    assert (run.windows.path(window) - free.path(window)).norm(dim=-1).max() > 0.5
+
+
+def test_energies_are_the_papers_two(run: Distiller) -> None:
+    """L_smooth = MAE(Δₜ²Θ) and L_ground = mean(max(-v_y, 0)) over the cuboids' corners; nothing else counts."""
+    window = Window(40.0, 10.0, 0.0)
+    with torch.no_grad():
+        run.parameters.root[::2, 1] -= 0.3
+    filmed = run.windows.film(window)
+    found = weighted_energies(filmed, PAPER, run.anatomy, feet=1.0)
+    assert filmed.motion is not None
+    assert filmed.T_world_joint is not None
+    theta = torch.cat((filmed.motion.root_position, filmed.motion.angles.flatten(1)), 1)
+    smooth = (theta[2:] - 2 * theta[1:-1] + theta[:-2]).abs().mean()
+    corners = torch.from_numpy(run.anatomy.cuboids.corners).float()
+    T = filmed.T_world_joint[:, :, None]
+    heights = (T[..., 1, :3] * corners).sum(-1) + T[..., 1, 3]
+    torch.testing.assert_close(found, 2e5 * smooth + 1e7 * (-heights).clamp(min=0).mean())
+
+
+def test_splats_are_refined_from_the_vertices_and_a_shadow_falls_on_request(
+    prior: NanoPrior, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import kinema.job.animate as job
+
+    character = creature("fox")
+    anatomy = Anatomy.of(character)
+    started = []
+
+    def watched(splats, mesh, **options):
+        started.append((splats, options.get("settings")))
+        return replace(splats, opacity_logit=splats.opacity_logit + 1)
+
+    monkeypatch.setattr(job, "refine", watched)
+    stage = make_stage(replace(PAPER, splats=10, shadow=True), character, anatomy, prior)
+    splats, settings = started[0]
+    assert settings is None  # 200 views
+    vertices = np.unique(character.mesh.vertices.astype(np.float32), axis=0)
+    np.testing.assert_allclose(np.unique(splats.centers.numpy(), axis=0), vertices, atol=1e-6)
+    assert torch.equal(stage.splats.opacity_logit, splats.opacity_logit + 1)
+    assert stage.scene.shadow is not None
+    assert make_stage(replace(PAPER, preset="default"), character, anatomy, prior).scene.shadow is None
+    many = make_stage(replace(PAPER, splats=len(vertices) + 50), character, anatomy, prior)
+    assert len(many.splats) == len(vertices) + 50
+
+
+def test_the_clip_is_as_simulated_unless_it_is_to_settle(body: tuple[Stage, Anatomy]) -> None:
+    character, anatomy = creature("fox"), body[1]
+    sunk = Motion.rest(anatomy.rig, frames=8, fps=24.0)
+    sunk = replace(sunk, root_position=sunk.root_position - torch.tensor([0.0, 0.05, 0.0]))
+    kept = settle(PAPER, character, anatomy, sunk, sunk)
+    assert kept is sunk
+    lifted = settle(replace(PAPER, settle=True), character, anatomy, sunk, sunk)
+    assert float((lifted.root_position - sunk.root_position)[:, 1].min()) == pytest.approx(0.05, abs=0.005)
+
+
+def test_a_preset_leaves_alone_what_was_given() -> None:
+    assert all(getattr(PAPER, name) == value for name, value in PRESETS["paper"].items())
+    given = resolve(Animate("fox", "a fox is walking", preset="paper", guidance=50.0, iterations=7))
+    assert (given.guidance, given.iterations, given.smooth_weight) == (50.0, 7, 2e5)

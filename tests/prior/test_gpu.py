@@ -1,0 +1,225 @@
+"""`--preset gpu`, its counts and predictions, and that nothing of a step leaves the prior's device."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("diffusers", reason="needs the extra `gpu`")
+
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from kinema.create.creatures import creature
+from kinema.distill.config import Animate, resolve
+from kinema.distill.loop import Distiller
+from kinema.distill.schedule import Schedule
+from kinema.distill.tempo import choose_tempo
+from kinema.errors import KinemaError
+from kinema.prior import checkpoint, gpu
+from kinema.prior.checkpoint import Placement
+from kinema.prior.gpu import CARDS, SETTINGS, Prediction, Setting, predictions, refuse_if_too_large, setting_for
+from kinema.prior.load import load_prior
+from kinema.prior.memory import GIB, LADDER, MemoryEstimate, Storages, estimate_memory
+from kinema.prior.nano.prior import NanoPrior
+from kinema.render.stage import Stage
+from kinema.rig.anatomy import Anatomy
+
+GPU = "meta"
+"""Stands for the GPU under fake tensors: autograd works on it, and it does not mix with the CPU, which is the host."""
+
+
+def fake_rasterization(means, quats, scales, opacities, colors, viewmats, Ks, width, height, covars, **options):
+    """What gsplat's kernels give, without the kernels: shapes, devices, and gradients to all operands."""
+    used = (means, opacities, colors, viewmats, Ks, covars)
+    assert {tensor.device.type for tensor in used} == {GPU}
+    total = sum(tensor.sum() for tensor in used)
+    frames = len(means)
+    return total.expand(frames, 1, height, width, 4), total.expand(frames, 1, height, width, 1), {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "size"), [("ltx-video", (9, 64, 96)), ("wan2.1-1.3b", (9, 64, 96)), ("cogvideox-5b", (9, 64, 96))]
+)
+def test_a_step_stays_on_the_device_from_joint_angles_to_gradient(name, size, monkeypatch) -> None:
+    """Real classes at full width on fake tensors: a tensor made on the host, or a `.cpu()`, would not mix with them."""
+    gsplat = pytest.importorskip("gsplat", reason="needs the extra `gpu`")
+    from kinema.prior.full_size import build
+
+    monkeypatch.setattr(gsplat, "rasterization", fake_rasterization)
+    character = creature("fox")
+    anatomy = Anatomy.of(character)
+    rng = np.random.default_rng(0)
+    stage = Stage.from_character(character, anatomy.rig, count=50, look="color", rng=rng)
+    config = resolve(Animate("fox", "prompt", engine="sds", frames=24))
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        size = dict(zip(("frames", "height", "width"), size))
+        prior, _ = build(name, Placement(device=GPU, dtype=torch.bfloat16), **size)
+        tempo = choose_tempo("walk", "a fox is walking", anatomy.limbs, prior)
+        on_device = stage.to(GPU)
+        assert on_device.colors.device.type == GPU
+        run = Distiller(config, prior, on_device, anatomy, tempo)
+        loss = run._sds_loss(np.random.default_rng(0))
+        assert loss.device.type == GPU
+        loss.backward()
+        for parameter in run.parameters.parameters():
+            assert parameter.grad is not None
+            assert parameter.grad.device.type == GPU
+
+
+def test_paper_mode_too_keeps_its_cameras_on_the_device() -> None:
+    character = creature("fox")
+    anatomy = Anatomy.of(character)
+    stage = Stage.from_character(character, anatomy.rig, count=50, look="color", rng=np.random.default_rng(0)).to(GPU)
+
+    class Film:
+        frames, height, width, device, read, motions = 9, 64, 96, GPU, None, ()
+        needs = replace(gpu_needs(), reference="nothing")
+
+        def condition(self, prompt, context): ...
+        def encode(self, video, context): ...
+        def decode(self, latents, context): ...
+        def add_noise(self, clean, noise, t): ...
+        def denoise(self, noisy, t, conditions): ...
+
+    tempo = choose_tempo("walk", "a fox is walking", anatomy.limbs, Film())
+    config = resolve(Animate("fox", "a fox is walking", preset="paper", frames=24))
+    run = Distiller(config, Film(), stage, anatomy, tempo)
+    window = run.windows.draw(np.random.default_rng(0))
+    assert run.windows.path(window).device.type == GPU
+    assert len(run.windows.context(window).reference) == 0
+
+
+def gpu_needs():
+    from kinema.prior.protocol import Needs
+
+    return Needs(fps=8.0)
+
+
+def test_offloaded_blocks_visit_the_device_two_at_a_time_and_keep_their_values() -> None:
+    """The next block is fetched while one runs; none stays, and the host's tensors come back."""
+    torch.manual_seed(0)
+    model = nn.ModuleDict({"blocks": nn.ModuleList([nn.Linear(4, 4) for _ in range(4)])})
+    x = torch.randn(2, 4)
+    plain = x
+    for block in model["blocks"]:
+        plain = block(plain)
+    host = [block.weight.detach().clone() for block in model["blocks"]]
+    visits = checkpoint._Visits(list(model["blocks"]), "cpu")
+    seen = []
+    for block in model["blocks"]:
+        block.register_forward_hook(lambda *_: seen.append(sorted(visits.fetched)))
+    y = x
+    for block in model["blocks"]:
+        y = block(y)
+    torch.testing.assert_close(y, plain)
+    assert seen == [[1], [2], [3], []]  # after each block: only the next one is there
+    assert visits.fetched == {}
+    assert all(torch.equal(block.weight, weight) for block, weight in zip(model["blocks"], host))
+
+
+def test_products_and_copies_are_counted() -> None:
+    """One product of [m, k] x [k, n] is 2 m k n; attention 4 n² d per head; a copy moves its bytes."""
+    with FakeTensorMode(), Storages() as storages:
+        _ = torch.empty(8, 16) @ torch.empty(16, 32)
+        q = torch.empty(1, 2, 64, 16)
+        nn.functional.scaled_dot_product_attention(q, q, q)
+        _ = torch.empty(1000, device="meta").to("cpu")
+    assert storages.flops == 2 * 8 * 16 * 32 + 2 * 4 * 64 * 64 * 16
+    assert storages.moved == 4000
+
+
+def test_a_prediction_is_steps_times_work_over_rates() -> None:
+    card, setting = CARDS[3], Setting(33, 320, 480, 600, "bf16")
+    stages = {"weights": 0, "text": 0, "encode": 0, "denoise": 0, "backward": 0, "host": 0}
+    job = {"prior": "toy", "setting": "", "frames": 33, "height": 320, "width": 480, "parameters": {}}
+    estimate = MemoryEstimate(**job, **stages, tokens=1, flops=int(80e12), moved=int(20e9))
+    assert card.name == "RTX 4090"
+    assert Prediction(card, setting, estimate).minutes == pytest.approx(10 * (1 + 1 + gpu.RENDER_SECONDS))
+
+
+def test_every_card_gets_a_setting_and_the_others_one_line() -> None:
+    for prior, settings in SETTINGS.items():
+        assert sorted(settings) == [8, 12, 24, 40]
+        assert setting_for(prior, 23.6) == settings[24]
+        assert setting_for(f"{prior}=folder", 80.0) == settings[40]
+    assert not SETTINGS["wan2.1-1.3b"][24].options["offload"]
+    assert not SETTINGS["cogvideox-2b"][24].options["offload"]
+    with pytest.raises(KinemaError, match=r"no setting for wan2\.1-14b; there are some for wan2\.1-1\.3b"):
+        setting_for("wan2.1-14b", 24.0)
+    with pytest.raises(KinemaError, match=r"needs a card of 8 GB, this one has 6\.0 GB"):
+        setting_for("ltx-video", 6.0)
+
+
+def test_the_preset_takes_the_card_of_this_machine(monkeypatch) -> None:
+    given = Animate("fox", "a fox is walking", preset="gpu", iterations=5)
+    job = resolve(given)
+    assert (job.prior, job.device, job.video_size, job.iterations) == ("wan2.1-1.3b", "cuda", None, 5)
+    if not torch.cuda.is_available():
+        with pytest.raises(KinemaError, match="--device cuda: this machine has no CUDA device; use --device cpu"):
+            load_prior(job.prior, device=job.device)
+    card = type("Card", (), {"total_memory": 25.3e9})
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: card)
+    job = resolve(given)
+    assert (job.video_size, job.offload, job.engine, job.iterations) == ((25, 256, 384), False, "sds", 5)
+    assert resolve(job) == job
+
+
+def test_text_to_video_models_do_not_fit() -> None:
+    class TextToVideo(NanoPrior):
+        needs = replace(gpu_needs(), engines=("sds",))
+
+    config = Animate("fox", "a fox is walking", prior="ltx-video")
+    assert Schedule.of(config, TextToVideo).fit == 0
+    with pytest.raises(KinemaError, match="ltx-video samples videos of other characters; use --engine sds"):
+        Schedule.of(replace(config, engine="fit"), TextToVideo)
+
+
+def test_a_job_that_does_not_fit_names_peak_and_setting(monkeypatch) -> None:
+    """Counted before anything is loaded."""
+    peaks = {"bf16": 30, "bf16, offload": 20, "bf16, offload, tiles": 9, "nf4, offload, tiles": 7}
+
+    def counted(prior, placement, **size):
+        setting = next((name for name, rung in LADDER.items() if rung == placement), "bf16")
+        stages = {"weights": 0, "text": 0, "denoise": 0, "backward": 0, "host": 0}
+        job = {"prior": prior, "frames": 49, "height": 480, "width": 720, "parameters": {}}
+        return MemoryEstimate(setting=setting, encode=peaks[setting] * GIB, **stages, **job)
+
+    monkeypatch.setattr(gpu, "estimate_memory", counted)
+    refuse_if_too_large("cogvideox-5b", 40.0, Placement(), None)
+    with pytest.raises(KinemaError) as error:
+        refuse_if_too_large("cogvideox-5b", 12.0, Placement(), (49, 480, 720))
+    first = "--prior cogvideox-5b at 49 x 480 x 720 takes 30.0 GiB, this card has 12 GB"
+    assert str(error.value) == f"{first}; --offload --tiling takes 9.0 GiB"
+    with pytest.raises(KinemaError, match="no setting fits; --preset gpu or a smaller --video-size does"):
+        refuse_if_too_large("cogvideox-5b", 4.0, Placement(), None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prior", SETTINGS)
+def test_the_settings_fit_their_cards(prior) -> None:
+    for found in predictions(prior):
+        assert found.estimate.fits(found.card.gigabytes), (found.card, found.setting, found.estimate.peak / GIB)
+
+
+@pytest.mark.slow
+def test_two_models_take_at_most_15_minutes_on_24_gb_by_count() -> None:
+    for prior in ("wan2.1-1.3b", "ltx-video"):
+        assert next(found.minutes for found in predictions(prior) if found.card.name == "RTX 4090") <= 15
+
+
+@pytest.mark.slow
+def test_cogvideox_1_5_has_its_published_size() -> None:
+    estimate = estimate_memory("cogvideox-1.5-5b", LADDER["bf16, offload, tiles"])
+    assert (estimate.frames, estimate.height, estimate.width) == (81, 768, 1360)
+
+
+def test_a_folder_that_is_no_checkpoint_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(KinemaError) as error:
+        load_prior(f"ltx-video={tmp_path}")
+    assert "\n" not in str(error.value)
+    assert str(tmp_path) in str(error.value)

@@ -1,0 +1,72 @@
+"""The published conversion of VideoCrafter2: its U-Net at the folder's root, with an embedding of the frame rate."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("diffusers", reason="needs the extra `gpu`")
+pytest.importorskip("transformers", reason="needs the extra `gpu`")
+
+from diffusers.models.embeddings import TimestepEmbedding, Timesteps
+from safetensors.torch import load_file, save_file
+from toy_checkpoints import unet as write_unet
+
+from kinema.errors import KinemaError
+from kinema.prior.load import load_prior
+from kinema.prior.protocol import Context
+
+
+def test_the_frame_rate_is_added_to_the_time(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("KINEMA_CACHE", str(tmp_path / "cache"))
+    plain, crafted = tmp_path / "plain", tmp_path / "crafted"
+    write_unet(plain)
+    shutil.copytree(plain, crafted)
+    torch.manual_seed(0)
+    embedding = TimestepEmbedding(4, 16)
+    for file in (crafted / "unet").iterdir():
+        file.rename(crafted / file.name)
+    (crafted / "unet").rmdir()
+    weights = next(crafted.glob("*.safetensors"))
+    more = {f"fps_embedding.{name}": value for name, value in embedding.state_dict().items()}
+    save_file(load_file(weights) | more, weights, metadata={"format": "pt"})
+    a, b = (load_prior(f"zeroscope={folder}", video_size=(4, 16, 16)) for folder in (plain, crafted))
+    step = torch.tensor([[0.1, 0.2, 0.3, 0.4]])
+    told = embedding(Timesteps(4, True, 0)(torch.tensor([24.0])))
+    torch.testing.assert_close(b.unet.time_embedding(step), a.unet.time_embedding(step) + told)
+    z, context = torch.randn(4, 4, 8, 8), Context(torch.empty(0, 3, 16, 16))
+    found = [p.denoise(z, 0.5, [p.condition("a fox is trotting", context)])[0] for p in (a, b)]
+    assert not torch.equal(*found)
+    save_file(load_file(weights) | {"fps_embedding.linear_1.weight": torch.zeros(3, 3)}, weights)
+    with pytest.raises(KinemaError, match="fps_embedding does not fit"):
+        load_prior(f"zeroscope={crafted}", video_size=(4, 16, 16))
+
+
+def test_pickles_only_are_one_line_with_a_way_out(tmp_path: Path) -> None:
+    write_unet(tmp_path)
+    for file in (tmp_path / "unet").glob("*.safetensors"):
+        file.rename(file.with_suffix(".bin"))
+    with pytest.raises(
+        KinemaError, match=r"diffusion_pytorch_model\.bin, a pickle, .* save_pretrained\(FOLDER\)"
+    ) as error:
+        load_prior(f"zeroscope={tmp_path}")
+    assert "\n" not in str(error.value)
+
+
+def test_missing_and_misshapen_tensors_and_a_wrong_size_are_one_line(tmp_path: Path) -> None:
+    write_unet(tmp_path)
+    with pytest.raises(KinemaError, match="sides divisible by 4") as error:
+        load_prior(f"zeroscope={tmp_path}", video_size=(4, 17, 16))
+    assert "\n" not in str(error.value)
+    weights = next((tmp_path / "unet").glob("*.safetensors"))
+    tensors = load_file(weights)
+    first = sorted(tensors)[0]
+    for broken in (
+        {name: value for name, value in tensors.items() if name != first},
+        tensors | {first: torch.zeros(1, 2, 3)},
+    ):
+        save_file(broken, weights, metadata={"format": "pt"})
+        with pytest.raises(KinemaError, match="unet") as error:
+            load_prior(f"zeroscope={tmp_path}", video_size=(4, 16, 16))
+        assert "\n" not in str(error.value)
