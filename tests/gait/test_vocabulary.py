@@ -71,10 +71,10 @@ def test_bodies_do_things_in_their_own_way():
 
 def test_wordings_have_no_subject_and_name_the_true_side():
     rng = np.random.default_rng(0)
-    said = {wording(Label("wave", 0.0, 0.0, 0.0, 1.0, "biped", -1), rng) for _ in range(300)}
+    said = {wording(Label("wave", False, 0.0, 1.0, 0.0, "biped", -1), rng) for _ in range(300)}
     assert "waves the right hand" in said
     assert not any("left" in text for text in said)
-    own = Label("bite", 0.0, 0.0, 0.0, 1.0, "quadruped", 1, "snaps at a fly")
+    own = Label("bite", False, 0.0, 1.0, 0.0, "quadruped", 1, "snaps at a fly")
     share = np.mean([wording(own, rng) == "snaps at a fly" for _ in range(500)])
     assert 0.3 < share < 0.5
 

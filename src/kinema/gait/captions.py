@@ -28,6 +28,7 @@ SLOW = ("slowly", "leisurely", "at a slow pace", "lazily", "unhurriedly")
 FAST = ("quickly", "fast", "at a fast pace", "hurriedly", "energetically", "in a hurry")
 OWN_WORDING = 0.4
 """Share of the wordings of a recorded clip that are its own caption."""
+HASTE = re.compile(r"\b(slowly|fast|quickly|swiftly|rapidly|hurriedly|calmly|lazily|leisurely)\b")
 TELLS_PACE = re.compile(r"\b(pace|speed|fast|slow|slowly|quick|quickly|briskly|hurry|easy|steady|leisurely)\b")
 
 
@@ -73,7 +74,9 @@ def _phrase(label: Label, kind: MotionKind | None, rng: np.random.Generator) -> 
         side = "left" if label.side > 0 else "right"
         phrase = words.sided[int(rng.integers(len(words.sided)))]
         return Wording(*(text.format(side=side) for text in (phrase.base, phrase.doing, phrase.does)))
-    return words.wordings[int(rng.integers(len(words.wordings)))]
+    # Words of pace are only said where they are true (`_manner`).
+    fitting = [each for each in words.wordings if not (kind and kind.gait and HASTE.search(each.doing))]
+    return fitting[int(rng.integers(len(fitting)))]
 
 
 def _noun(body: str, rng: np.random.Generator) -> str:

@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from kinema.gait.match import Match, find_matches
+from kinema.gait.match import NONE, Match, find_matches
 from kinema.gait.sentence import Sentence, take_apart
 from kinema.gait.vocabulary import HURRIED, VARIANTS, body_kind, on_body, vocabulary
 from kinema.prior.nano.text import embed_texts
@@ -24,9 +24,9 @@ from kinema.tensor_files import load_tensors, save_tensors
 
 WEIGHTS = Path(__file__).with_name("reader.safetensors")
 HEADER = "reader"
-NONE = "none"
-"""Name of the class of everything outside the vocabulary."""
-FEATURES = ("classifier", "none", "whole", "place", "object", "stray", "length", "shorter")
+BANK_SCALE = 300.0
+"""Numbers of unit embeddings are below 0.4; times this they fit into a byte."""
+FEATURES = ("classifier", "none", "whole", "place", "object", "stray", "length", "shorter", "likeness")
 """What the score of a class is made of; see `features`."""
 CLEAR = 0.8
 """Probability from which on a motion that the body cannot do is what is meant; below, it is the next one."""
@@ -58,24 +58,35 @@ class Reader:
     """Weights of `FEATURES`."""
     subject: Float[Tensor, "385"]
     """Weights and bias that tell characters from what has no body."""
+    bank: Float[Tensor, "phrases 384"]
+    """Centred embeddings of the phrases that it was fitted to."""
+    owner: Int[Tensor, "phrases"]
+    """Their classes."""
 
     @staticmethod
     @cache
     def load() -> "Reader":
         """The one in the package."""
         tensors, _ = load_tensors(WEIGHTS, key=HEADER)
-        return Reader.from_tensors({name: tensor.float() for name, tensor in tensors.items()})
+        return Reader.from_tensors(tensors)
 
     @staticmethod
     def from_tensors(tensors: dict[str, Tensor]) -> "Reader":
-        return Reader(**tensors)
+        bank, owner = tensors["bank"].float() / BANK_SCALE, tensors["owner"].long()
+        others = {name: tensor.float() for name, tensor in tensors.items() if name not in ("bank", "owner")}
+        return Reader(**others, bank=bank, owner=owner)
 
     def tensors(self) -> dict[str, Tensor]:
-        return {name: getattr(self, name) for name in ("mean", "weight", "bias", "blend", "subject")}
+        """For a file: half precision, the bank in bytes."""
+        small = {name: getattr(self, name).half() for name in ("mean", "weight", "bias", "blend", "subject")}
+        return small | {
+            "bank": (self.bank * BANK_SCALE).round().clamp(-127, 127).to(torch.int8),
+            "owner": self.owner.to(torch.int16),
+        }
 
     def save(self, path: Path, *, words: str) -> None:
-        """Half precision; `words` is the checksum of the word lists that it was fitted to."""
-        save_tensors(path, {k: v.half() for k, v in self.tensors().items()}, header={"words": words}, key=HEADER)
+        """`words` is the checksum of the word lists that it was fitted to."""
+        save_tensors(path, self.tensors(), header={"words": words}, key=HEADER)
 
     def read(self, text: str, body: str | None = None, *, known: Collection[str] | None = None) -> PromptReading:
         """What a sentence means on a kind of body, for a prior that knows some of the motions (by default all)."""
@@ -83,12 +94,11 @@ class Reader:
 
     def scores(self, cores: list[str], keys: list[tuple[str, ...]]) -> Float[Tensor, "phrases classes"]:
         """Log-probabilities of the classes, without regard to the body."""
-        logits = self.classify(embed_texts([framed(core) for core in cores]))
-        rows = [features(row, key) for row, key in zip(logits, keys)]
+        unit = normalize(embed_texts([framed(core) for core in cores]) - self.mean, dim=-1)
+        logits = torch.log_softmax(unit @ self.weight.T + self.bias, -1)
+        alike = likeness(unit, self.bank, self.owner, classes=len(self.bias))
+        rows = [features(*row) for row in zip(logits, alike, keys)]
         return torch.log_softmax(torch.stack(rows) @ self.blend, -1)
-
-    def classify(self, embedded: Float[Tensor, "phrases 384"]) -> Float[Tensor, "phrases classes"]:
-        return torch.log_softmax(normalize(embedded - self.mean, dim=-1) @ self.weight.T + self.bias, -1)
 
     def is_character(self, subject: str) -> bool:
         """False for what can have no body: prices, weather, governments."""
@@ -108,8 +118,20 @@ def framed(core: str) -> str:
     return f"someone is {core}"
 
 
+def likeness(
+    unit: Float[Tensor, "phrases 384"], bank: Float[Tensor, "known 384"], owner: Int[Tensor, "known"], *, classes: int
+) -> Float[Tensor, "phrases classes"]:
+    """Cosine to the nearest phrase of each class."""
+    nearest = torch.full((len(unit), classes), -1.0)
+    return nearest.scatter_reduce(1, owner.expand(len(unit), -1), unit @ bank.T, "amax")
+
+
 def features(
-    logits: Float[Tensor, "classes"], key: tuple[str, ...], *, besides: bool = False
+    logits: Float[Tensor, "classes"],
+    alike: Float[Tensor, "classes"],
+    key: tuple[str, ...],
+    *,
+    besides: bool = False,
 ) -> Float[Tensor, "classes features"]:
     """`FEATURES` of each class.
 
@@ -118,6 +140,7 @@ def features(
     """
     table = torch.zeros(len(logits), len(FEATURES))
     table[:, 0] = logits.clamp(min=-9.0)
+    table[:, 8] = alike
     table[-1, 1] = 1.0
     names = {name: index for index, name in enumerate((*vocabulary(), NONE))}
     matches = find_matches(key, besides=besides)
@@ -199,7 +222,7 @@ class _Reading:
 
     def _is_named(self, name: str, key: tuple[str, ...]) -> bool:
         """A phrase is a wording of the motion, and the body can do it."""
-        fits = name != NONE and (self.body is None or on_body(name, self.body) is not None)
+        fits = name != NONE and (self.body is None or on_body(name, self.body) == name)
         return fits and any(m.motion == name and m.left_over == 0 and not m.open for m in find_matches(key))
 
     def _on_body(self, motion: str, problem: str | None) -> tuple[str, str | None]:

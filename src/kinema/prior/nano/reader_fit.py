@@ -15,9 +15,10 @@ from torch.nn.functional import cross_entropy, log_softmax, normalize
 
 from kinema.gait import function_words as fw
 from kinema.gait.lexicon import OUTSIDE, outside_phrases
+from kinema.gait.match import NONE
 from kinema.gait.sentence import take_apart
 from kinema.gait.vocabulary import THESAURUS, inflect, vocabulary
-from kinema.prior.nano.reader import FEATURES, NONE, WEIGHTS, Reader, features, framed
+from kinema.prior.nano.reader import FEATURES, WEIGHTS, Reader, features, framed, likeness
 from kinema.prior.nano.text import embed_texts
 
 FOLDS = 4
@@ -80,13 +81,15 @@ def fit_reader() -> Reader:
     keys = [phrase.key for phrase in phrases]
     rows = []
     for groups, besides in (([" ".join(key[:2]) for key in keys], True), ([_verb(key) for key in keys], None)):
-        logits = _held_out(unit, target, groups, len(names))
+        logits, alike = _held_out(unit, target, groups, len(names))
         # With its verb unseen a phrase has no wordings either.
-        rows.append(torch.stack([features(x, k if besides else (), besides=True) for x, k in zip(logits, keys)]))
+        seen = keys if besides else [()] * len(keys)
+        rows.append(torch.stack([features(*row, besides=True) for row in zip(logits, alike, seen)]))
     share = torch.cat((torch.ones(len(said)), torch.full((len(said),), NEW_VERBS)))
     blend = _fit_blend(torch.cat(rows), torch.cat((target, target)), share)
     weight, bias = _logistic(unit, target, len(names))
-    return Reader(mean, weight, bias, blend, _fit_subject())
+    plain = len(said) // 2  # the others are the same with a place
+    return Reader(mean, weight, bias, blend, _fit_subject(), unit[:plain], target[:plain])
 
 
 def words_checksum() -> str:
@@ -123,14 +126,18 @@ def _logistic(
     return SCALE * weight.detach(), bias.detach()
 
 
-def _held_out(unit: Tensor, target: Tensor, groups: list[str], classes: int) -> Float[Tensor, "n classes"]:
-    """Log-probabilities of each phrase by a classifier that saw none of its group."""
+def _held_out(
+    unit: Float[Tensor, "n 384"], target: Int[Tensor, "n"], groups: list[str], classes: int
+) -> tuple[Float[Tensor, "n classes"], Float[Tensor, "n classes"]]:
+    """Log-probabilities and likeness of each phrase, by a classifier and a bank that have none of its group."""
     fold = torch.tensor([zlib.crc32(group.encode()) % FOLDS for group in groups])
-    result = torch.zeros(len(unit), classes)
+    result, alike = torch.zeros(len(unit), classes), torch.zeros(len(unit), classes)
     for k in range(FOLDS):
         weight, bias = _logistic(unit[fold != k], target[fold != k], classes)
         result[fold == k] = log_softmax(unit[fold == k] @ weight.T + bias, -1)
-    return result
+        plain = (fold != k) & (torch.arange(len(unit)) < len(unit) // 2)
+        alike[fold == k] = likeness(unit[fold == k], unit[plain], target[plain], classes=classes)
+    return result, alike
 
 
 def _fit_blend(rows: Float[Tensor, "n c f"], target: Int[Tensor, "n"], share: Float[Tensor, "n"]) -> Float[Tensor, "f"]:
