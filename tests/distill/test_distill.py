@@ -26,7 +26,7 @@ from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
 from kinema.gait.make import make_motion
 from kinema.motion.motion import Motion
-from kinema.prior.nano.codec import fit_codec, patches
+from kinema.prior.nano.codec import PATCH_VALUES, Codec, fit_codec, patches
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import CAMERAS, NanoPrior
 from kinema.prior.protocol import Needs
@@ -35,6 +35,9 @@ from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
 
 FOX = Animate("fox", "a fox is walking", splats=1500, physics=False)
+SMALLEST = (Nano(channels=4, width=16, layers=1, heads=2), Codec(torch.eye(4, PATCH_VALUES), 1.0))
+UNTRAINED = NanoPrior(*SMALLEST)
+"""For what depends on the numbers of nano only: its sizes, rates and engines."""
 
 
 def staged(name: str) -> tuple[Stage, Anatomy]:
@@ -84,7 +87,7 @@ def oracle_video(stage: Stage, anatomy: Anatomy, tempo: Tempo, base: torch.Tenso
 @pytest.fixture(scope="module")
 def prior(stage: Stage, anatomy: Anatomy) -> NanoPrior:
     """Random network, but a codec that spans how this fox walks."""
-    tempo = choose_tempo("walk", "", anatomy.limbs, NanoPrior)
+    tempo = choose_tempo("walk", "", anatomy.limbs, UNTRAINED)
     base = stage.rig.heads[0] + torch.arange(16.0)[:, None] * torch.tensor([0.0, 0.0, tempo.speed])
     clips = []
     for yaw, start in ((-90.0, 0.0), (-70.0, 3.0), (-50.0, 6.0), (-30.0, 1.5), (30.0, 4.5), (50.0, 7.5), (80.0, 2.0)):
@@ -100,7 +103,7 @@ def prior(stage: Stage, anatomy: Anatomy) -> NanoPrior:
 
 def test_exact_targets_give_back_the_walk(stage: Stage, anatomy: Anatomy, prior: NanoPrior) -> None:
     """If the videos are right, the joints must come out right: phases within a tenth of a cycle."""
-    tempo = choose_tempo("walk", FOX.prompt, anatomy.limbs, NanoPrior)
+    tempo = choose_tempo("walk", FOX.prompt, anatomy.limbs, UNTRAINED)
     config = resolve(replace(FOX, engine="fit", fit_iterations=120, views=4, learning_rate=0.03))
     distiller = Distiller(config, prior, stage, anatomy, tempo)
     distiller.targets = []
@@ -123,7 +126,7 @@ def test_exact_targets_give_back_the_walk(stage: Stage, anatomy: Anatomy, prior:
 def test_same_seed_same_bits_and_a_killed_run_resumes_to_them(
     stage: Stage, anatomy: Anatomy, prior: NanoPrior, tmp_path: Path
 ) -> None:
-    tempo = choose_tempo("walk", FOX.prompt, anatomy.limbs, NanoPrior)
+    tempo = choose_tempo("walk", FOX.prompt, anatomy.limbs, UNTRAINED)
     config = resolve(replace(FOX, views=1, fit_iterations=3, iterations=5, checkpoint_seconds=1e9))
 
     def fresh(name: str) -> Distiller:
@@ -153,7 +156,7 @@ def test_same_seed_same_bits_and_a_killed_run_resumes_to_them(
 def test_a_run_killed_while_it_samples_goes_on_with_what_it_has(
     stage: Stage, anatomy: Anatomy, prior: NanoPrior, tmp_path: Path
 ) -> None:
-    tempo = choose_tempo("walk", FOX.prompt, anatomy.limbs, NanoPrior)
+    tempo = choose_tempo("walk", FOX.prompt, anatomy.limbs, UNTRAINED)
     config = resolve(replace(FOX, views=2, fit_iterations=2, iterations=1, checkpoint_seconds=0.0))
     told = []
     whole = Distiller(config, prior, stage, anatomy, tempo).run(report=told.append).motion
@@ -184,7 +187,7 @@ def _umask() -> int:
 def test_gradients_that_are_not_finite_are_skipped_and_many_stop_the_run(
     stage: Stage, anatomy: Anatomy, prior: NanoPrior
 ) -> None:
-    distiller = Distiller(resolve(FOX), prior, stage, anatomy, choose_tempo("walk", "", anatomy.limbs, NanoPrior))
+    distiller = Distiller(resolve(FOX), prior, stage, anatomy, choose_tempo("walk", "", anatomy.limbs, UNTRAINED))
     before = [p.detach().clone() for p in distiller.parameters.parameters()]
     for _ in range(20):
         distiller.descend(distiller.parameters.angles.sum() * float("nan"))
@@ -195,21 +198,21 @@ def test_gradients_that_are_not_finite_are_skipped_and_many_stop_the_run(
 
 def test_stillness_that_nobody_asked_for_raises_the_guidance(stage: Stage, anatomy: Anatomy, prior: NanoPrior) -> None:
     config = resolve(FOX)
-    distiller = Distiller(config, prior, stage, anatomy, choose_tempo("walk", "", anatomy.limbs, NanoPrior))
+    distiller = Distiller(config, prior, stage, anatomy, choose_tempo("walk", "", anatomy.limbs, UNTRAINED))
     for step in range(0, 1000, 25):
         distiller.state.step = step
         distiller.guard_motion(distiller.parameters.amount_of_motion(prior.frames))
     assert 4 * config.guidance <= distiller.state.guidance < 1.5 * 4 * config.guidance
     assert "hardly any motion" in distiller.state.notes[0]
-    asked = Distiller(config, prior, stage, anatomy, choose_tempo("stand", "", anatomy.limbs, NanoPrior))
+    asked = Distiller(config, prior, stage, anatomy, choose_tempo("stand", "", anatomy.limbs, UNTRAINED))
     asked.state.step = 25
     asked.guard_motion(0.0)
     assert asked.state.guidance == config.guidance
 
 
 def test_an_action_may_move_one_joint_only(stage: Stage, anatomy: Anatomy, prior: NanoPrior) -> None:
-    nodding = Distiller(resolve(FOX), prior, stage, anatomy, choose_tempo("bow", "", anatomy.limbs, NanoPrior))
-    walking = Distiller(resolve(FOX), prior, stage, anatomy, choose_tempo("walk", "", anatomy.limbs, NanoPrior))
+    nodding = Distiller(resolve(FOX), prior, stage, anatomy, choose_tempo("bow", "", anatomy.limbs, UNTRAINED))
+    walking = Distiller(resolve(FOX), prior, stage, anatomy, choose_tempo("walk", "", anatomy.limbs, UNTRAINED))
     neck = next(j for j in range(len(anatomy.limbs.probes)) if all(j not in leg.joints for leg in anatomy.limbs.legs))
     for distiller in (nodding, walking):
         with torch.no_grad():
@@ -236,7 +239,7 @@ def test_a_field_starts_at_rest_and_learns_without_a_skeleton(
     stage: Stage, anatomy: Anatomy, prior: NanoPrior, tmp_path: Path
 ) -> None:
     config = resolve(replace(FOX, parameters="field", views=1, fit_iterations=6, iterations=2, frames=12))
-    tempo = choose_tempo("walk", FOX.prompt, anatomy.limbs, NanoPrior)
+    tempo = choose_tempo("walk", FOX.prompt, anatomy.limbs, UNTRAINED)
     distiller = Distiller(config, prior, stage, anatomy, tempo, checkpoint=tmp_path / "c.safetensors")
     assert distiller.parameters.amount_of_motion(prior.frames) == pytest.approx(0.0, abs=1e-6)
     assert torch.allclose(distiller.motion().angles, torch.zeros(()), atol=1e-3)
@@ -255,14 +258,14 @@ def test_a_field_starts_at_rest_and_learns_without_a_skeleton(
 
 def test_broken_checkpoint_is_one_line(stage: Stage, anatomy: Anatomy, prior: NanoPrior, tmp_path: Path) -> None:
     (tmp_path / "c").write_bytes(b"no checkpoint")
-    distiller = Distiller(resolve(FOX), prior, stage, anatomy, choose_tempo("walk", "", anatomy.limbs, NanoPrior))
+    distiller = Distiller(resolve(FOX), prior, stage, anatomy, choose_tempo("walk", "", anatomy.limbs, UNTRAINED))
     with pytest.raises(KinemaError, match="not a checkpoint"):
         distiller.load(tmp_path / "c")
 
 
 def test_sds_gradient_is_the_difference_to_the_clean_estimate(stage: Stage, anatomy: Anatomy, prior: NanoPrior) -> None:
     # d/dz of the loss is z - ẑ exactly: ẑ is not differentiated (AKD Eq. 5).
-    tempo = choose_tempo("walk", "", anatomy.limbs, NanoPrior)
+    tempo = choose_tempo("walk", "", anatomy.limbs, UNTRAINED)
     distiller = Distiller(resolve(FOX), prior, stage, anatomy, tempo)
     context = distiller.windows.context(distiller.windows.draw(np.random.default_rng(0)))
     cond, uncond = prior.condition("walking", context), prior.condition("", context)
@@ -286,9 +289,9 @@ def test_engines_have_the_steps_that_a_job_and_its_prior_ask_for() -> None:
     class FitsOnly(NanoPrior):
         needs = Needs(fps=8.0, engines=("fit",))
 
-    found = [Schedule.of(replace(FOX, engine=engine), NanoPrior) for engine in ("auto", "fit", "sds")]
+    found = [Schedule.of(replace(FOX, engine=engine), UNTRAINED) for engine in ("auto", "fit", "sds")]
     assert [(s.fit, s.sds) for s in found] == [(160, 200), (160, 0), (0, 350)]
-    only = Schedule.of(FOX, FitsOnly)
+    only = Schedule.of(FOX, FitsOnly(*SMALLEST))
     assert (only.fit, only.sds) == (160, 0)
 
 
@@ -334,21 +337,21 @@ def test_ground_and_limits_are_zero_where_nothing_is_wrong() -> None:
 
 
 def test_tempo_from_words_and_given_values(anatomy: Anatomy) -> None:
-    plain = choose_tempo("walk", "a fox walking", anatomy.limbs, NanoPrior)
-    fast = choose_tempo("walk", "a fox walking quickly", anatomy.limbs, NanoPrior)
+    plain = choose_tempo("walk", "a fox walking", anatomy.limbs, UNTRAINED)
+    fast = choose_tempo("walk", "a fox walking quickly", anatomy.limbs, UNTRAINED)
     assert fast.speed * fast.fps > plain.speed * plain.fps
-    given = choose_tempo("walk", "", anatomy.limbs, NanoPrior, speed=0.5, period=1.2)
+    given = choose_tempo("walk", "", anatomy.limbs, UNTRAINED, speed=0.5, period=1.2)
     assert given.speed * given.fps == pytest.approx(0.5)
     assert given.period / given.fps == pytest.approx(1.2)
     with pytest.raises(KinemaError, match="speed"):
-        choose_tempo("walk", "", anatomy.limbs, NanoPrior, speed=float("nan"))
+        choose_tempo("walk", "", anatomy.limbs, UNTRAINED, speed=float("nan"))
 
 
 @pytest.mark.parametrize("time", ["fourier", "dct", "free"])
 def test_arms_begin_as_they_hang(prior: NanoPrior, time: str) -> None:
     """A body at rest has its arms spread; paper mode leaves them there."""
     stage, anatomy = staged("human")
-    tempo = choose_tempo("walk", "", anatomy.limbs, NanoPrior)
+    tempo = choose_tempo("walk", "", anatomy.limbs, UNTRAINED)
     heads = stage.rig.heads
     config = replace(FOX, asset="human", time=time)
     for preset, low in (("default", True), ("paper", False)):
@@ -372,7 +375,7 @@ def test_a_bob_is_no_climb() -> None:
 
 def test_the_root_goes_as_fast_as_the_feet(stage: Stage, anatomy: Anatomy, prior: NanoPrior) -> None:
     """A true walk on a root that is told to go 1.4 times as fast."""
-    tempo = choose_tempo("walk", "", anatomy.limbs, NanoPrior)
+    tempo = choose_tempo("walk", "", anatomy.limbs, UNTRAINED)
     seconds, speed = tempo.period / tempo.fps, tempo.speed_legs * tempo.fps
     run = Distiller(FOX, prior, stage, anatomy, replace(tempo, speed=1.4 * tempo.speed))
     rig = stage.rig
@@ -399,7 +402,7 @@ def test_the_root_goes_as_fast_as_the_feet(stage: Stage, anatomy: Anatomy, prior
 def test_without_ground_there_are_as_many_frames(stage: Stage, anatomy: Anatomy, prior: NanoPrior) -> None:
     config = replace(FOX, views=1, fit_iterations=1, iterations=1)
     bare = replace(stage, scene=replace(stage.scene, ground=None))
-    run = Distiller(config, prior, bare, anatomy, choose_tempo("walk", "", anatomy.limbs, NanoPrior))
+    run = Distiller(config, prior, bare, anatomy, choose_tempo("walk", "", anatomy.limbs, UNTRAINED))
     assert len(run.run().history) == 2
 
 
@@ -413,13 +416,13 @@ def test_a_prior_that_counts_seconds_gets_its_frame_rate(anatomy: Anatomy) -> No
     class Film(NanoPrior):
         frames, read, needs = 49, None, Needs(fps=16.0)
 
-    nano, film = (choose_tempo("walk", "", anatomy.limbs, prior) for prior in (NanoPrior, Film))
+    nano, film = (choose_tempo("walk", "", anatomy.limbs, prior) for prior in (UNTRAINED, Film(*SMALLEST)))
     assert film.fps == 16.0
     assert nano.period == 9.0
     assert film.period / film.fps == pytest.approx(nano.period / nano.fps)
     assert film.speed * film.fps == pytest.approx(nano.speed * nano.fps)
     for seconds in (0.3, 2.0, 7.0):
-        jump = choose_tempo("jump", "", anatomy.limbs, Film, period=seconds)
+        jump = choose_tempo("jump", "", anatomy.limbs, Film(*SMALLEST), period=seconds)
         assert (jump.fps, jump.period) == (16.0, pytest.approx(16.0 * seconds))
 
 

@@ -17,7 +17,7 @@ from kinema.job.feet import settle
 from kinema.motion.motion import Motion
 from kinema.prior.nano.codec import fit_codec, patches
 from kinema.prior.nano.model import Nano
-from kinema.prior.nano.prior import NanoPrior, Reader
+from kinema.prior.nano.prior import NanoPrior
 from kinema.render.follow import smooth_path
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
@@ -41,7 +41,7 @@ def prior(body: tuple[Stage, Anatomy]) -> NanoPrior:
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.1, generator=generator)
     codec = fit_codec(patches(noise).flatten(0, 1), channels=32)
-    return NanoPrior(model, codec, Reader(("walk",), torch.zeros(1, 384), torch.zeros(1), torch.zeros(1, 384)))
+    return NanoPrior(model, codec)
 
 
 @pytest.fixture

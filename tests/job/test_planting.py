@@ -83,16 +83,17 @@ def test_a_tail_in_the_ground_raises_nothing(anatomy, fox, walk):
     angles = walk.angles.clone()
     angles[:, anatomy.limbs.tail[0], 0] -= 1.2
     dragging = Motion(walk.root_position - torch.tensor([0.0, 0.05, 0.0]), angles, walk.fps)
-    whole = replace(anatomy, limbs=replace(anatomy.limbs, tail=()))
+    whole = replace(anatomy, limbs=replace(anatomy.limbs, tails=()))
     spared, raised = (lift_skin(fox, each, dragging).root_position[:, 1] for each in (anatomy, whole))
     assert float((raised - spared).min()) > 0.05
     assert float((spared - dragging.root_position[:, 1]).min()) == pytest.approx(0.05, abs=0.01)
 
 
 def test_a_loop_is_planted_and_stays_a_loop(fox, anatomy):
-    tempo = choose_tempo("walk", "", anatomy.limbs, NanoPrior)
-    stage = make_stage(FOX, fox, anatomy, NanoPrior)
-    distiller = Distiller(replace(FOX, loop=True, frames=40), NanoPrior.load(), stage, anatomy, tempo)
+    prior = NanoPrior.load()
+    tempo = choose_tempo("walk", "", anatomy.limbs, prior)
+    stage = make_stage(FOX, fox, anatomy, prior)
+    distiller = Distiller(replace(FOX, loop=True, frames=40), prior, stage, anatomy, tempo)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         shape = distiller.parameters.angles.shape

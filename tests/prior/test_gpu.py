@@ -23,6 +23,8 @@ from kinema.prior.checkpoint import Placement
 from kinema.prior.gpu import CARDS, SETTINGS, Prediction, Setting, predictions, refuse_if_too_large, setting_for
 from kinema.prior.load import load_prior
 from kinema.prior.memory import GIB, LADDER, MemoryEstimate, Storages, estimate_memory
+from kinema.prior.nano.codec import PATCH_VALUES, Codec
+from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
@@ -173,10 +175,11 @@ def test_text_to_video_models_do_not_fit() -> None:
     class TextToVideo(NanoPrior):
         needs = replace(gpu_needs(), engines=("sds",))
 
+    prior = TextToVideo(Nano(channels=4, width=16, layers=1, heads=2), Codec(torch.eye(4, PATCH_VALUES), 1.0))
     config = Animate("fox", "a fox is walking", prior="ltx-video")
-    assert Schedule.of(config, TextToVideo).fit == 0
+    assert Schedule.of(config, prior).fit == 0
     with pytest.raises(KinemaError, match="ltx-video samples videos of other characters; use --engine sds"):
-        Schedule.of(replace(config, engine="fit"), TextToVideo)
+        Schedule.of(replace(config, engine="fit"), prior)
 
 
 def test_a_job_that_does_not_fit_names_peak_and_setting(monkeypatch) -> None:
