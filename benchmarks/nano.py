@@ -31,9 +31,6 @@ GAITS = {
     "quadruped": ("walk", "trot", "pace", "canter", "gallop", "hop", "stand"),
     "biped": ("walk", "run", "hop", "stand"),
 }
-    "quadruped": ("walk", "trot", "pace", "canter", "gallop", "hop", "stand"),
-    "biped": ("walk", "run", "hop", "stand"),
-}
 
 
 def errors(prior: NanoPrior, shot: Shot, motions: list[str], *, told: bool, rng: np.random.Generator) -> np.ndarray:

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import trimesh
-from small_gltf import Builder, arm, tube
 from mutated_files import BVH
+from small_gltf import Builder, arm, tube
 
 from kinema.asset.character import Skeleton
 from kinema.asset.inspect import describe, inspect_lines

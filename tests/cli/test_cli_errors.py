@@ -243,10 +243,10 @@ def test_formats_are_refused_before_the_work(walk: Path, tmp_path: Path, capsys:
 
 def test_wrong_usage_has_its_own_code(capsys: pytest.CaptureFixture) -> None:
     for arguments, told in (
-        (["fly"], "fly; Available subcommands: animate"),
+        (["fly"], "unknown command 'fly' (kinema --help lists all)"),
         (["render", "fox"], "--out FILE"),
         (["animate", "--no-such-option"], "--no-such-option"),
-        (["animate", "fox", "--fram", "3"], "perhaps you meant --frames"),
+        (["animate", "fox", "--fram", "3"], "did you mean --frames?"),
         (["splat", "fox", "-o", "x.ply", "--count", "many"], "--count"),
     ):
         with pytest.raises(SystemExit) as stop:
@@ -261,12 +261,12 @@ def test_wrong_usage_has_its_own_code(capsys: pytest.CaptureFixture) -> None:
 def test_a_bug_is_one_line_too_and_verbose_shows_where(
     tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch
 ) -> None:
-    import kinema.motion.source
+    import kinema.create.find
 
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr(kinema.motion.source, "find_character", broken)
+    monkeypatch.setattr(kinema.create.find, "find_character", broken)
     for arguments, lines in ((["inspect", "fox"], 1), (["inspect", "fox", "-v"], 5)):
         with pytest.raises(SystemExit) as stop:
             main(arguments)

@@ -51,6 +51,10 @@ def names_of_commands() -> dict[str, type]:
     return {name: cls for name, (cls, _) in COMMANDS.items()}
 
 
+RENAMED = {"as_motion": "as"}
+"""Options whose name is a word of Python's, by field."""
+
+
 @pytest.mark.parametrize("name", names_of_commands())
 def test_help_shows_every_option(name: str, capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit) as stop:
@@ -72,7 +76,7 @@ def test_help_shows_every_option(name: str, capsys: pytest.CaptureFixture) -> No
         groups = {"reading": FileOptions, "listen": Address}
         inner = dataclasses.fields(groups[field.name]) if field.name in groups else (field,)
         for option in inner:
-            assert f"--{option.name.replace('_', '-')}" in shown
+            assert re.search(rf"--{RENAMED.get(option.name, option.name).replace('_', '-')}\b(?!-)", shown), option.name
     for common in ("--quiet", "--verbose", "--json", "-q", "-v"):
         assert common in shown
     assert "{None}" not in shown
@@ -160,11 +164,19 @@ def test_what_is_completed_is_what_the_parser_takes(capsys: pytest.CaptureFixtur
         assert {option for option in listed if re.search(rf"^[│ ] {option}\b", shown, re.M)} <= known, name
 
 
+def test_options_that_are_named_otherwise_than_their_field_are_taken() -> None:
+    command = parse(["animate", "fox", "a fox flips", "--as", "roll", "--anyway"]).command
+    assert (command.as_motion, command.anyway) == ("roll", True)
+
+
 MISTAKES = [
     (["animte", "fox", "x"], "unknown command 'animte'; did you mean animate?"),
     (["animate", "fox", "x", "--sed", "3"], "animate has no option --sed; did you mean --seed?"),
-    (["animate", "fox", "x", "--preset", "fst"], "--preset fst: must be default, fast or paper; did you mean fast?"),
-    (["animate", "fox", "x", "--preset=fst"], "--preset fst: must be default, fast or paper; did you mean fast?"),
+    (
+        ["animate", "fox", "x", "--preset", "fst"],
+        "--preset fst: must be default, fast, paper or gpu; did you mean fast?",
+    ),
+    (["animate", "fox", "x", "--preset=fst"], "--preset fst: must be default, fast, paper or gpu; did you mean fast?"),
     (["animate", "fox", "x", "--speed", "fast"], "--speed fast: must be a number, such as 1.5"),
     (["animate", "fox", "x", "--frames", "2.5"], "--frames 2.5: must be a whole number, such as 12"),
     (["render", "fox", "--look", "colour", "-o", "x.png"], "--look colour: must be color or canonical; did you mean"),
@@ -187,7 +199,7 @@ def test_help_of_animate_begins_with_what_is_common_and_ends_in_examples(capsys:
     with pytest.raises(SystemExit):
         main(["animate", "--help"])
     shown = capsys.readouterr().out
-    order = ["common options", "--out", "--loop", "feet and physics", "video model", "--prior", "distillation",
+    order = ["common options", "--out", "--loop", "feet and physics", "which video model", "--prior", "distillation",
              "--smooth-weight", "reading options", "examples:", "kinema animate --resume"]  # fmt: skip
     places = [shown.index(word) for word in order]
     assert places == sorted(places)

@@ -11,10 +11,10 @@ from kinema.distill.prompt import UNKNOWN_ACTION, read_prompt, refusal, told
 from kinema.errors import KinemaError
 from kinema.gait.vocabulary import vocabulary
 from kinema.prior.nano.reader import Reader
-from kinema.prior.protocol import PromptReading
+from kinema.prior.protocol import PromptReading, VideoPrior
 
 
-class Knowing:
+class Knowing(VideoPrior):
     """A prior that knows three motions."""
 
     motions = ()
@@ -23,7 +23,7 @@ class Knowing:
         return Reader.load().read(prompt, body, known=("walk", "roll", "jump"))
 
 
-class Free:
+class Free(VideoPrior):
     """A prior that takes every text."""
 
     motions = ()

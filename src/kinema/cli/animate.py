@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 GROUPS = {
     "common options": (
-        "--help", "--out", "--preset", "--seed", "--loop", "--in-place", "--speed", "--period", "--frames", "--fps",
-        "--live", "--resume", "--overwrite", "--quiet", "--verbose", "--json",
+        "--help", "--out", "--preset", "--as", "--anyway", "--seed", "--loop", "--in-place", "--speed", "--period",
+        "--frames", "--fps", "--live", "--resume", "--overwrite", "--quiet", "--verbose", "--json",
     ),
-    "feet and physics": ("--physics", "--physics-iterations", "--plant-feet"),
+    "feet and physics": ("--physics", "--physics-iterations", "--plant-feet", "--settle"),
     "which video model, and where": (
-        "--prior", "--device", "--quantize", "--offload", "--tiling", "--tiny-encoder", "--video-size",
+        "--prior", "--device", "--quantize", "--offload", "--tiling", "--tiny-encoder", "--video-size", "--describe",
+        "--description",
     ),
 }  # fmt: skip
 """Options by box of the help; the others are for those who tune the distillation."""

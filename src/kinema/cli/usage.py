@@ -36,7 +36,9 @@ def options_of(command: type) -> dict[str, Option]:
         if is_dataclass(plain):
             found |= options_of(plain)  # pyright: ignore[reportArgumentType]
         elif tyro.conf.Positional not in marks:
-            name = field.name.replace("_", "-")
+            # The parser's name wins: `as` is a keyword and cannot be a field.
+            given = (mark.name for mark in marks if getattr(mark, "name", None) is not None)
+            name = next(given, field.name).replace("_", "-")
             found[f"--{name}"] = _option(plain)
             if plain is bool and tyro.conf.FlagCreatePairsOff not in marks:
                 found[f"--no-{name}"] = Option("flag")

@@ -34,8 +34,7 @@ class Animate:
     overwrite: Flag = False
     """Replace what an earlier run left in the folder; otherwise such a folder is refused, or numbered if not given."""
     preset: Preset = "default"
-    """`fast` fits fewer videos in fewer steps; `paper` sets what AKD states (docs/akd.md); `gpu` sets what fits this
-    machine's card for a video model, wan2.1-1.3b if none is named (`kinema doctor --prior NAME --preset gpu`)."""
+    """`fast`: fewer videos and steps; `paper`: as AKD states (docs/akd.md); `gpu`: a video model, to suit the card."""
     engine: Engine = "auto"
     """`fit` samples videos and fits the joints to them; `sds` is the paper's; `auto` fits, then refines by sds."""
     describe: Flag = False
@@ -105,8 +104,7 @@ class Animate:
     shadow: Flag = False
     """Draw the character's shadow on the ground that the prior sees."""
     splats: int = 2000
-    """Gaussians that the prior sees (the preview uses more); in paper mode at least as many as the mesh has
-    vertices."""
+    """Gaussians that the prior sees (the preview uses more); in paper mode at least one per vertex of the mesh."""
     reading: tyro.conf.OmitArgPrefixes[FileOptions] = AS_FOUND
     """How the character's file is read; what is not given is found."""
     checkpoint_seconds: float = 10.0

@@ -106,7 +106,7 @@ def run(
     prior = load_named_prior(job)
     Schedule.of(job, prior)  # refuses an engine that the prior does not have
     character = rigged(find_character(job.asset, **job.reading.arguments()))
-    heard(read_prompt(job, prior, find_limbs(character).body))
+    reading = read_prompt(job, prior, find_limbs(character).body)
     if job.describe and job.description is None:
         job = replace(job, description=describe(job.prompt, character, ground=job.render_ground))
     # The folder is made only now, when nothing is wrong with the job: a mistake leaves none behind.
@@ -114,6 +114,7 @@ def run(
     with locked(folder):
         if job.resume is None:
             begin(replace(job, out=folder))
+        heard(reading)
         outcome = animate_character(job, character, prior, progress=progress, watch=watch, states=folder)
         _write_results(job, folder, outcome)
         report = summarise(job, outcome)
