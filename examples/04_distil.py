@@ -15,7 +15,9 @@ with tempfile.TemporaryDirectory() as name:
     result = animate(fox, "a fox is walking", out=folder / "run", seed=1, **effort)
 
     losses = [entry["loss"] for entry in result.report["history"] if entry["stage"] == "fit"]
-    print(f"{result.report['read_as']}: loss {losses[0]:.2f} to {losses[-1]:.2f}, {result.report['seconds']} s")
+    # The weight of the feet rises in the second half, so only losses of the first can be compared.
+    first, middle = losses[0], losses[len(losses) // 2]
+    print(f"{result.report['read_as']}: loss {first:.2f} to {middle:.2f}, {result.report['seconds']} s")
     print("files:", *sorted(path.name for path in result.folder.iterdir()))
 
     clip = load(result.folder / "motion.glb")
@@ -23,6 +25,7 @@ with tempfile.TemporaryDirectory() as name:
     played = Motion.from_clip(Rig.from_skeleton(clip.skeleton), clip.clips[-1])
 
 assert result.report["read_as"] == "walk"
-assert losses[-1] < losses[0]
-assert len(played) == 16
+assert middle < first
+assert len(played) == len(result.motion) == 17, "16 steps and the end of the cycle, which is its beginning"
+assert float((played.angles[-1] - played.angles[0]).abs().max()) < 0.01, "it loops"
 assert float(played.angles.diff(dim=0).abs().max()) > 0.01, "it moves"

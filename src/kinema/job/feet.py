@@ -71,10 +71,9 @@ def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Mot
     """
     margin = _margin(config, planted)
     if config.preset == "paper" and not config.settle:
-        return roll(tracked, margin) if margin else tracked
+        return _rolled(tracked, margin)
     if not _plants(config, anatomy):
-        lifted = lift_skin(character, anatomy, tracked)
-        return roll(lifted, margin) if margin else lifted
+        return _rolled(lift_skin(character, anatomy, tracked), margin)
     grounded = _grounded(character, anatomy, tracked)
     again = _planted(character, anatomy, tracked)
     old, new = (measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs) for motion in (grounded, again))
@@ -142,6 +141,10 @@ def _margin(config: Animate, motion: Motion) -> int:
 
 def _unrolled(motion: Motion, margin: int) -> Motion:
     return unroll(motion, margin) if margin else motion
+
+
+def _rolled(motion: Motion, margin: int) -> Motion:
+    return roll(motion, margin) if margin else motion
 
 
 def _closed(character: Character, anatomy: Anatomy, motion: Motion, margin: int) -> Motion:
