@@ -1,4 +1,4 @@
-"""The shipped weights do what they are for: through the real job a fox walks and a person runs."""
+"""The shipped weights do what they are for: through the real job a fox walks and a robot runs."""
 
 import numpy as np
 import pytest
@@ -41,8 +41,8 @@ def test_a_fox_walks(fox_walk: Outcome) -> None:
     assert measured.travel > 1.0
 
 
-def test_a_person_runs() -> None:
-    run = outcome_of("human", "a person is running")
+def test_an_upright_body_runs() -> None:
+    run = outcome_of("robot", "a robot is running")
     measured = run.metrics["physics"]
     assert measured.gait == "run"
     assert measured.slide < 0.1
