@@ -72,10 +72,11 @@ def _typed(wanted: Any, value: Any) -> Any:
         return [_typed(inner[0], entry) for entry in value]
     if origin is dict and isinstance(value, dict):
         return {key: _typed(inner[1], entry) for key, entry in value.items()}
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if wanted is float and number and abs(value) <= 1e300:
+    if isinstance(value, bool):
+        pass  # which Python takes for a number
+    elif wanted is float and isinstance(value, int | float) and abs(value) <= 1e300:
         return float(value)
-    if wanted is int and number and isinstance(value, int) and abs(value) < 2**63:
+    elif wanted is int and isinstance(value, int) and abs(value) < 2**63:
         return value
     if wanted is bool and isinstance(value, bool):
         return value

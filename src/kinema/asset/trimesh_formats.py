@@ -32,11 +32,12 @@ def read_trimesh(path: Path) -> Character:
     # Without a handler, Python prints trimesh's warnings about missing textures, with tracebacks.
     logging.getLogger("trimesh").addHandler(logging.NullHandler())
     budget, suffix, beside = Budget.of(path), path.suffix.lower(), Beside(path)
+    resolver: Any = beside  # trimesh asks for a Mapping and uses `get`
     budget.take(PARSED * path.stat().st_size, "a file of this size")
     data = path.read_bytes()
     _check_counts(path, suffix, data)
     try:
-        loaded = trimesh.load_scene(io.BytesIO(data), file_type=suffix[1:], resolver=beside, process=False)
+        loaded = trimesh.load_scene(io.BytesIO(data), file_type=suffix[1:], resolver=resolver, process=False)
     except Exception as error:  # a third-party parser on a broken file raises anything
         raise KinemaError(f"{path}: not a readable {suffix[1:].upper()} file ({_reason(error)})") from None
     if beside.refused is not None:
