@@ -82,8 +82,8 @@ def test_without_physics_nothing_is_called_after_it(fox: Character, rig: Rig, wa
 
 def test_the_command_is_the_one_that_makes_the_run() -> None:
     reading = FileOptions(up="+z", scale=0.01)
-    job = Animate("my wolf.glb", "a wolf is walking", Path("runs/wolf"), seed=3, physics=False, video_size=(9, 64, 64),
-                  loop=False, in_place=True, reading=reading)  # fmt: skip
+    job = Animate("my wolf.glb", "a wolf is walking", out=Path("runs/wolf"), seed=3, physics=False,
+                  video_size=(9, 64, 64), loop=False, in_place=True, reading=reading)  # fmt: skip
     line = command_line(job)
     assert line.startswith("kinema animate 'my wolf.glb' 'a wolf is walking' --out runs/wolf")
     command = parse(shlex.split(line)[1:]).command

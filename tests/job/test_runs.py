@@ -79,7 +79,7 @@ def test_a_default_folder_that_is_taken_is_numbered(tmp_path: Path, monkeypatch:
 
 def test_a_finished_run_is_not_run_again(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     out = str(tmp_path / "run")
-    few = ["--views", "1", "--fit-iterations", "1", "--iterations", "1", "--frames", "4", "--no-physics"]
+    few = ["--views", "1", "--fit-iterations", "1", "--iterations", "1", "--frames", "4", "--no-loop", "--no-physics"]
     main(["animate", "fox", "a fox is walking", "-o", out, "-q", *few])
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     main(["animate", "--resume", out])

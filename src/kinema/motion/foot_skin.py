@@ -100,9 +100,9 @@ def skin_contacts(character: Character, rig: Rig, limbs: Limbs, motion: Motion) 
 
 
 def trunk_depth(character: Character, rig: Rig, limbs: Limbs, motion: Motion) -> PerFrame:
-    """Depth of the skin below the ground [m], without arms, what they hold, and tail: these carry nothing."""
+    """Depth of the skin below the ground [m], without arms, what they hold, and tails: these carry nothing."""
     assert character.weights is not None
-    tops = {*limbs.tail, *(arm.joints[0] for arm in limbs.arms)}
+    tops = {*(tail[0] for tail in limbs.tails), *(arm.joints[0] for arm in limbs.arms)}
     apart = [any(is_below(rig.parents, j, top) for top in tops) for j in range(len(rig.parents))]
     chosen = np.flatnonzero(~np.array(apart)[character.weights.argmax(1)])
     skin = Skin.from_dense(character.weights[chosen], dtype=rig.heads.dtype)

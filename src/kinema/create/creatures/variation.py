@@ -35,7 +35,8 @@ def shake(value: Any, rng: np.random.Generator, *, amount: float, kind: Any = No
     if kind == Degrees:
         return float(value + 40 * amount * rng.normal())
     if kind == Number:
-        return float(value * np.exp(amount * rng.normal()))
+        # A part that is absent (0) draws nothing, or every kind of part that is added would change all individuals.
+        return float(value * np.exp(amount * rng.normal())) if value else value
     if not (isinstance(value, tuple) and value and isinstance(value[0], tuple)):
         return value
     # A leg: bones longer or shorter, and the whole of it straighter or more crouched; the foot keeps its angle.
