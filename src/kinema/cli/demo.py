@@ -25,7 +25,8 @@ def demo(command: DemoCommand, output: Output) -> None:
     from kinema.distill.config import Animate
 
     files = procedural_walk(command)
-    result = run_with_bar(Animate(command.asset, command.prompt, command.out / "distilled", overwrite=True), output)
+    job = Animate(command.asset, command.prompt, out=command.out / "distilled", overwrite=True)
+    result = run_with_bar(job, output)
     found = result.report["verdict"]
     text = (
         f"read as {result.report['read_as']!r}; verdict {found['colour']}: {found['reason']}\n"

@@ -1,6 +1,7 @@
 """What a prompt is read as, and what nothing can be made of: an unknown motion is refused before anything is run."""
 
 import warnings
+from typing import Any
 from dataclasses import replace
 
 from kinema.distill.config import Animate
@@ -46,7 +47,7 @@ def by_verb(prompt: str) -> PromptReading:
     """The motion whose wordings share the longest phrase with the prompt, for priors that read none themselves."""
     sentence = take_apart(prompt)
     found = [match for match in find_matches(sentence.key) if match.motion != NONE]
-    said = {"phrase": sentence.phrase, "manner": sentence.manner, "direction": sentence.direction}
+    said: dict[str, Any] = {"phrase": sentence.phrase, "manner": sentence.manner, "direction": sentence.direction}
     if not found:
         warnings.warn(f"{prompt!r} has no verb that is known; it is taken as an action in place", stacklevel=2)
         return PromptReading(UNKNOWN_ACTION, 0.0, **said)

@@ -10,6 +10,7 @@ from torch import Tensor
 from kinema.distill.config import Animate
 from kinema.distill.prompt import read_prompt
 from kinema.errors import KinemaError
+from kinema.gait.kinds import Gait
 from kinema.gait.motions import MOTIONS
 from kinema.gait.plan import GaitBody
 from kinema.prior.protocol import KnownMotion, PromptReading, VideoPrior
@@ -116,7 +117,7 @@ def choose_tempo(
     else:
         frames = min(max(seconds * prior.needs.fps, LEAST_FRAMES), MOST_FRAMES) if seconds else 0.0
         fps = frames / seconds if seconds else prior.needs.fps
-    direction = gait.direction if gait is not None else 0.0
+    direction = gait.direction if isinstance(gait, Gait) else 0.0
     return Tempo(motion, repeats, frames, fps, meters / fps, limbs.leg_length, direction)
 
 

@@ -58,7 +58,8 @@ def body_wave(rig: Rig, limbs: Limbs, motion: Motion) -> BodyWave:
     loud = np.abs(harmonic) > 0.15 * np.abs(harmonic).max()
     slope = np.polyfit(place[loud], lag[loud], 1, w=np.abs(harmonic)[loud])[0]
     speed = TAU / max(abs(slope), 1e-9) * motion.fps / cycle * np.sign(slope)
-    return BodyWave(cycle / motion.fps, float(speed), *(float(abs(harmonic[k])) for k in (0, -1)), bool(level))
+    head, tail = (float(abs(harmonic[k])) for k in (0, -1))
+    return BodyWave(cycle / motion.fps, float(speed), head, tail, bool(level))
 
 
 def track_slip(rig: Rig, limbs: Limbs, motion: Motion) -> float:

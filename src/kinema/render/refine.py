@@ -92,7 +92,7 @@ def vertex_splats(mesh: Mesh, *, least: int = 1, rng: Generator) -> Splats:
         places = SurfacePoints(*(np.concatenate(x) for x in zip(vars(places).values(), vars(more).values())))
     points = places.interpolate(mesh.faces, mesh.vertices.astype(np.float64))
     # 3DGS: the mean distance to the three nearest others.
-    near = KDTree(points).query(points, k=range(2, 5))[0]
+    near = KDTree(points).query(points, k=[2, 3, 4])[0]  # pyright: ignore[reportArgumentType]
     width = np.where(np.isfinite(near), near, 0.0).mean(-1).clip(min=1e-3 * np.ptp(mesh.vertices, axis=0).max())
     colors = torch.from_numpy(surface_colors(mesh, places)[:, :3]).float()
     return Splats(
