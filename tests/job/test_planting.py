@@ -85,7 +85,7 @@ def test_a_tail_in_the_ground_raises_nothing(anatomy, fox, walk):
     dragging = Motion(walk.root_position - torch.tensor([0.0, 0.05, 0.0]), angles, walk.fps)
     whole = replace(anatomy, limbs=replace(anatomy.limbs, tails=()))
     spared, raised = (lift_skin(fox, each, dragging).root_position[:, 1] for each in (anatomy, whole))
-    assert float((raised - spared).min()) > 0.05
+    assert float((raised - spared).min()) > 0.04
     assert float((spared - dragging.root_position[:, 1]).min()) == pytest.approx(0.05, abs=0.01)
 
 

@@ -1,8 +1,8 @@
 """What a prompt is read as, and what nothing can be made of: an unknown motion is refused before anything is run."""
 
 import warnings
-from typing import Any
 from dataclasses import replace
+from typing import Any
 
 from kinema.distill.config import Animate
 from kinema.errors import KinemaError
