@@ -44,7 +44,7 @@ FLYERS: dict[str, Vertebrate] = {
         front=Arms(1.6, wing=True, radius=0.09, chord=0.66),
         chest=0.3, belly=0.3, rump=0.216, width=0.95, thigh=0.12, shank=0.04, paw=0.05, stance=0.15,
         neck=Neck(0.24, 65, 0.2, 0.17), head=Head(0.19, 0.30, 0.1, 0.03, -24, eye=0.17, eye_side=62, eye_up=18),
-        tail=Tail(1.3, -38, 0, 0.06, 0.03, flat=2.2, bones=3), extras=("beak",),
+        tail=Tail(1.3, -16, 0, 0.06, 0.03, flat=2.2, bones=3), extras=("beak",),
         coat=Coat((0.85, 0.15, 0.12), muzzle=(0.20, 0.18, 0.18), accent=(0.95, 0.75, 0.15), tail_tip=(0.15, 0.35, 0.75),
                   legs=(0.40, 0.38, 0.36), feet=(0.36, 0.34, 0.33), iris=(0.96, 0.94, 0.80))),
     "owl": Vertebrate("bird", speed=0.3, trunk=0.30, leg=0.60, hind=BIRD_LEG, pitch=58,
