@@ -45,6 +45,10 @@ class Tempo:
     leg_length: float
     direction: float = 0.0
     """From where the body faces to where it goes, + to the left [rad]."""
+    variant: str | None = None
+    """The way of doing the motion that the prior is asked for; None: any."""
+    side: int = 0
+    """The side that acts or leads: +1 left, -1 right, 0 either."""
 
     @property
     def cycle(self) -> float:
@@ -118,7 +122,8 @@ def choose_tempo(
         frames = min(max(seconds * prior.needs.fps, LEAST_FRAMES), MOST_FRAMES) if seconds else 0.0
         fps = frames / seconds if seconds else prior.needs.fps
     direction = gait.direction if isinstance(gait, Gait) else 0.0
-    return Tempo(motion, repeats, frames, fps, meters / fps, limbs.leg_length, direction)
+    way = (known.variant, known.side) if known is not None else (None, 0)
+    return Tempo(motion, repeats, frames, fps, meters / fps, limbs.leg_length, direction, *way)
 
 
 def find_known(prior: VideoPrior, motion: str, body: str) -> KnownMotion | None:

@@ -74,7 +74,8 @@ class Windows:
         phase = (window.start - begin) / tempo.period if tempo.period > 0 else 0.0
         told = (phase % 1.0 if tempo.repeats else phase) if self.prior.needs.phase else None
         pace = (tempo.period, tempo.speed_legs, tempo.repeats)
-        return Context(reference, window.yaw_deg, window.elevation_deg, told, *pace)
+        motion = (tempo.motion, tempo.variant, tempo.side)
+        return Context(reference, window.yaw_deg, window.elevation_deg, told, *pace, *motion)
 
     def _reference(self, window: Window) -> Float[Tensor, "frames 3 height width"]:
         """Frames that the prior is given, without a gradient."""

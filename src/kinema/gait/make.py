@@ -50,6 +50,8 @@ class Label:
     """Verb phrase of this very clip where its caption has one ("lunges forward and bites"), without the noun."""
     direction: float = 0.0
     """Where the body goes, seen from where it faces [rad], + to the left: π backwards, ±π/2 sideways."""
+    variant: str = ""
+    """Which of the ways of doing it: the clip that it was recorded as; "" is the procedural one."""
 
 
 def make_motion(

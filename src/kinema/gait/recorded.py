@@ -89,7 +89,7 @@ def recorded_motion(
     side = -recording.side if mirror else recording.side
     label = Label(
         recording.name, recording.repeats, timing.phase, timing.period, speed, target.limbs.body, side,
-        recording.wording if not mirror else "",
+        recording.wording if not mirror else "", variant=recording.variant,
     )  # fmt: skip
     return motion, label
 

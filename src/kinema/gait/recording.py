@@ -50,6 +50,8 @@ class Recording:
     held: bool = False
     """It shows nothing but the end of an action: somebody sits."""
     wording: str = ""
+    variant: str = ""
+    """Which of the ways of doing the motion (`Label.variant`)."""
 
     @staticmethod
     def of(
@@ -58,6 +60,7 @@ class Recording:
         motion: Motion,
         *,
         wording: str = "",
+        variant: str = "",
         held: bool = False,
         heading: float | None = None,
     ) -> "Recording":
@@ -65,6 +68,7 @@ class Recording:
 
         Args:
             wording: its own verb phrase.
+            variant: which of the ways of doing it (`Label.variant`).
             held: it shows nothing but the end of the action.
             heading: where it faces [rad]; None finds it.
         """
@@ -102,7 +106,7 @@ class Recording:
         lead = ((mirrored - begin) / period + 0.5) % 1.0 - 0.5 if four and period > 0 else 0.0
         return Recording(
             name, body, motion, repeats, begin, mirrored, period, explained, speed, in_place, loops, heading,
-            _side(body, motion), lead, floors, held, wording,
+            _side(body, motion), lead, floors, held, wording, variant,
         )  # fmt: skip
 
     def phase(self, at: float, *, mirror: bool = False) -> float:

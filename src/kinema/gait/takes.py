@@ -61,6 +61,12 @@ class Take:
     """upright, quadruped, bird, crawler, fish, snake, winged or other."""
 
     @property
+    def variant(self) -> str:
+        """Clips of the same name in one pack are one animation on several characters."""
+        pack = self.file.parent.name if self.file.suffix == ".npz" else self.file.stem.split("_")[0]
+        return re.sub(r"[^a-z0-9]+", " ", f"{pack} {self.name} {self.clip.split('|')[-1]}".lower()).strip()
+
+    @property
     def captured(self) -> bool:
         """Motion capture: joints without a body."""
         return self.file.suffix == ".bvh"
@@ -176,7 +182,8 @@ def record(take: Take, clips: dict[str, Clip], body: GaitBody, *, heading: float
     motion = Motion.from_clip(body.rig, clip)
     motion = motion[T_POSE:].resample(30.0) if take.captured else motion
     held = is_held(take.wording)
-    recording = Recording.of(take.name, body, motion, wording=take.wording, held=held, heading=heading)
+    words = {"wording": take.wording, "variant": take.variant}
+    recording = Recording.of(take.name, body, motion, **words, held=held, heading=heading)
     on_legs = recording.repeats and take.name not in TAIL_BEATS | WING_BEATS and take.kind not in ("snake", "other")
     if (on_legs and not body.limbs.legs) or (recording.repeats and recording.explained < 0.7):
         return None

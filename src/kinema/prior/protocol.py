@@ -32,6 +32,12 @@ class Context:
     """Travel of the base path [leg lengths per frame]."""
     repeats: bool = True
     """A cycle, not an action."""
+    motion: str = ""
+    """The motion that the prompt was read as; "": the prior reads it."""
+    variant: str | None = None
+    """Which way of doing it (`KnownMotion.variant`); None: any."""
+    side: int = 0
+    """The side that acts or leads: +1 left, -1 right, 0 either."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,10 @@ class KnownMotion:
     """Usual duration of a cycle or of the action [s]; 0 for a state."""
     speed: float
     """Usual travel [leg lengths per second]."""
+    variant: str | None = None
+    """The way of doing it that most clips show."""
+    side: int = 0
+    """The side that acts or leads in most clips of that variant: +1 left, -1 right, 0 unknown."""
 
 
 @runtime_checkable

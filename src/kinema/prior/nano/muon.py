@@ -13,8 +13,12 @@ NEWTON_SCHULZ = (3.4445, -4.775, 2.0315)
 class Muon(torch.optim.Optimizer):
     """For matrices only. torch's own computes in bfloat16, which CPUs without such units do ten times slower."""
 
-    def __init__(self, matrices: Iterable[Tensor], lr: float = 1e-3, momentum: float = 0.95) -> None:
+    def __init__(
+        self, matrices: Iterable[Tensor], lr: float = 1e-3, momentum: float = 0.95, dtype: torch.dtype = torch.float32
+    ) -> None:
+        """`dtype` is what the singular values are found in."""
         super().__init__(matrices, {"lr": lr, "momentum": momentum})
+        self.dtype = dtype
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
@@ -24,7 +28,7 @@ class Muon(torch.optim.Optimizer):
                     continue
                 trail = self.state[matrix].setdefault("momentum_buffer", torch.zeros_like(matrix))
                 trail.lerp_(matrix.grad, 1 - group["momentum"])
-                update = orthogonal(matrix.grad.lerp(trail, group["momentum"]))
+                update = orthogonal(matrix.grad.lerp(trail, group["momentum"]).to(self.dtype))
                 rows, columns = matrix.shape
                 matrix.add_(update, alpha=-group["lr"] * max(1.0, rows / columns) ** 0.5)
 

@@ -1,7 +1,6 @@
 """Nano behind the protocol: loads its weights from the package and needs nothing else."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 
 import torch
@@ -9,11 +8,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from kinema.errors import KinemaError
-from kinema.gait.sentence import take_apart
 from kinema.prior.nano.codec import FRAMES, HEIGHT, PATCH, TOKENS, WIDTH, Codec, near_character, patches, still_tokens
-from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
+from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise, variant_row
 from kinema.prior.nano.reader import Reader, trained_names
-from kinema.prior.nano.text import embed_texts
+from kinema.prior.nano.words import embed_motion
 from kinema.prior.protocol import CameraRange, Context, KnownMotion, Needs, PromptReading, Video
 from kinema.tensor_files import load_tensors, save_tensors
 
@@ -71,13 +69,16 @@ class NanoPrior:
         return NanoPrior(model, codec, motions)
 
     def condition(self, prompt: str, context: Context) -> Conditions:
-        text = _embed(prompt) if prompt else torch.zeros(1, TEXT)
+        motion = (context.motion or self.read(prompt).motion) if prompt else ""
+        text = embed_motion(motion) if motion else torch.zeros(1, TEXT)
+        variant = torch.tensor([variant_row(context.variant) if prompt else 0])
         still = still_tokens(context.reference[:1].detach()) * 2 - 1
-        told = (0.0,) * 6
+        told = (0.0,) * 7
         if context.phase is not None:
-            told = (float(context.repeats), context.phase, context.period, context.speed, 1.0, 1.0)
+            pace = (float(context.repeats), context.phase, context.period, context.speed)
+            told = (*pace, 1.0, 1.0, float(context.side))
         camera = torch.deg2rad(torch.tensor([[context.yaw_deg, context.elevation_deg]]))
-        return Conditions(text, still, torch.tensor([_is_upright(context)]), torch.tensor([told]), camera)
+        return Conditions(text, variant, still, torch.tensor([_is_upright(context)]), torch.tensor([told]), camera)
 
     def encode(self, video: Video, context: Context) -> Latents:
         """Latents of the places near the character at rest; the others are not looked at."""
@@ -105,12 +106,6 @@ class NanoPrior:
     def read(self, prompt: str, body: str | None = None) -> PromptReading:
         """Which motion the words mean on a kind of body, and whether the model was trained on it there."""
         return Reader.load().read(prompt, body, known=trained_names(self.motions, body))
-
-
-@lru_cache(maxsize=64)
-def _embed(prompt: str) -> Float[Tensor, "1 384"]:
-    """The verb phrase of a sentence: nouns would dominate, and the picture shows the body."""
-    return embed_texts([take_apart(prompt).phrase or prompt])
 
 
 def _is_upright(context: Context) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -86,15 +86,28 @@ def read_shard(folder: Path, index: int) -> Clips:
 def motions_table(folder: Path, shards: Iterable[int]) -> tuple[KnownMotion, ...]:
     """What the clips of some shards show: motions by kind of body, with their usual duration and speed."""
     found: dict[tuple[str, str], list[tuple[bool, float, float]]] = defaultdict(list)
+    ways: dict[tuple[str, str], Counter[tuple[str, int]]] = defaultdict(Counter)
     for index in shards:
         clips = read_shard(folder, index)
         for label, (seconds, speed) in zip(clips.label, clips.natural.tolist()):
             found[label.name, label.body].append((label.repeats, seconds, speed))
+            ways[label.name, label.body][label.variant, label.side] += 1
     rows = []
     for (name, body), clips in sorted(found.items()):
         repeats, seconds, speed = np.array(clips, dtype=float).T
         # A clip of somebody who sits already has no duration; those of sitting down tell it.
         timed = seconds[seconds > 0]
         usual = float(np.median(timed)) if len(timed) else 0.0
-        rows.append(KnownMotion(name, body, len(clips), bool(repeats.mean() > 0.5), usual, float(np.median(speed))))
+        pace = (bool(repeats.mean() > 0.5), usual, float(np.median(speed)))
+        rows.append(KnownMotion(name, body, len(clips), *pace, *_usual_way(ways[name, body], gait=pace[0])))
     return tuple(rows)
+
+
+def _usual_way(ways: "Counter[tuple[str, int]]", *, gait: bool) -> tuple[str, int]:
+    """The variant to ask for and its side: of gaits the procedural one, whose feet stand; else the commonest."""
+    variants = Counter[str]()
+    for (variant, _), count in ways.items():
+        variants[variant] += count
+    variant = "" if gait and "" in variants else variants.most_common(1)[0][0]
+    sides = {side: ways[variant, side] for side in (1, -1)}
+    return variant, 1 if sides[1] >= sides[-1] else -1

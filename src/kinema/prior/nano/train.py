@@ -9,7 +9,6 @@ import json
 import multiprocessing
 import tempfile
 import time
-import zlib
 from collections.abc import Callable
 from dataclasses import asdict, astuple, dataclass
 from multiprocessing.process import BaseProcess
@@ -23,12 +22,10 @@ from torch import Tensor
 from kinema.asset.load import existing_file
 from kinema.errors import KinemaError
 from kinema.files import make_folder
-from kinema.gait.captions import wording
-from kinema.gait.make import Label
 from kinema.prior.nano.codec import Codec, fit_codec, near_character
 from kinema.prior.nano.config import TrainPrior
 from kinema.prior.nano.data import make_shards, sample_patches
-from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
+from kinema.prior.nano.model import Conditions, Nano, signal_noise, variant_row
 from kinema.prior.nano.muon import Muon
 from kinema.prior.nano.prior import FAST_BFLOAT16, NanoPrior, save_weights
 from kinema.prior.nano.shards import (
@@ -40,13 +37,14 @@ from kinema.prior.nano.shards import (
     shard_path,
     write_codec,
 )  # fmt: skip
-from kinema.prior.nano.text import embed_texts
+from kinema.prior.nano.words import embed_motion
 from kinema.tensor_files import load_tensors, optimizer_tensors, restore_optimizer, save_tensors
 
-WORDINGS = 24
-"""Draws of a phrase per motion; more would be embedded for the first time in every step."""
-UNTOLD, UNPACED, UNWORDED = 0.3, 0.15, 0.1
-"""Shares of clips of which neither phase nor pace is told, of which the speed is not told, and without words."""
+NOTHING = 0.08
+"""Share of clips of which nothing is told: the model that guidance compares with."""
+UNTOLD, UNPACED, UNWORDED, ANY_VARIANT = 0.25, 0.15, 0.05, 0.3
+"""Shares of the others of which neither phase, pace nor side is told, of which the speed is not told, without words,
+and without a variant."""
 CHECKPOINT, HEADER = "checkpoint.safetensors", "run"
 """File to go on from, and the key of its header."""
 Report = Callable[[dict[str, float]], None]
@@ -72,7 +70,8 @@ class Run:
             (matrices if inner else rest).append(value)
         others = torch.optim.AdamW(rest, lr=1e-3, betas=(0.9, 0.98), weight_decay=0.0)
         average = {name: value.detach().clone() for name, value in model.state_dict().items()}
-        return Run(model, average, [Muon(matrices), others], codec)
+        muon = Muon(matrices, dtype=torch.bfloat16 if FAST_BFLOAT16 else torch.float32)
+        return Run(model, average, [muon, others], codec)
 
 
 def train(config: TrainPrior, *, report: Report = lambda _: None) -> Path:
@@ -137,14 +136,13 @@ def _other_rank(config: TrainPrior, rank: int, meeting: str) -> None:
 def _train(config: TrainPrior, data: Path, makers: list[BaseProcess], report: Report) -> Path:
     rank = dist.get_rank() if config.ranks > 1 else 0
     run = resume(config, data)
-    texts = CaptionEmbeddings()
     log = (config.out / "log.jsonl").open("a")
     last_save = time.monotonic()
     while run.seconds < config.minutes * 60:
         ready = _shards_in_use(config, run.step)
         _wait_for(data, ready - 1, makers)
         begun = time.monotonic()  # time spent waiting for data is not training time
-        loss = step(config, run, data, ready, texts)
+        loss = step(config, run, data, ready)
         loss, seconds = _mean_over_ranks(config, torch.tensor([loss, time.monotonic() - begun])).tolist()
         run.seconds += seconds
         run.step += 1
@@ -173,12 +171,12 @@ def _mean_over_ranks(config: TrainPrior, values: Tensor) -> Tensor:
     return values
 
 
-def step(config: TrainPrior, run: Run, data: Path, ready: int, texts: "CaptionEmbeddings") -> float:
+def step(config: TrainPrior, run: Run, data: Path, ready: int) -> float:
     """One step on a batch from the first `ready` shards; returns its loss."""
     rank = (dist.get_rank(),) if config.ranks > 1 else ()
     rng = np.random.default_rng((config.seed, run.step, *rank))
     generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-    clean, given = _batch(config, data, ready, texts, rng)
+    clean, given = _batch(config, data, ready, rng)
     n = len(clean)
     t = (torch.arange(n) + torch.rand(n, generator=generator)) / n  # stratified over the batch
     t = 0.02 + 0.97 * t**0.8  # the distiller asks mostly at high noise
@@ -210,44 +208,29 @@ def step(config: TrainPrior, run: Run, data: Path, ready: int, texts: "CaptionEm
     return float(loss.detach())
 
 
-def _batch(
-    config: TrainPrior, data: Path, ready: int, texts: "CaptionEmbeddings", rng: np.random.Generator
-) -> tuple[Tensor, Conditions]:
+def _batch(config: TrainPrior, data: Path, ready: int, rng: np.random.Generator) -> tuple[Tensor, Conditions]:
     picked = np.sort(rng.integers(0, ready * SHARD, config.batch))
     parts: list[tuple[Tensor, ...]] = []
     for shard in np.unique(picked // SHARD):
         clips = read_shard(data, int(shard))
         index = (picked[picked // SHARD == shard] % SHARD).tolist()
-        text = texts([_wording(clips.label[i], int(rng.integers(WORDINGS))) for i in index])
+        labels = [clips.label[i] for i in index]
+        text = torch.cat([embed_motion(label.name) for label in labels])
+        variant = torch.tensor([variant_row(label.variant) for label in labels])
+        side = torch.tensor([[float(label.side)] for label in labels])
         told = (torch.from_numpy(values[index]).float() for values in (clips.motion, clips.camera))
         still = torch.from_numpy(np.array(clips.still[index])).float() / 127.5 - 1
         latents = torch.from_numpy(np.array(clips.latents[index])).float()
-        parts.append((latents, text, still, torch.from_numpy(clips.upright[index]), *told))
-    latents, text, still, upright, motion, camera = (torch.cat(column) for column in zip(*parts))
+        parts.append((latents, text, variant, side, still, torch.from_numpy(clips.upright[index]), *told))
+    latents, text, variant, side, still, upright, motion, camera = (torch.cat(column) for column in zip(*parts))
     # What is told is left out often, and the speed alone too, so that the words decide.
-    told, words = (torch.from_numpy(rng.random((len(latents), 1))).float() for _ in range(2))
-    known = (told > UNTOLD).float()
-    paced = (told > UNTOLD + UNPACED).float()
-    motion = torch.cat((motion[:, :3] * known, motion[:, 3:] * paced, known, paced), -1)
-    return latents, Conditions(text * (words > UNWORDED), still, upright, motion, camera)
-
-
-def _wording(label: Label, number: int) -> str:
-    """One of the phrases for a motion; finitely many, so that each is embedded once only."""
-    return wording(label, np.random.default_rng((zlib.crc32(label.name.encode()), number)))
-
-
-class CaptionEmbeddings:
-    """Sentence embeddings of captions, each computed once."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, Tensor] = {}
-
-    def __call__(self, captions: list[str]) -> Tensor:
-        missing = sorted({c for c in captions if c not in self.known})
-        if missing:
-            self.known.update(zip(missing, embed_texts(missing)))
-        return torch.stack([self.known[c] for c in captions]) if captions else torch.zeros(0, TEXT)
+    any_, told, words, which = (torch.from_numpy(rng.random((len(latents), 1))).float() for _ in range(4))
+    some = (any_ > NOTHING).float()
+    known = some * (told > UNTOLD)
+    paced = some * (told > UNTOLD + UNPACED)
+    motion = torch.cat((motion[:, :3] * known, motion[:, 3:] * paced, known, paced, side * known), -1)
+    chosen = variant * (some * (which > ANY_VARIANT))[:, 0].long()
+    return latents, Conditions(text * some * (words > UNWORDED), chosen, still, upright, motion, camera)
 
 
 def resume(config: TrainPrior, data: Path) -> Run:
