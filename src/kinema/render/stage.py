@@ -18,7 +18,7 @@ from kinema.render.scene import Scene, backdrop, render_video
 from kinema.rig.kinematics import Angles, Rig, Transforms, forward_kinematics
 from kinema.rig.limbs import Limbs
 from kinema.skin import Skin, blend, skin_points
-from kinema.splat.colors import canonical_colors
+from kinema.splat.colors import canonical_colors, paint_arms
 from kinema.splat.pose import PosedSplats, pose_splats
 from kinema.splat.splats import Splats
 from kinema.splat.transfer import transfer_weights
@@ -67,6 +67,8 @@ class Stage:
     ) -> "Stage":  # fmt: skip
         """Gaussians that were made elsewhere, such as those of `render.refine`."""
         colors = canonical_colors(character, splats.centers, limbs=limbs) if look == "canonical" else splats.colors
+        if look == "canonical" and limbs is not None:
+            colors = paint_arms(colors, splats.centers, skin, rig, limbs)
         angles = torch.zeros_like(rig.heads) if standing is None else standing.to(rig.heads)
         stands = forward_kinematics(rig, rig.heads[0], angles)
         vertices = torch.from_numpy(np.ascontiguousarray(character.mesh.vertices)).to(rig.heads)

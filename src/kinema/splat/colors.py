@@ -7,12 +7,16 @@ from torch import Tensor
 
 from kinema.asset.character import Character, Mesh
 from kinema.geometry.surface import SurfacePoints, face_areas_normals
+from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
+from kinema.skin import Skin
 
 CANONICAL_GAIN = 1.4
 """Stretch of the canonical colours: 1 maps the bulk of the body to [0, 1], more saturates its ends."""
 LEG_CONTRAST = 0.42
 """Difference between the red of a leg and 0.5."""
+ARM_GREEN = 0.8
+"""Green of arms and wings in the canonical look."""
 
 
 def surface_colors(mesh: Mesh, points: SurfacePoints) -> Float[np.ndarray, "points 4"]:
@@ -69,3 +73,29 @@ def canonical_colors(
             middle[0] = legs[:, 0].mean()
             gain[0] = LEG_CONTRAST / max(float(np.abs(legs[:, 0] - middle[0]).mean()), 1e-3 * float(high[1] - low[1]))
     return (0.5 + (points - torch.from_numpy(middle).to(points)) * torch.from_numpy(gain).to(points)).clamp(0, 1)
+
+
+def paint_arms(
+    colors: Float[Tensor, "points 3"], points: Float[Tensor, "points 3"], skin: Skin, rig: Rig, limbs: Limbs
+) -> Float[Tensor, "points 3"]:
+    """Canonical colours whose arms and wings fade from the shoulder (blue 0.5) to the hand (blue 0).
+
+    By their place at rest, all of a stretched arm would have one colour, and a hanging one the colours of the hip:
+    nothing would tell a hand from an elbow, or from the same hand of another rig.
+    """
+    colors = colors.clone()
+    for arm in limbs.arms:
+        if arm.kind == "fin":
+            continue
+        inside = torch.zeros(len(rig.parents), dtype=points.dtype, device=points.device)
+        for joint, parent in enumerate(rig.parents):
+            inside[joint] = float(joint in arm.joints or (parent >= 0 and inside[parent] > 0))
+        share = (skin.weights * inside[skin.joints]).sum(-1)
+        away = (points - rig.heads[arm.joints[0]].to(points)).norm(dim=-1)
+        if not bool((share > 0.5).any()):
+            continue
+        along = (away / away[share > 0.5].max().clamp(min=1e-9)).clamp(0, 1)
+        red = torch.full_like(along, float(arm.side > 0))
+        arm_color = torch.stack((red, torch.full_like(along, ARM_GREEN), 0.5 - 0.5 * along), -1)
+        colors = torch.lerp(colors, arm_color, share[:, None])
+    return colors
