@@ -22,8 +22,13 @@ STANDING_HEIGHT = 0.04
 """Height below which a foot counts as standing [leg lengths]."""
 
 
-def weighted_energies(filmed: Filmed, config: Animate, anatomy: Anatomy, *, feet: float) -> Energy:
-    """Sum of all energies of a window with the weights of a job; `feet` in [0, 1] scales those of the feet."""
+def weighted_energies(
+    filmed: Filmed, config: Animate, anatomy: Anatomy, *, feet: float, repeats: bool = True
+) -> Energy:
+    """Sum of all energies of a window with the weights of a job; `feet` in [0, 1] scales those of the feet.
+
+    Only what repeats has to stay at its height: an action may end on the ground.
+    """
     size = anatomy.limbs.leg_length
     ground = config.ground_weight if anatomy.limbs.ground else 0.0
     if filmed.motion is None or filmed.T_world_joint is None:
@@ -35,7 +40,8 @@ def weighted_energies(filmed: Filmed, config: Animate, anatomy: Anatomy, *, feet
     if config.preset == "paper":
         corners = torch.from_numpy(anatomy.cuboids.corners).to(filmed.T_world_joint)
         return total + ground * cuboid_penetration(filmed.T_world_joint, corners)
-    total = total + CLIMBING_WEIGHT * config.ground_weight * climbing(motion.root_position, size)
+    if repeats:
+        total = total + CLIMBING_WEIGHT * config.ground_weight * climbing(motion.root_position, size)
     if filmed.soles is not None:
         total = total + feet * ground * penetration(filmed.soles, size)
         total = total + feet * config.slip_weight * foot_slip(filmed.soles, size, per_frame=filmed.soles_per_frame)

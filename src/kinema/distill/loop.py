@@ -19,7 +19,8 @@ from kinema.distill.checkpoint import RunState, load_run, save_run
 from kinema.distill.config import Animate
 from kinema.distill.energies import weighted_energies
 from kinema.distill.field import Field
-from kinema.distill.parameters import MotionParameters
+from kinema.distill.marks import Marks, mark_distance
+from kinema.distill.parameters import Filmed, MotionParameters
 from kinema.distill.schedule import Schedule
 from kinema.distill.sds import sds
 from kinema.distill.skeleton import Basis, Coefficients
@@ -87,6 +88,7 @@ class Distiller:
         self.learning_rate = config.learning_rate * self.parameters.learning_rate
         self.optimizer = torch.optim.AdamW(self.parameters.parameters(), lr=self.learning_rate, weight_decay=0.0)
         self.state = RunState(config.guidance)
+        self.marks = Marks.of(stage) if prior.needs.look == "canonical" and self.schedule.fit else None
         self.targets: list[Target] | None = None
         """Videos to fit; sampled when the run begins, unless they are given."""
         self._bad_in_a_row = 0
@@ -104,7 +106,7 @@ class Distiller:
             self._save_if_due()
 
         if state.step < schedule.fit and self.targets is None:
-            self.targets = sample_targets(self.config, self.windows, state.sampled, done=sampled)
+            self.targets = sample_targets(self.config, self.windows, state.sampled, self.marks, done=sampled)
         while state.step < schedule.steps:
             rng = np.random.default_rng((self.config.seed, state.step))
             stage = schedule.stage(state.step)
@@ -155,17 +157,20 @@ class Distiller:
         self.state = load_run(path, self.parameters, self.optimizer)
 
     def _fit_loss(self, rng: np.random.Generator) -> Tensor:
-        """Distance to a sampled video in the prior's latents, per token, and energies."""
+        """Distance to a sampled video, in the prior's latents per token and of the body's marks, and energies."""
         assert self.targets is not None
         target = self.targets[int(rng.integers(len(self.targets)))]
-        latents, tokens, energies = self._look(target.window, target.context)
-        return 0.5 * (latents - target.latents.to(latents)).square().sum() / tokens + energies
+        filmed, latents, tokens, loss = self._look(target.window, target.context)
+        if self.marks is not None and target.aims is not None and filmed.T_world_joint is not None:
+            apart = mark_distance(self.marks, self.windows.stage, target.aims, filmed.T_world_joint)
+            loss = loss + self.config.marks_weight * self.schedule.marks_weight(self.state.step) * apart
+        return loss + 0.5 * (latents - target.latents.to(latents)).square().sum() / tokens
 
     def _sds_loss(self, rng: np.random.Generator) -> Tensor:
         """Score distillation of a random window, and energies."""
         window = self.windows.draw(rng)
         context = self.windows.context(window)
-        latents, tokens, energies = self._look(window, context)
+        _, latents, tokens, energies = self._look(window, context)
         t = self.schedule.noise_level(self.state.step, float(rng.random()))
         words, none = conditions(self.prior, self.config.told, context)
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
@@ -173,13 +178,13 @@ class Distiller:
         # The paper's weights are for a summed loss; ours are per token, so that they mean the same for every prior.
         return (score if self.config.preset == "paper" else score / tokens) + energies
 
-    def _look(self, window: Window, context: Context) -> tuple[Tensor, float, Tensor]:
-        """Latents of a window of the motion as it is now, how many tokens they are, and energies."""
+    def _look(self, window: Window, context: Context) -> tuple[Filmed, Tensor, float, Tensor]:
+        """A window of the motion as it is now, its latents, how many tokens they are, and energies."""
         filmed = self.windows.film(window)
         feet = self.schedule.feet_weight(self.state.step)
-        energies = weighted_energies(filmed, self.config, self.anatomy, feet=feet)
+        energies = weighted_energies(filmed, self.config, self.anatomy, feet=feet, repeats=self.tempo.repeats)
         latents = self.prior.encode(filmed.video, context)
-        return latents, latents.numel() / self.prior.needs.token_size, energies
+        return filmed, latents, latents.numel() / self.prior.needs.token_size, energies
 
     def descend(self, loss: Tensor) -> None:
         """One step of the optimiser; gradients that are not finite are skipped, too many in a row are an error."""

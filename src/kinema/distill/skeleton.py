@@ -34,6 +34,10 @@ HARMONICS = 6
 to four slides by 6 to 10 % of the body's speed, to six by 2 %."""
 SOLES_PER_FRAME = 2
 """Times per frame of the prior at which feet are looked at: its nine frames per cycle are too coarse for them."""
+ACTION_RATE = 2.0
+"""Factor on the learning rate of actions."""
+HAND = 0.8
+"""Share of an arm's length from which on its joints are fingers."""
 SPEED_CHANGE = (-0.6, 0.5)
 """How much slower or faster than told the root may go, as a share of the speed."""
 
@@ -83,8 +87,6 @@ class Basis:
 class Coefficients(nn.Module):
     """Coefficients of the angles and of the root's way from its base path (see `MotionParameters`)."""
 
-    learning_rate = 1.0
-
     def __init__(self, stage: Stage, limbs: Limbs, tempo: Tempo, basis: Basis, *, equal: bool = False) -> None:
         """Parameters at rest, on the stage's device.
 
@@ -95,13 +97,15 @@ class Coefficients(nn.Module):
         super().__init__()
         self.stage, self.limbs, self.tempo, self.basis, self.frames = stage, limbs, tempo, basis, basis.frames
         heads = stage.rig.heads
+        # An action starts from rest and has further to go than a gait from its stride.
+        self.learning_rate = 1.0 if tempo.repeats or equal else ACTION_RATE
         self.angles = nn.Parameter(heads.new_zeros(basis.terms, heads.numel()))
         self.root = nn.Parameter(heads.new_zeros(basis.terms, 3))
         self.drift = nn.Parameter(heads.new_zeros(3), requires_grad=not equal)
         self.angle_scale, self.root_scale = torch.ones_like(heads).flatten(), heads.new_ones(3)
         if not equal:
             rig = stage.rig.to(device="cpu")
-            angle_scale, root_scale = scales(rig, limbs)
+            angle_scale, root_scale = scales(rig, limbs, acts=not tempo.repeats)
             self.angle_scale, self.root_scale = angle_scale.flatten().to(heads), root_scale.to(heads)
             with torch.no_grad():
                 # The first function of the cyclic basis and of the cosines is the constant; `free` has none.
@@ -160,22 +164,28 @@ class Coefficients(nn.Module):
         self.drift[2] = (self.drift[2] - ahead).clamp(*SPEED_CHANGE)
 
 
-def scales(rig: Rig, limbs: Limbs) -> tuple[Float[Tensor, "joints 3"], Float[Tensor, "3"]]:
+def scales(rig: Rig, limbs: Limbs, *, acts: bool = False) -> tuple[Float[Tensor, "joints 3"], Float[Tensor, "3"]]:
     """How far each angle [rad] and the root [m] may be expected to go: legs swing, ears do not.
 
-    Anything unnamed stays nearly still, so a rig's tongue and fingers do not absorb what the legs should do.
+    Anything unnamed stays nearly still, so a rig's tongue and fingers do not absorb what the legs should do. In a gait
+    limbs swing forth and back; in an action (`acts`) a body may also turn over, lie down or leap.
     """
     scale = torch.full((len(rig.parents), 3), 0.05)
-    for part, value in ((limbs.spine, 0.15), (limbs.neck, 0.25), (limbs.tail, 0.25)):
-        scale[list(part)] = torch.tensor([value, value, 0.3 * value])
+    twist = 0.6 if acts else 0.3
+    for part, value in ((limbs.spine, 0.25 if acts else 0.15), (limbs.neck, 0.3), (limbs.tail, 0.3)):
+        scale[list(part)] = torch.tensor([value, value, twist * value])
     if limbs.head is not None:
         scale[limbs.head] = torch.tensor([0.2, 0.2, 0.1])
     for arm in limbs.arms:
-        scale[list(arm.joints)] = torch.tensor([0.5, 0.25, 0.15])
+        places = rig.heads[list(arm.joints)]
+        along = torch.cat((places.new_zeros(1), places.diff(dim=0).norm(dim=-1).cumsum(0)))
+        for joint, reach in zip(arm.joints, along.tolist()):
+            scale[joint] = 0.7 if reach <= HAND * float(along[-1]) else 0.1
     for leg in limbs.legs:
-        spread = torch.tensor([1.0, 0.12, 0.08]) if len(limbs.legs) <= 4 else torch.tensor([0.6, 0.6, 0.6])
+        spread = torch.tensor([1.0, 0.3, 0.2] if acts else [1.0, 0.12, 0.08])
+        spread = spread if len(limbs.legs) <= 4 else torch.tensor([0.6, 0.6, 0.6])
         for place, joint in enumerate(leg.joints):
             # A foot that flaps explains a blurred video as well as a leg that swings; prefer the leg.
             scale[joint] = spread if place < leg.foot else 0.35 * spread
-    scale[0] = torch.tensor([0.1, 0.1, 0.15])
-    return scale, torch.tensor([0.03, 0.08, 0.05]) * limbs.leg_length
+    scale[0] = torch.tensor([0.9, 0.9, 0.9] if acts else [0.1, 0.1, 0.15])
+    return scale, torch.tensor([0.45, 0.75, 0.75] if acts else [0.03, 0.08, 0.05]) * limbs.leg_length

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from kinema.distill.config import Animate
+from kinema.distill.marks import Aims, Marks
 from kinema.distill.window import Window, Windows
 from kinema.evaluate.classify import relative_errors
 from kinema.prior.protocol import Context, VideoPrior, sample
@@ -30,6 +31,16 @@ class Target:
     window: Window
     context: Context
     latents: Tensor
+    aims: Aims | None = None
+    """Where the video shows the marks of the body."""
+
+    @staticmethod
+    def of(windows: Windows, window: Window, latents: Tensor, marks: Marks | None) -> "Target":
+        context = windows.context(window)
+        if marks is None:
+            return Target(window, context, latents)
+        video = windows.prior.decode(latents, context)
+        return Target(window, context, latents, windows.aims(marks, window, video, context.reference[:1]))
 
 
 def conditions(prior: VideoPrior, prompt: str, context: Context) -> tuple[Any, Any]:
@@ -41,8 +52,9 @@ def conditions(prior: VideoPrior, prompt: str, context: Context) -> tuple[Any, A
 
 
 def sample_targets(
-    config: Animate, windows: Windows, sampled: dict[int, Sampled], *, done: Callable[[int, int, float], None]
-) -> list[Target]:
+    config: Animate, windows: Windows, sampled: dict[int, Sampled], marks: Marks | None, *,
+    done: Callable[[int, int, float], None],
+) -> list[Target]:  # fmt: skip
     """Sample half as many videos again as wanted and keep the best; those of an interrupted run are in `sampled`.
 
     `done` is called after each with its number from 1 on, how many there will be, and its score.
@@ -53,8 +65,7 @@ def sample_targets(
             sampled[index] = _sample(config, windows, index)
         done(index + 1, count, sampled[index][1])
     best = sorted(range(count), key=lambda index: sampled[index][1])[: config.views]
-    chosen = [(windows.draw(_rng(config, index)), sampled[index][0]) for index in sorted(best)]
-    return [Target(window, windows.context(window), latents) for window, latents in chosen]
+    return [Target.of(windows, windows.draw(_rng(config, i)), sampled[i][0], marks) for i in sorted(best)]
 
 
 def _rng(config: Animate, index: int) -> np.random.Generator:

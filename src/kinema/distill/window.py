@@ -6,9 +6,11 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
+from kinema.distill.marks import Aims, Marks, find_aims
 from kinema.distill.parameters import Filmed, MotionParameters
 from kinema.distill.tempo import Tempo, base_path
-from kinema.prior.protocol import Context, VideoPrior, picture_size
+from kinema.geometry.camera import Cameras
+from kinema.prior.protocol import Context, Video, VideoPrior, picture_size
 from kinema.render.follow import Viewpoint, smooth_path
 from kinema.render.shadow import bounding_boxes
 from kinema.render.stage import Stage
@@ -86,7 +88,14 @@ class Windows:
         cameras = self.stage.cameras(self.path(window)[:1], self.view(window), **self.size)
         return self.parameters.film(self.times(window)[:1], cameras).video.detach()
 
+    def cameras(self, window: Window) -> Cameras:
+        return self.stage.cameras(self.path(window), self.view(window), **self.size)
+
     def film(self, window: Window) -> Filmed:
         """The motion as it is now, as the prior sees it; differentiable."""
-        cameras = self.stage.cameras(self.path(window), self.view(window), **self.size)
-        return self.parameters.film(self.times(window), cameras)
+        return self.parameters.film(self.times(window), self.cameras(window))
+
+    def aims(self, marks: Marks, window: Window, video: Video, still: Video) -> Aims:
+        """Where a video of a window shows the marks; `still` is the standing body, as its first camera sees it."""
+        at_rest = self.stage.cameras(self.stage.rig.heads[:1], self.view(window), **self.size)
+        return find_aims(marks, self.stage, video, self.cameras(window), still=still, at_rest=at_rest)
