@@ -1,3 +1,6 @@
+import itertools
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -20,7 +23,7 @@ from kinema.prior.nano.codec import (
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior, save_weights
 from kinema.prior.nano.text import embed_texts
-from kinema.prior.protocol import Context, guide, sample
+from kinema.prior.protocol import Context, KnownMotion, guide, sample
 
 
 def rng(seed: int = 0) -> torch.Generator:
@@ -103,21 +106,29 @@ def test_weights_survive_a_file_and_every_condition_matters(tmp_path, height: in
     given = [prior.condition("walking", cycle)]
     given += [prior.condition("", cycle), prior.condition("walking", action)]
     given += [prior.condition("walking", Context(cycle.reference))]
+    told = {"motion": "walk", "variant": "", "side": 1}
+    given += [
+        prior.condition("walking", replace(cycle, **(told | each))) for each in ({}, {"variant": "m"}, {"side": -1})
+    ]
+    assert torch.equal(given[0].text, given[4].text)
     answers = prior.denoise(noisy, 0.5, given)
-    assert all((answers[0] - other).abs().max() > 1e-3 for other in answers[1:])
+    assert all((one - other).abs().max() > 1e-3 for one, other in itertools.combinations(answers, 2))
     alone = prior.denoise(noisy, 0.5, given[:1])[0]
     torch.testing.assert_close(alone, answers[0], atol=0.03, rtol=0.03)  # bfloat16 where the CPU has it
-    places = near_character(given[0].still, given[0].upright)
-    direct = model.clean(noisy[None], torch.tensor([0.5]), given[0], places)[0]
+    assert torch.equal(given[0].places, near_character(given[0].still, given[0].upright))
+    direct = model.clean(noisy[None], torch.tensor([0.5]), given[0])[0]
     torch.testing.assert_close(answers[0], direct, atol=0.05, rtol=0.05)  # half precision on disk
     torch.testing.assert_close(guide(answers[0], answers[1], 1.0), answers[0])
     assert torch.equal(guide(answers[0], answers[1], 0.0), answers[1])
 
 
-def test_the_subject_of_a_sentence_does_not_matter() -> None:
-    prior = NanoPrior(*toy())
-    texts = [prior.condition(words, context()).text for words in ("a fox is trotting", "the old horse is trotting")]
-    assert torch.equal(*texts)
+def test_sentences_that_mean_one_motion_are_told_alike() -> None:
+    prior = NanoPrior(*toy(), motions=[KnownMotion("trot", "quadruped", 1, True, 0.5, 1.0)])
+    words = ("a fox is trotting", "the old horse trots along", "trotting")
+    texts = [prior.condition(each, context()).text for each in words]
+    assert torch.equal(texts[0], texts[1])
+    assert torch.equal(texts[0], texts[2])
+    assert not torch.equal(texts[0], prior.condition("a fox is walking", context()).text)
 
 
 def test_what_is_far_from_the_character_is_not_encoded() -> None:

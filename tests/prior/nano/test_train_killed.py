@@ -18,7 +18,7 @@ from kinema.prior.nano.codec import Codec
 from kinema.prior.nano.config import TrainPrior
 from kinema.prior.nano.prior import NanoPrior
 from kinema.prior.nano.shards import SHARD, Clips, write_codec, write_shard
-from kinema.prior.nano.train import CaptionEmbeddings, Run, join_ranks, resume, save, step
+from kinema.prior.nano.train import Run, join_ranks, resume, save, step
 
 SIZE = {"width": 16, "layers": 1, "heads": 2, "channels": 6, "batch": 4, "shards": 1, "makers": 0}
 
@@ -51,11 +51,10 @@ def test_a_checkpoint_goes_on_with_the_same_bits(tmp_path: Path) -> None:
     """Six steps, and three, a file, and three. The clock, which sets the rate, is set by hand."""
     write_noise(tmp_path)
     config = TrainPrior(out=tmp_path, minutes=1.0, **SIZE)
-    texts = CaptionEmbeddings()
 
     def go(run: Run, steps: int) -> Run:
         for _ in range(steps):
-            step(config, run, tmp_path / "data", 1, texts)
+            step(config, run, tmp_path / "data", 1)
             run.step += 1
             run.seconds = 5.0 * run.step
         return run
@@ -73,7 +72,7 @@ def step_as_rank(config: TrainPrior, rank: int, meeting: str) -> None:
     join_ranks(config, rank, meeting)
     run = resume(config, config.out / "data")
     for _ in range(3):
-        step(config, run, config.out / "data", 1, CaptionEmbeddings())
+        step(config, run, config.out / "data", 1)
         run.step += 1
     torch.save(run.model.state_dict(), config.out / f"rank{rank}.pt")
 
@@ -91,7 +90,7 @@ def test_ranks_have_batches_of_their_own_and_step_together(tmp_path: Path) -> No
     first, second = (torch.load(tmp_path / f"rank{rank}.pt") for rank in (0, 1))
     alone = resume(TrainPrior(out=tmp_path, minutes=1.0, **SIZE), tmp_path / "data")
     for _ in range(3):
-        step(TrainPrior(out=tmp_path, minutes=1.0, **SIZE), alone, tmp_path / "data", 1, CaptionEmbeddings())
+        step(TrainPrior(out=tmp_path, minutes=1.0, **SIZE), alone, tmp_path / "data", 1)
         alone.step += 1
     for name, value in first.items():
         assert torch.equal(value, second[name]), name

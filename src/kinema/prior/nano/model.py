@@ -45,10 +45,12 @@ class Conditions:
     """
     camera: Float[Tensor, "batch 2"]
     """yaw and elevation [rad]."""
+    places: Int[Tensor, "batch tokens"]
+    """Which tokens of the picture the latents are (`near_character`)."""
 
     @staticmethod
     def cat(parts: "list[Conditions]") -> "Conditions":
-        names = ("text", "variant", "still", "upright", "motion", "camera")
+        names = ("text", "variant", "still", "upright", "motion", "camera", "places")
         return Conditions(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
 
 
@@ -94,13 +96,14 @@ class Nano(nn.Module):
         if generator is not None:
             nn.init.normal_(self.position, std=0.02, generator=generator)
 
-    def forward(self, noisy: Tokens, t: Levels, given: Conditions, places: Int[Tensor, "batch tokens"]) -> Tokens:
-        """v of the tokens at `places` (see `near_character`)."""
+    def forward(self, noisy: Tokens, t: Levels, given: Conditions) -> Tokens:
+        """v of the tokens at the conditions' places."""
         frequencies = torch.exp(torch.linspace(0, math.log(200.0), 32, device=t.device, dtype=t.dtype))
         angles = t[:, None] * frequencies
         level = self.level(torch.cat((angles.sin(), angles.cos()), -1))
         words = self.text_in(TEXT_SCALE * given.text) + self.variants(given.variant)
         c = silu(level + words + self.shot_in(_shot_features(given)))
+        places = given.places
         here = (places[:, : places.shape[1] // TIMES, None] % PLACES).expand(-1, -1, STILL_VALUES)
         still = self.still_in(given.still.gather(1, here))
         moments = self.moment_in(_moment_features(given.motion))
@@ -112,10 +115,10 @@ class Nano(nn.Module):
         x = layer_norm(x, (self.width,)) * (1 + scale) + shift
         return self.tokens_out(x) + (_quiet_skip(t)[:, None] + self.skip(silu(level)))[:, None, :] * noisy
 
-    def clean(self, noisy: Tokens, t: Levels, given: Conditions, places: Int[Tensor, "batch tokens"]) -> Tokens:
+    def clean(self, noisy: Tokens, t: Levels, given: Conditions) -> Tokens:
         """ẑ = alpha z_t - sigma v."""
         alpha, sigma = (s[:, None, None] for s in signal_noise(t))
-        return alpha * noisy - sigma * self(noisy, t, given, places)
+        return alpha * noisy - sigma * self(noisy, t, given)
 
 
 class Block(nn.Module):

@@ -44,6 +44,7 @@ class NanoPrior:
     def __init__(self, model: Nano, codec: Codec, motions: Sequence[KnownMotion] = ()) -> None:
         self.model = model.eval().requires_grad_(False)
         self.codec, self.motions = codec, motions
+        self._near: tuple[Tensor, Tensor, Tensor] | None = None
 
     @staticmethod
     def load(path: Path | None = None) -> "NanoPrior":
@@ -72,21 +73,23 @@ class NanoPrior:
         motion = (context.motion or self.read(prompt).motion) if prompt else ""
         text = embed_motion(motion) if motion else torch.zeros(1, TEXT)
         variant = torch.tensor([variant_row(context.variant) if prompt else 0])
-        still = still_tokens(context.reference[:1].detach()) * 2 - 1
+        still, places = self._still_and_places(context)
         told = (0.0,) * 7
         if context.phase is not None:
             pace = (float(context.repeats), context.phase, context.period, context.speed)
             told = (*pace, 1.0, 1.0, float(context.side))
         camera = torch.deg2rad(torch.tensor([[context.yaw_deg, context.elevation_deg]]))
-        return Conditions(text, variant, still, torch.tensor([_is_upright(context)]), torch.tensor([told]), camera)
+        upright = torch.tensor([_is_upright(context)])
+        return Conditions(text, variant, still, upright, torch.tensor([told]), camera, places)
 
     def encode(self, video: Video, context: Context) -> Latents:
         """Latents of the places near the character at rest; the others are not looked at."""
-        residual = patches(video - context.reference)[_places(context)]
+        residual = patches(video - context.reference)[self._still_and_places(context)[1][0]]
         return residual @ self.codec.components.T * self.codec.scale
 
     def decode(self, latents: Latents, context: Context) -> Video:
-        tokens = torch.zeros(TOKENS, latents.shape[-1]).index_copy(0, _places(context), latents)
+        places = self._still_and_places(context)[1][0]
+        tokens = torch.zeros(TOKENS, latents.shape[-1]).index_copy(0, places, latents)
         rows = context.reference.shape[-2] // PATCH
         return (context.reference + self.codec.decode(tokens, rows=rows)).clamp(0, 1)
 
@@ -96,25 +99,26 @@ class NanoPrior:
 
     @torch.no_grad()
     def denoise(self, noisy: Latents, t: float, conditions: list[Conditions]) -> list[Latents]:
-        given = Conditions.cat(conditions)
-        places = near_character(given.still, given.upright)
-        n = len(conditions)
+        given, n = Conditions.cat(conditions), len(conditions)
         with torch.autocast("cpu", torch.bfloat16, enabled=FAST_BFLOAT16):
-            clean = self.model.clean(noisy.expand(n, -1, -1), torch.full((n,), t), given, places)
+            clean = self.model.clean(noisy.expand(n, -1, -1), torch.full((n,), t), given)
         return list(clean.float().unbind(0))
 
     def read(self, prompt: str, body: str | None = None) -> PromptReading:
         """Which motion the words mean on a kind of body, and whether the model was trained on it there."""
         return Reader.load().read(prompt, body, known=trained_names(self.motions, body))
 
+    def _still_and_places(self, context: Context) -> tuple[Float[Tensor, "1 places values"], Int[Tensor, "1 tokens"]]:
+        """Patches of the standing body and the tokens near it; kept, as one context is asked for them several times."""
+        if self._near is None or self._near[0] is not context.reference:
+            still = still_tokens(context.reference[:1].detach()) * 2 - 1
+            places = near_character(still, torch.tensor([_is_upright(context)]))
+            self._near = (context.reference, still, places)
+        return self._near[1:]
+
 
 def _is_upright(context: Context) -> bool:
     return context.reference.shape[-2] > context.reference.shape[-1]
-
-
-def _places(context: Context) -> Int[Tensor, "tokens"]:
-    still = still_tokens(context.reference[:1].detach()) * 2 - 1
-    return near_character(still, torch.tensor([_is_upright(context)]))[0]
 
 
 def save_weights(path: Path, model: Nano, codec: Codec, *, note: dict[str, object]) -> None:

@@ -176,16 +176,14 @@ def step(config: TrainPrior, run: Run, data: Path, ready: int) -> float:
     rank = (dist.get_rank(),) if config.ranks > 1 else ()
     rng = np.random.default_rng((config.seed, run.step, *rank))
     generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-    clean, given = _batch(config, data, ready, rng)
+    clean, given = _batch(config, data, ready, rng, generator)
     n = len(clean)
     t = (torch.arange(n) + torch.rand(n, generator=generator)) / n  # stratified over the batch
     t = 0.02 + 0.97 * t**0.8  # the distiller asks mostly at high noise
-    places = near_character(given.still, given.upright, generator=generator)
-    clean = clean.gather(1, places[..., None].expand(-1, -1, clean.shape[-1]))
     noise = torch.randn(clean.shape, generator=generator)
     alpha, sigma = (s[:, None, None] for s in signal_noise(t))
     with torch.autocast("cpu", torch.bfloat16, enabled=FAST_BFLOAT16):
-        predicted = run.model(alpha * clean + sigma * noise, t, given, places)
+        predicted = run.model(alpha * clean + sigma * noise, t, given)
     loss = (predicted.float() - (alpha * noise - sigma * clean)).square().mean()
     loss.backward()
     if config.ranks > 1:
@@ -208,7 +206,10 @@ def step(config: TrainPrior, run: Run, data: Path, ready: int) -> float:
     return float(loss.detach())
 
 
-def _batch(config: TrainPrior, data: Path, ready: int, rng: np.random.Generator) -> tuple[Tensor, Conditions]:
+def _batch(
+    config: TrainPrior, data: Path, ready: int, rng: np.random.Generator, generator: torch.Generator
+) -> tuple[Tensor, Conditions]:
+    """Latents of random clips and what the model is told of them."""
     picked = np.sort(rng.integers(0, ready * SHARD, config.batch))
     parts: list[tuple[Tensor, ...]] = []
     for shard in np.unique(picked // SHARD):
@@ -230,7 +231,9 @@ def _batch(config: TrainPrior, data: Path, ready: int, rng: np.random.Generator)
     paced = some * (told > UNTOLD + UNPACED)
     motion = torch.cat((motion[:, :3] * known, motion[:, 3:] * paced, known, paced, side * known), -1)
     chosen = variant * (some * (which > ANY_VARIANT))[:, 0].long()
-    return latents, Conditions(text * some * (words > UNWORDED), chosen, still, upright, motion, camera)
+    places = near_character(still, upright, generator=generator)
+    latents = latents.gather(1, places[..., None].expand(-1, -1, latents.shape[-1]))
+    return latents, Conditions(text * some * (words > UNWORDED), chosen, still, upright, motion, camera, places)
 
 
 def resume(config: TrainPrior, data: Path) -> Run:
