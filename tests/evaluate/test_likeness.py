@@ -1,0 +1,45 @@
+"""Dynamic time warping of joints: tempo does not count, what moves does, and sides may be exchanged."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from kinema.create.creatures import creature
+from kinema.evaluate.likeness import Features, Landmarks, distance, features, mirrored
+from kinema.gait.kinds import Style
+from kinema.gait.make import make_motion
+from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import Limbs, find_limbs
+
+
+@pytest.fixture(scope="module")
+def person() -> tuple[Rig, Limbs]:
+    character = creature("a person")
+    assert character.skeleton is not None
+    return Rig.from_skeleton(character.skeleton, dtype=torch.float64), find_limbs(character)
+
+
+def shown(person: tuple[Rig, Limbs], name: str, *, side: int = 1, tempo: float = 1.0) -> Features:
+    rig, limbs = person
+    motion, _ = make_motion(rig, limbs, name, frames=40, fps=16.0, style=Style(side=side))
+    return features(replace(motion, fps=16.0 * tempo), rig, Landmarks.of(limbs), height=limbs.height)
+
+
+def test_a_motion_is_like_itself_and_its_mirror_image(person: tuple[Rig, Limbs]) -> None:
+    marks = Landmarks.of(person[1])
+    wave = shown(person, "wave")
+    assert distance(wave, wave, marks) == 0
+    assert distance(wave, mirrored(wave, marks), marks) == 0
+    np.testing.assert_array_equal(mirrored(mirrored(wave, marks), marks), wave)
+    assert distance(wave, shown(person, "wave", side=-1), marks) < 0.02
+
+
+def test_the_nearest_of_several_motions_is_the_right_one_at_another_tempo(person: tuple[Rig, Limbs]) -> None:
+    marks, names = Landmarks.of(person[1]), ("wave", "bow", "jump", "kick", "sit", "walk")
+    known = {name: shown(person, name) for name in names}
+    for name in names:
+        seen = shown(person, name, side=-1, tempo=0.8)
+        apart = {other: distance(seen, values, marks) for other, values in known.items()}
+        assert min(apart, key=apart.__getitem__) == name
