@@ -1,6 +1,7 @@
 """Targets of a fit: videos sampled from the prior, of which those are kept that it finds most like the prompt."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,10 +61,17 @@ def sample_targets(
     `done` is called after each with its number from 1 on, how many there will be, and its score.
     """
     count = config.views + config.views // 2
-    for index in range(count):
-        if index not in sampled:
-            sampled[index] = _sample(config, windows, index)
-        done(index + 1, count, sampled[index][1])
+    missing = [index for index in range(count) if index not in sampled]
+    # A video per core: inside one video the operations are too small to share.
+    threads = torch.get_num_threads()
+    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
+    try:
+        for index, video in zip(missing, pool.map(lambda index: _sample(config, windows, index), missing)):
+            sampled[index] = video
+            done(index + 1, count, video[1])
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)
     best = sorted(range(count), key=lambda index: sampled[index][1])[: config.views]
     return [Target.of(windows, windows.draw(_rng(config, i)), sampled[i][0], marks) for i in sorted(best)]
 

@@ -110,11 +110,12 @@ class NanoPrior:
 
     def _still_and_places(self, context: Context) -> tuple[Float[Tensor, "1 places values"], Int[Tensor, "1 tokens"]]:
         """Patches of the standing body and the tokens near it; kept, as one context is asked for them several times."""
-        if self._near is None or self._near[0] is not context.reference:
+        near = self._near
+        if near is None or near[0] is not context.reference:
             still = still_tokens(context.reference[:1].detach()) * 2 - 1
             places = near_character(still, torch.tensor([_is_upright(context)]))
-            self._near = (context.reference, still, places)
-        return self._near[1:]
+            self._near = near = (context.reference, still, places)
+        return near[1:]
 
 
 def _is_upright(context: Context) -> bool:
