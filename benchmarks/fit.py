@@ -25,7 +25,7 @@ from kinema.rig.anatomy import Anatomy
 
 CLIPS = (
     ("rocketbox_man", "m_wave_01"), ("ual1_mannequin", "Death01"), ("ual1_mannequin", "Sitting_Enter"),
-    ("fox", "Death"), ("fox", "Attack"), ("m2m_dog", "Sit"),
+    ("fox", "Death"), ("fox", "Attack"), ("m2m_dog", "Bite"),
 )  # fmt: skip
 FPS = 8.0
 
@@ -55,7 +55,7 @@ def fit(stem: str, clip: str, prior: NanoPrior, shared: Path, *, marks: bool) ->
     windows, distiller.targets = distiller.windows, []
     for number in range(config.views):
         window = windows.draw(np.random.default_rng((7, number)))
-        pose = played(recording, distiller, window.start, prior.frames).pose(stage.rig).float()
+        pose = played(recording, distiller, window.start, prior.frames).pose(body.rig).float()
         with torch.no_grad():
             latents = prior.encode(stage.film(pose, windows.cameras(window)), windows.context(window))
         distiller.targets.append(Target.of(windows, window, latents, distiller.marks))
@@ -63,7 +63,7 @@ def fit(stem: str, clip: str, prior: NanoPrior, shared: Path, *, marks: bool) ->
     count = distiller.parameters.frames
     with torch.no_grad():
         found = distiller.parameters.motion(stage.frame_numbers(count), fps=tempo.fps).pose(stage.rig)[..., 3]
-    true = played(recording, distiller, 0.0, count).pose(stage.rig)[..., 3].float()
+    true = played(recording, distiller, 0.0, count).pose(body.rig)[..., 3].float()
     return float((found - true).norm(dim=-1).mean() / (stage.standing[..., 3] - true).norm(dim=-1).mean())
 
 

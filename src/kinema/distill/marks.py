@@ -87,18 +87,19 @@ def find_aims(marks: Marks, stage: Stage, video: Video, cameras: Cameras, *, sti
 
 def locate(video: Video, colors: Float[Tensor, "marks 3"]) -> tuple[Places, Float[Tensor, "frames marks"]]:
     """Middle of the pixels of each colour [px], and how far to believe it (0 to 1)."""
-    height, width = video.shape[-2:]
     high, low = video.amax(1), video.amin(1)
-    body = ((high - low > GREY) | (high < DARK)).flatten(1).to(video)
-    pixels = video.flatten(2).mT
-    apart = torch.cdist(pixels, colors.expand(len(pixels), -1, -1)).square()
-    share = torch.exp(-apart / (2 * COLOR_SIGMA**2)) * body[..., None]
-    mass = share.sum(1)
-    y, x = torch.meshgrid(torch.arange(height) + 0.5, torch.arange(width) + 0.5, indexing="ij")
-    grid = torch.stack((x, y), -1).flatten(0, 1).to(video)
-    share = share / mass.clamp(min=1e-6)[:, None]
-    middle = share.mT @ grid
-    scatter = (share.mT @ grid.square() - middle.square()).clamp(min=0).sum(-1)
+    frame, y, x = ((high - low > GREY) | (high < DARK)).nonzero(as_tuple=True)
+    place = torch.stack((x, y), -1) + 0.5
+    apart = torch.cdist(video[frame, :, y, x], colors).square()
+    share = torch.exp(-apart / (2 * COLOR_SIGMA**2))
+
+    def total(values: Float[Tensor, "pixels marks"]) -> Float[Tensor, "frames marks"]:
+        return values.new_zeros(len(video), len(colors)).index_add(0, frame, values)
+
+    mass = total(share)
+    moments = [torch.stack([total(share * place[:, k : k + 1] ** n) for k in (0, 1)], -1) for n in (1, 2)]
+    middle, square = (moment / mass.clamp(min=1e-6)[..., None] for moment in moments)
+    scatter = (square - middle.square()).clamp(min=0).sum(-1)
     return middle, mass / (mass + FEW_PIXELS) * torch.exp(-scatter / (2 * SCATTER_PX**2))
 
 
