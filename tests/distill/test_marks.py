@@ -69,11 +69,11 @@ def test_a_raised_arm_is_found_from_a_hanging_one(body: tuple[Stage, Anatomy]) -
     for _ in range(60):
         pose = forward_kinematics(stage.rig, stage.rig.heads[:1], angles[None])
         loss = mark_distance(marks, stage, aims, pose)
-        first = first or float((pose[0, hand, :, 3] - truth[0, hand, :, 3]).norm())
+        first = first or float((pose[0, hand, :, 3] - truth[0, hand, :, 3]).detach().norm())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    left = float((pose[0, hand, :, 3] - truth[0, hand, :, 3]).norm())
+    left = float((pose[0, hand, :, 3] - truth[0, hand, :, 3]).detach().norm())
     assert left < 0.45 * first
 
 

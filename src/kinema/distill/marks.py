@@ -34,6 +34,7 @@ NEAR_PX = 6.0
 """Distance at which a mark costs about one; beyond twice of it the cost grows linearly."""
 
 Places = Float[Tensor, "frames marks 2"]
+Still = Float[Tensor, "1 3 height width"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Aims:
 
 
 @torch.no_grad()
-def find_aims(marks: Marks, stage: Stage, video: Video, cameras: Cameras, *, still: Video, at_rest: Cameras) -> Aims:
+def find_aims(marks: Marks, stage: Stage, video: Video, cameras: Cameras, *, still: Still, at_rest: Cameras) -> Aims:
     """Places of the marks in a video of this body.
 
     The middle of a colour is not quite where its mark is (half of a belly is out of sight), so the same difference is

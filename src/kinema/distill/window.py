@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.distill.marks import Aims, Marks, find_aims
+from kinema.distill.marks import Aims, Marks, Still, find_aims
 from kinema.distill.parameters import Filmed, MotionParameters
 from kinema.distill.tempo import Tempo, base_path
 from kinema.geometry.camera import Cameras
@@ -95,7 +95,7 @@ class Windows:
         """The motion as it is now, as the prior sees it; differentiable."""
         return self.parameters.film(self.times(window), self.cameras(window))
 
-    def aims(self, marks: Marks, window: Window, video: Video, still: Video) -> Aims:
+    def aims(self, marks: Marks, window: Window, video: Video, still: Still) -> Aims:
         """Where a video of a window shows the marks; `still` is the standing body, as its first camera sees it."""
         at_rest = self.stage.cameras(self.stage.rig.heads[:1], self.view(window), **self.size)
         return find_aims(marks, self.stage, video, self.cameras(window), still=still, at_rest=at_rest)
