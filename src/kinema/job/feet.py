@@ -41,7 +41,7 @@ def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: 
         return motion
     # Feet rise at once when they let go: the prior lifts them slowly, by a few pixels at its resolution.
     planted = _planted(character, anatomy, _unrolled(motion, margin), brisk=True)
-    return _closed(character, anatomy, planted, margin)
+    return _rolled(planted, margin)
 
 
 def follow_physics(
@@ -64,21 +64,31 @@ def follow_physics(
     )
 
 
+def settles(config: Animate) -> bool:
+    """Is the simulated motion worked on further? The paper's is the result as it is."""
+    return config.preset != "paper" or config.settle
+
+
+def as_simulated(config: Animate, planted: Motion, tracked: Motion) -> Motion:
+    """What the simulated body did; of a loop, one round, its ends faded into each other."""
+    return _rolled(tracked, _margin(config, planted))
+
+
 def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Motion, tracked: Motion) -> Motion:
     """Put the skin of a tracked motion's stance feet on the ground; plant them once more where they then slide less.
 
     Physics may carry a whole body forth while a foot stands; where it does not, planting only adds jerks of its own.
     """
+    if not settles(config):
+        return as_simulated(config, planted, tracked)
     margin = _margin(config, planted)
-    if config.preset == "paper" and not config.settle:
-        return _rolled(tracked, margin)
     if not _plants(config, anatomy):
         return _rolled(lift_skin(character, anatomy, tracked), margin)
     grounded = _grounded(character, anatomy, tracked)
     again = _planted(character, anatomy, tracked)
     old, new = (measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs) for motion in (grounded, again))
     better = new.gait == old.gait and old.slide > STANDS and new.slide < LESS_SLIDE * old.slide
-    return _closed(character, anatomy, again if better else grounded, margin)
+    return _rolled(again if better else grounded, margin)
 
 
 def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds: float = 0.08) -> Motion:
@@ -145,10 +155,3 @@ def _unrolled(motion: Motion, margin: int) -> Motion:
 
 def _rolled(motion: Motion, margin: int) -> Motion:
     return roll(motion, margin) if margin else motion
-
-
-def _closed(character: Character, anatomy: Anatomy, motion: Motion, margin: int) -> Motion:
-    """The loop itself, its feet on the ground again, which closing it has moved."""
-    if not margin:
-        return motion
-    return roll(_grounded(character, anatomy, unroll(roll(motion, margin), margin)), margin)
