@@ -23,8 +23,8 @@ STANDS = 0.002
 LESS_SLIDE = 0.8
 """A tracked motion is planted once more only if its feet then slide less than this share of what they did."""
 
-MARGIN_S = 0.75
-"""How much of the rounds before and after a loop is planted and simulated with it [s]."""
+MARGIN_S = 0.35
+"""How much of the rounds before and after a loop is planted and simulated with it [s]; a long simulation drifts more."""
 DEEP = 0.002
 """Depth of the skin in the ground that is not worth a correction [leg lengths]."""
 
@@ -84,11 +84,12 @@ def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Mot
     margin = _margin(config, planted)
     if not _plants(config, anatomy):
         return _rolled(lift_skin(character, anatomy, tracked), margin)
-    grounded = _grounded(character, anatomy, tracked)
-    again = _planted(character, anatomy, tracked)
+    # Compared as they will be shown: the margins of a loop, where the simulation has just begun, do not count.
+    grounded = _rolled(_grounded(character, anatomy, tracked), margin)
+    again = _rolled(_planted(character, anatomy, tracked), margin)
     old, new = (measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs) for motion in (grounded, again))
     better = new.gait == old.gait and old.slide > STANDS and new.slide < LESS_SLIDE * old.slide
-    return _rolled(again if better else grounded, margin)
+    return again if better else grounded
 
 
 def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds: float = 0.08) -> Motion:
