@@ -24,7 +24,7 @@ LESS_SLIDE = 0.8
 """A tracked motion is planted once more only if its feet then slide less than this share of what they did."""
 
 MARGIN_S = 0.35
-"""How much of the rounds before and after a loop is planted and simulated with it [s]; a long simulation drifts more."""
+"""How much of the rounds before and after a loop is planted and simulated with it [s]; long simulations drift."""
 DEEP = 0.002
 """Depth of the skin in the ground that is not worth a correction [leg lengths]."""
 
