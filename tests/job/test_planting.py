@@ -14,7 +14,7 @@ from kinema.distill.tempo import choose_tempo
 from kinema.evaluate.metrics import measure
 from kinema.export.write import write
 from kinema.job.animate import make_stage
-from kinema.job.feet import lift_skin, plant_feet, settle
+from kinema.job.feet import as_simulated, lift_skin, plant_feet, settle, settles
 from kinema.motion.loop import closes
 from kinema.motion.motion import Motion
 from kinema.prior.nano.prior import NanoPrior
@@ -57,6 +57,13 @@ def test_a_tracked_motion_is_planted_again_only_where_it_helps(fox, anatomy, wal
     before, after = (measure(fox, m, rig=anatomy.rig, limbs=anatomy.limbs) for m in (drifting, settled))
     assert after.slide < 0.7 * before.slide
     assert after.gait == before.gait == "walk"
+    # The report tells of what was simulated, too; the paper's result is that.
+    assert as_simulated(FOX, drifting, drifting) is drifting
+    assert settles(FOX)
+    paper = replace(FOX, preset="paper")
+    assert settle(paper, fox, anatomy, drifting, drifting) is drifting
+    assert not settles(paper)
+    assert settles(replace(paper, settle=True))
     # What stands already is left alone, but for what float32 has rounded.
     again = settle(FOX, fox, anatomy, settled, settled)
     torch.testing.assert_close(again.angles, settled.angles, atol=2e-3, rtol=0)

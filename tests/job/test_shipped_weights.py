@@ -31,7 +31,7 @@ def alternation(outcome: Outcome) -> list[float]:
 
 
 def test_a_fox_walks(fox_walk: Outcome) -> None:
-    assert list(fox_walk.metrics) == ["distilled", "planted", "physics"]
+    assert list(fox_walk.metrics) == ["distilled", "planted", "simulated", "physics"]
     measured = fox_walk.metrics["physics"]
     assert measured.gait == "walk"
     assert measured.slide < 0.1

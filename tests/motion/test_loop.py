@@ -56,6 +56,9 @@ def test_a_loop_that_does_not_close_any_more_is_closed_and_its_travel_stays() ->
     way = cycle().root_position[-1, 2] + 0.1
     assert float(middle.root_position[-1, 2] - middle.root_position[0, 2]) == pytest.approx(float(way))
     torch.testing.assert_close(middle.root_position[0, ::2], bent.root_position[12, ::2])
+    # Both rounds share the seam, and the frame farthest from it is as it was.
+    torch.testing.assert_close(middle.angles[0], (bent.angles[12] + bent.angles[24]) / 2)
+    torch.testing.assert_close(middle.angles[6], bent.angles[18])
 
 
 def test_the_cycle_that_closes_best_is_cut_and_closed() -> None:

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 
 from kinema.asset.character import Character
+from kinema.evaluate.amount import joint_swings
 from kinema.evaluate.gaits import name_gait
 from kinema.motion.feet import Feet, Stance, find_cycle, find_stance, ground_speed, track_pose
 from kinema.motion.foot_skin import PerFrame, SkinContacts, skin_contacts
@@ -26,6 +27,7 @@ _NAMES = {
     "leg lengths/s": "speed motion",
     "of the body's speed": "slide",
     "rad": "turn",
+    "deg": "swing",
     "of the height": "penetration penetration_worst",
     "m/s": "stance_speed body_speed loaded_slip",
     "m": "depth",
@@ -74,6 +76,8 @@ class Metrics:
     """RMS third derivative of the joints relative to the root [leg lengths per period^3, or per s^3]."""
     motion: float
     """Mean speed of the joints relative to the root [leg lengths per second]."""
+    swing: float
+    """Largest angle between two poses of a joint, seen from the root: of the liveliest joint [deg]."""
     symmetry: float
     """1 if left and right legs swing equally far, 0 if only one side moves."""
     bone_change: float
@@ -137,6 +141,7 @@ def measure_pose(
         hover=float(np.abs(shown.height[stance]).mean()) / feet.leg if stance.any() else 0.0,
         jerk=float(np.sqrt((third**2).sum(-1).mean())) if len(third) else 0.0,
         motion=float(np.linalg.norm(np.diff(shape, axis=0), axis=-1).mean()) * fps / feet.leg,
+        swing=float(joint_swings(T_world_joint[..., :3]).max()),
         symmetry=_symmetry(limbs, cycle.reach + 2 * cycle.lift),
         bone_change=bone_change(joints, parents),
     )

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kinema.evaluate.amount import Amount
+from kinema.gait.clip_names import STATES
+
 Colour = Literal["green", "amber", "red"]
 COLOURS: tuple[Colour, ...] = ("green", "amber", "red")
 
@@ -27,16 +30,22 @@ BOUNDS = {
     "jerk": Bound(800.0, 2000.0, 1.0, "the motion jerks: {value} leg lengths per cycle³ (good: up to {good})"),
     "bone_change": Bound(0.005, 0.05, 100.0, "bones change their length by {value} % (good: up to {good})"),
 }  # fmt: skip
-STILL = 0.02
-"""Mean speed of the joints below which nothing moves [leg lengths per second]."""
+STILL_DEG = 14.0
+"""Swing of the liveliest joint up to which nothing moves: a body that stands and breathes has 6 to 10, our own
+motions have 18 at least (`joint_swings`)."""
+HARDLY, WEAKLY = 0.25, 0.5
+"""Share of its usual swing below which an action is hardly done, and below which it is weak."""
+CALM = STATES | {"glide", "coast"}
+"""Motions in which nothing need move."""
 FITS: dict[str, tuple[str, ...]] = {
     "walk": ("walk",), "sneak": ("walk",), "limp": ("walk", "other"), "trot": ("trot",), "pace": ("pace", "walk"),
     "canter": ("canter", "gallop"), "gallop": ("gallop", "canter"), "run": ("run", "gallop", "canter", "trot"),
-    "hop": ("hop",), "stand": ("stand",),
+    "hop": ("hop",), "stand": ("stand",), "jog": ("run", "trot"), "march": ("walk",), "shamble": ("walk",),
+    "stagger": ("walk", "other"), "walk_back": ("walk",), "turn_left": ("walk",), "turn_right": ("walk",),
 }  # fmt: skip
 """Gaits that a motion may be measured as; of a motion that is not listed nothing can be told."""
 
-MOVING = {"walk", "sneak", "limp", "trot", "pace", "canter", "gallop", "run"}
+MOVING = {*FITS} - {"hop", "stand"}
 """Gaits that may pass for each other."""
 
 
@@ -51,8 +60,11 @@ class Verdict:
         return f"{self.colour}: {self.reason}"
 
 
-def verdict(metrics: Mapping[str, Any], *, wanted: str | None = None) -> Verdict:
-    """Judge the metrics of a clip (`Metrics.as_dict()`), and its gait against the motion that was asked for."""
+def verdict(metrics: Mapping[str, Any], *, wanted: str | None = None, amount: Amount | None = None) -> Verdict:
+    """Judge the metrics of a clip (`Metrics.as_dict()`), and what it does against the motion that was asked for.
+
+    `amount` is how much of an action it shows, where that is known.
+    """
     worst, faults = 0, []
     for name, bound in BOUNDS.items():
         value = float(metrics[name])
@@ -65,8 +77,14 @@ def verdict(metrics: Mapping[str, Any], *, wanted: str | None = None) -> Verdict
     if wanted in FITS and gait not in FITS[wanted]:
         worst = max(worst, 1 if {wanted, gait} <= MOVING else 2)
         faults.insert(0, f"it was to {wanted} and looks like {gait!r}")
-    elif wanted not in (None, "stand") and metrics["motion"] < STILL:
-        worst, faults = 2, [*faults, "it hardly moves"]
+    elif wanted is not None and wanted not in CALM and metrics["swing"] < STILL_DEG:
+        worst, faults = 2, [f"it hardly moves: no joint turns by more than {metrics['swing']:.0f}°", *faults]
+    elif amount is not None and amount.share < WEAKLY:
+        worst = max(worst, 2 if amount.share < HARDLY else 1)
+        swings = f"joints that should turn by {amount.usual_deg:.0f}° turn by {amount.swing_deg:.0f}°"
+        faults.insert(
+            0, f"it {'hardly' if amount.share < HARDLY else 'only weakly'} does what was asked ({wanted}): {swings}"
+        )
     return Verdict(COLOURS[worst], "; ".join(faults) or "feet, ground and time are within what is good")
 
 

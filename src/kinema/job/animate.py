@@ -19,7 +19,7 @@ from kinema.distill.prompt import read_prompt, told
 from kinema.distill.tempo import Tempo, read_tempo
 from kinema.evaluate.metrics import Metrics, measure
 from kinema.gait.hang import hanging_arms
-from kinema.job.feet import follow_physics, plant_feet, settle
+from kinema.job.feet import as_simulated, follow_physics, plant_feet, settle, settles
 from kinema.motion.motion import Motion
 from kinema.motion.source import rigged
 from kinema.physics.track import TrackResult
@@ -54,7 +54,7 @@ class Outcome:
     tracked: TrackResult | None
     """None where physics was not asked for or nothing stands on the ground."""
     metrics: dict[str, Metrics]
-    """Of `distilled`, `planted` and, after physics, `physics`, in this order."""
+    """Of `distilled`, `planted` and, after physics, `simulated` (where feet are settled after it) and `physics`."""
     deformation: Deformation | None
     """The mesh in time where a field was distilled and no skeleton."""
     history: list[dict[str, Any]]
@@ -99,7 +99,10 @@ def animate(
     tracked = follow_physics(config, anatomy, planted, progress, states and states / TRACKED)
     final = planted if tracked is None else settle(config, character, anatomy, planted, tracked.motion)
     clock.lap("physics")
-    clips = {"distilled": result.motion, "planted": planted} | ({"physics": final} if tracked is not None else {})
+    clips = {"distilled": result.motion, "planted": planted}
+    if tracked is not None:
+        clips |= {"simulated": as_simulated(config, planted, tracked.motion)} if settles(config) else {}
+        clips |= {"physics": final}
     metrics = {} if deformation is None else {"field": deformation.metrics}
     metrics |= {name: measure(character, clip, rig=anatomy.rig, limbs=anatomy.limbs) for name, clip in clips.items()}
     clock.lap("measure")

@@ -23,8 +23,8 @@ STANDS = 0.002
 LESS_SLIDE = 0.8
 """A tracked motion is planted once more only if its feet then slide less than this share of what they did."""
 
-MARGIN_S = 0.75
-"""How much of the rounds before and after a loop is planted and simulated with it [s]."""
+MARGIN_S = 0.35
+"""How much of the rounds before and after a loop is planted and simulated with it [s]; long simulations drift."""
 DEEP = 0.002
 """Depth of the skin in the ground that is not worth a correction [leg lengths]."""
 
@@ -41,7 +41,7 @@ def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: 
         return motion
     # Feet rise at once when they let go: the prior lifts them slowly, by a few pixels at its resolution.
     planted = _planted(character, anatomy, _unrolled(motion, margin), brisk=True)
-    return _closed(character, anatomy, planted, margin)
+    return _rolled(planted, margin)
 
 
 def follow_physics(
@@ -64,21 +64,32 @@ def follow_physics(
     )
 
 
+def settles(config: Animate) -> bool:
+    """Is the simulated motion worked on further? The paper's is the result as it is."""
+    return config.preset != "paper" or config.settle
+
+
+def as_simulated(config: Animate, planted: Motion, tracked: Motion) -> Motion:
+    """What the simulated body did; of a loop, one round, its ends faded into each other."""
+    return _rolled(tracked, _margin(config, planted))
+
+
 def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Motion, tracked: Motion) -> Motion:
     """Put the skin of a tracked motion's stance feet on the ground; plant them once more where they then slide less.
 
     Physics may carry a whole body forth while a foot stands; where it does not, planting only adds jerks of its own.
     """
+    if not settles(config):
+        return as_simulated(config, planted, tracked)
     margin = _margin(config, planted)
-    if config.preset == "paper" and not config.settle:
-        return _rolled(tracked, margin)
     if not _plants(config, anatomy):
         return _rolled(lift_skin(character, anatomy, tracked), margin)
-    grounded = _grounded(character, anatomy, tracked)
-    again = _planted(character, anatomy, tracked)
+    # Compared as they will be shown: the margins of a loop, where the simulation has just begun, do not count.
+    grounded = _rolled(_grounded(character, anatomy, tracked), margin)
+    again = _rolled(_planted(character, anatomy, tracked), margin)
     old, new = (measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs) for motion in (grounded, again))
     better = new.gait == old.gait and old.slide > STANDS and new.slide < LESS_SLIDE * old.slide
-    return _closed(character, anatomy, again if better else grounded, margin)
+    return again if better else grounded
 
 
 def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds: float = 0.08) -> Motion:
@@ -145,10 +156,3 @@ def _unrolled(motion: Motion, margin: int) -> Motion:
 
 def _rolled(motion: Motion, margin: int) -> Motion:
     return roll(motion, margin) if margin else motion
-
-
-def _closed(character: Character, anatomy: Anatomy, motion: Motion, margin: int) -> Motion:
-    """The loop itself, its feet on the ground again, which closing it has moved."""
-    if not margin:
-        return motion
-    return roll(_grounded(character, anatomy, unroll(roll(motion, margin), margin)), margin)

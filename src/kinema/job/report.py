@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kinema.distill.config import Animate
+from kinema.evaluate.amount import amount_done
 from kinema.evaluate.metrics import UNITS
 from kinema.evaluate.verdict import good_values, verdict
 from kinema.files import replacing
@@ -19,7 +20,10 @@ from kinema.rig.limbs import Limbs
 from kinema.view.contacts import Contacts
 from kinema.view.plots import chart
 
-TITLES = {"field": "field", "distilled": "as distilled", "planted": "feet planted", "physics": "after physics"}
+TITLES = {
+    "field": "field", "distilled": "as distilled", "planted": "feet planted", "simulated": "as simulated",
+    "physics": "after physics",
+}  # fmt: skip
 """Columns of the page, by the stages of `Outcome.metrics`."""
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em; color: #222 }
@@ -38,7 +42,9 @@ def summarise(config: Animate, outcome: Outcome) -> dict[str, Any]:
     """What report.json holds."""
     tempo, tracked = outcome.tempo, outcome.tracked
     stages = {name: found.as_dict() for name, found in outcome.metrics.items()}
-    found = verdict(list(stages.values())[-1], wanted=tempo.motion)
+    anatomy = outcome.anatomy
+    amount = amount_done(anatomy.rig, anatomy.limbs, outcome.motion, tempo.motion)
+    found = verdict(list(stages.values())[-1], wanted=tempo.motion, amount=amount)
     report: dict[str, Any] = {
         "prompt": config.prompt,
         "told": config.told,

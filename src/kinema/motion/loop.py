@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from scipy.interpolate import CubicSpline
+from torch import Tensor
 
 from kinema.motion.motion import Motion
 
@@ -67,8 +68,28 @@ def unroll(motion: Motion, margin: int) -> Motion:
 
 
 def roll(motion: Motion, margin: int) -> Motion:
-    """The loop itself out of what `unroll` gave, closed again."""
-    return close(motion[margin : len(motion) - margin])
+    """The loop itself out of what `unroll` gave, closed again.
+
+    Around the seam the frames of one round fade into those of the next, which show the same moment of the loop. So a
+    foot that stands in both stands in between too, while spreading the gap over the whole loop would move every foot.
+    """
+    last, path = len(motion) - 1 - 2 * margin, motion.root_position
+    half = min(margin // 2, last // 2)  # the ends of the margins are worked on less well
+    way = (path[margin + last] - path[margin]) * torch.tensor([1.0, 0.0, 1.0]).to(path)
+    share = torch.linspace(0, 1, half + 1, dtype=path.dtype, device=path.device)
+    share = 0.5 + 0.5 * share.square() * (3 - 2 * share)
+
+    def fade(values: Float[Tensor, "frames *_"], step: Float[Tensor, "..."] | float = 0.0) -> Tensor:
+        own, part = values[margin : margin + last + 1].clone(), share.view(-1, *[1] * (values.ndim - 1))
+        begin, end = own[: half + 1].clone(), own[last - half :].clone()
+        after, before = values[margin + last :][: half + 1] - step, values[margin - half : margin + 1] + step
+        own[: half + 1] = part * begin + (1 - part) * after
+        own[last - half :] = part.flip(0) * end + (1 - part.flip(0)) * before
+        return own
+
+    moved = motion.translation
+    moved = None if moved is None else fade(moved)
+    return Motion(fade(path, way), fade(motion.angles), motion.fps, moved)
 
 
 def without_stills(motion: Motion, *, shortest: int = 8) -> Motion:

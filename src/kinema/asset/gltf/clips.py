@@ -139,12 +139,18 @@ def _lines(
         where = f"{names[int(off[worst].argmax())]} in {clips[worst].name}"
         lines.append(
             f"{len(stretched)} of {len(clips)} clips stretch bones: replaced by the nearest rotations (the worst vertex"
-            f" is {100 * off[worst].max():.2g} % of the height off, at {where})"
+            f" is {_percent(off[worst].max())} of the height off, at {where})"
         )
     most = np.max(off, axis=0, initial=0.0) if off else np.zeros(len(names))
     far = [j for j in np.argsort(-most) if most[j] > TOLD_OFF]
     if far:
         clip = clips[int(np.argmax([values[far[0]] for values in off]))].name
-        which = listed([f"{names[j]} by {100 * most[j]:.2g} %" for j in far], 6)
-        lines.append(f"joints cannot follow the file by shares of the height, worst in {clip}: {which}")
+        which = listed([f"{names[j]} by {_percent(most[j])}" for j in far], 6)
+        lines.append(
+            f"joints cannot follow the file, the worst vertex is off by shares of the height (worst in {clip}): {which}"
+        )
     return lines
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:,.0f} %"
