@@ -4,6 +4,7 @@ Every step draws its randomness from the seed and its own number, and a checkpoi
 a run that was killed and resumed gives the same bits as one that was not.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -229,7 +230,9 @@ class Distiller:
 
 def make_parameters(config: Animate, frames: int, stage: Stage, anatomy: Anatomy, tempo: Tempo) -> MotionParameters:
     """Parameters of the kind that a job asks for, at rest; at least `frames` of the prior's frames long."""
-    frames = max(2, frames, round((config.frames - 1) / config.fps * tempo.fps) + 1)
+    # Rounded up: the last frame of the clip lies between two of the prior's, never past the last one, where a free
+    # motion would snap to rest.
+    frames = max(2, frames, math.ceil((config.frames - 1) / config.fps * tempo.fps - 1e-6) + 1)
     basis = Basis.of(config.time, tempo, frames)
     if config.parameters == "field":
         return Field(stage, tempo, basis, generator=torch.Generator().manual_seed(config.seed))
