@@ -74,7 +74,7 @@ def test_covariances_deform_by_the_jacobian(stage: Stage) -> None:
 
 def test_the_films_gradient_is_that_of_finite_differences(stage: Stage) -> None:
     """Through centres and Jacobian, to a weight of the first and of the last layer."""
-    double = Stage(**(vars(stage) | {"splats": stage.splats.to(torch.float64), "rig": stage.rig.to(torch.float64),
+    double = Stage(**(vars(stage) | {"splats": stage.splats.to(dtype=torch.float64), "rig": stage.rig.to(torch.float64),
                                      "colors": stage.colors.double()}))  # fmt: skip
     field, at = moving(double).double(), torch.tensor([1.0, 4.0], dtype=torch.float64)
     cameras = double.cameras(field.travel(at), Viewpoint(60.0, 10.0, 1.0, 30.0), width=32, height=24)
@@ -87,13 +87,13 @@ def test_the_films_gradient_is_that_of_finite_differences(stage: Stage) -> None:
         parameter = layer.weight
         (found,) = torch.autograd.grad(loss(), parameter)
         direction = torch.randn(parameter.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-        values, step = [], 1e-5
+        values, step = [], 1e-8  # alpha is cut off at 1/255: a longer step would meet such jumps
         with torch.no_grad():
             for sign in (1, -1):
                 parameter += sign * step * direction
                 values.append(float(loss()))
                 parameter -= sign * step * direction
-        assert float((found * direction).sum()) == pytest.approx((values[0] - values[1]) / (2 * step), rel=1e-3)
+        assert float((found * direction).sum()) == pytest.approx((values[0] - values[1]) / (2 * step), rel=1e-4)
 
 
 def test_fields_have_no_loop_and_are_not_planted() -> None:
