@@ -5,7 +5,7 @@ python benchmarks/ablations.py [--out runs/ablations] [--seeds 2] [--iterations 
 Every run is `--preset paper` (free and equal joints, Eq. 9, Eq. 10 on cuboids, no fit, no planting, no drift), cut to
 `--iterations`. Parts of the distillation are judged on the motion as distilled, physics by the motion before and after
 it. A run that is killed goes on where it was, a finished one leaves a JSON file and is not repeated; the table is made
-of all that is there and put into docs/results/ablations.md with `--write`.
+of all that is there and put into docs/results/akd.md with `--write`.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from kinema.prior.protocol import Context
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
 
-PAGE = Path(__file__).parents[1] / "docs" / "results" / "ablations.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "akd.md"
 BEGIN, END = "<!-- ablations: made by benchmarks/ablations.py -->", "<!-- end of ablations -->"
 CHARACTERS = ("fox", "horse", "ostrich", "human")
 FULL = "full"
@@ -165,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--only", nargs="*", default=CHARACTERS)
     parser.add_argument("--variants", nargs="*", default=list(VARIANTS), choices=list(VARIANTS))
-    parser.add_argument("--write", action="store_true", help="put the table into docs/results/ablations.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/results/akd.md")
     options = parser.parse_args(arguments)
     # Runs of another size are other runs.
     out = make_folder(options.out / f"{options.iterations}")

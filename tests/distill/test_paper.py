@@ -218,3 +218,17 @@ def test_a_preset_leaves_alone_what_was_given() -> None:
     assert all(getattr(PAPER, name) == value for name, value in PRESETS["paper"].items())
     given = resolve(Animate("fox", "a fox is walking", preset="paper", guidance=50.0, iterations=7))
     assert (given.guidance, given.iterations, given.smooth_weight) == (50.0, 7, 2e5)
+
+
+def test_joints_have_no_limits_in_the_papers_simulation(
+    body: tuple[Stage, Anatomy], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import kinema.job.feet as feet
+
+    given = []
+    monkeypatch.setattr(feet, "track", lambda *_, limits, **__: given.append(limits))
+    motion = Motion.rest(body[1].rig, frames=8, fps=24.0)
+    for preset in ("paper", "default"):
+        feet.follow_physics(replace(PAPER, physics=True, preset=preset), body[1], motion, lambda _: None, None)
+    assert given[0] is None
+    assert given[1].shape == (25, 3, 2)

@@ -198,7 +198,7 @@ def test_the_preset_takes_the_card_of_this_machine(monkeypatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: card)
     job = resolve(given)
-    assert (job.video_size, job.offload, job.engine, job.iterations) == ((25, 256, 384), False, "sds", 5)
+    assert (job.video_size, job.offload, job.engine, job.iterations) == ((17, 256, 384), False, "sds", 5)
     assert resolve(job) == job
 
 
