@@ -39,7 +39,7 @@ def row(asset: str, options: argparse.Namespace) -> str:
     )  # fmt: skip
     found = run(Animate(resume=folder) if (folder / "config.json").exists() else job)
     report: Any = found.report
-    before, after = report["metrics"]["distilled"], report["metrics"]["physics"]
+    before, after = report["stages"]["distilled"], report["stages"]["physics"]
     angles = found.distilled.angles.numpy()
     cells = (
         asset, f"{options.iterations}, {options.guidance:g}", before["gait"], f"{before['slide']:.0%}",
