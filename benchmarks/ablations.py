@@ -115,7 +115,9 @@ def _row(metrics: Metrics, begun: float) -> Row:
 
 def table(rows: dict[str, dict[str, Row]]) -> str:
     """Means, and in how many pairs the figure is worse than that of the full method."""
-    lines = ["| | runs | gait right | slide | penetration | hover | jerk | bones change | motion | worse in its figure |"]
+    lines = [
+        "| | runs | gait right | slide | penetration | hover | jerk | bones change | motion | worse in its figure |"
+    ]
     lines.append("|" + "---|" * 10)
     compared = {name: (FULL, figure, way) for name, (_, figure, way) in VARIANTS.items() if figure}
     compared[FULL] = NO_PHYSICS

@@ -151,6 +151,15 @@ def test_an_image_to_video_model_is_given_the_start_pose_of_its_window(run: Dist
     assert len(windows.context(Window(60.0, 10.0, 0.0)).reference) == 0
 
 
+def test_the_score_is_summed_over_as_many_latents_as_the_papers(run: Distiller, monkeypatch) -> None:
+    """13 x 16 x 60 x 90 values of CogVideoX: with those the loss is the plain sum, with fewer each counts for more."""
+    import kinema.distill.loop as loop
+
+    monkeypatch.setattr(loop, "sds", lambda prior, latents, *_, **__: latents.sum() * 0 + latents.numel())
+    monkeypatch.setattr(loop, "weighted_energies", lambda *_, **__: torch.zeros(()))
+    assert float(run._sds_loss(np.random.default_rng(0))) == pytest.approx(13 * 16 * 60 * 90)
+
+
 def test_energies_are_the_papers_two(run: Distiller) -> None:
     """L_smooth = MAE(Δₜ²Θ) and L_ground = mean(max(-v_y, 0)) over the cuboids' corners; nothing else counts."""
     window = Window(40.0, 10.0, 0.0)

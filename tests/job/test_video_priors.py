@@ -37,7 +37,17 @@ def job(name: str, checkpoint: Path, folder: Path) -> list[str]:
     """The smallest clip that goes through everything: four steps of sds, eight frames, no physics."""
     WRITERS[name](checkpoint)
     size = next(size for prefix, size in SIZES.items() if name.startswith(prefix))
-    short = ("--iterations", str(STEPS), "--frames", "8", "--splats", "200", "--no-physics", "--checkpoint-seconds", "0")
+    short = (
+        "--iterations",
+        str(STEPS),
+        "--frames",
+        "8",
+        "--splats",
+        "200",
+        "--no-physics",
+        "--checkpoint-seconds",
+        "0",
+    )
     words = ("animate", "a red fox", "a fox is trotting", "--prior", f"{name}={checkpoint}", "--engine", "sds")
     return [*words, *short, "--video-size", *map(str, size), "-o", str(folder)]
 

@@ -40,6 +40,8 @@ MOST_GUIDANCE = 4.0
 """Guidance that stillness may raise it to, relative to what was asked."""
 MOST_GRADIENT = 10.0
 """Greatest norm of a step's gradient; longer ones are shortened, except in paper mode."""
+AKD_LATENTS = 13 * 16 * 60 * 90
+"""Latent values of a video in the paper: CogVideoX, 49 frames of 480 x 720."""
 MOST_BAD_STEPS = 20
 """Steps in a row with gradients that are not finite after which a run gives up."""
 
@@ -171,8 +173,9 @@ class Distiller:
         words, none = conditions(self.prior, self.config.told, context)
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         score = sds(self.prior, latents, words, none, t=t, guidance=self.state.guidance, generator=generator)
-        # The paper's weights are for a summed loss; ours are per token, so that they mean the same for every prior.
-        return (score if self.config.preset == "paper" else score / tokens) + energies
+        # The paper's weights are for a loss summed over its prior's latents; ours are per token. Either way they mean
+        # the same for every prior: nano's latents are 61 times fewer, and beside their plain sum nothing would move.
+        return score * (AKD_LATENTS / latents.numel() if self.config.preset == "paper" else 1 / tokens) + energies
 
     def _look(self, window: Window, context: Context) -> tuple[Tensor, float, Tensor]:
         """Latents of a window of the motion as it is now, how many tokens they are, and energies."""

@@ -32,7 +32,7 @@ PARTS = ("transformer", "transformer_2", "unet", "vae", "text_encoder", "tokeniz
 FILES = ("model_index.json", *(f"{part}/*" for part in PARTS))
 """What of a checkpoint in diffusers' layout is read: safetensors and JSON, never pickles."""
 AT_THE_ROOT = ("config.json", "diffusion_pytorch_model*.safetensors")
-"""A U-Net at the root of a folder, as in VideoCrafter2's conversion. Not asked of the hub, where roots hold all sorts."""
+"""A U-Net at a folder's root, as in VideoCrafter2's conversion; not asked of the hub, whose roots hold all sorts."""
 UNREAD = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.msgpack", "*.h5", "*.fp16.safetensors")
 
 
