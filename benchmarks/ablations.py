@@ -110,6 +110,8 @@ def measured(name: str, asset: str, seed: int, options: argparse.Namespace, stat
 def _row(metrics: Metrics, begun: float) -> Row:
     found = metrics.as_dict()
     row = {key: found[key] for key in KEYS}
+    # A gait's jerk is per period³; here clips with and without a gait are compared, so all are per s³.
+    row["jerk"] = metrics.jerk / (metrics.period or 1.0) ** 3
     return row | {"gait_right": float(found["gait"] == "walk"), "cpu_seconds": round(time.process_time() - begun, 1)}
 
 
