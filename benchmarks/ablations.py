@@ -3,11 +3,15 @@
 python benchmarks/ablations.py [--out runs/ablations] [--seeds 2] [--iterations 400] [--only fox --variants full]
 
 Every run is `--preset paper` (free and equal joints, Eq. 9, Eq. 10 on cuboids, no fit, no planting, no drift), cut to
-`--iterations`. A run leaves a JSON file and is not repeated when it is there, so a killed table goes on.
+`--iterations`. Parts of the distillation are judged on the motion as distilled, physics by the motion before and after
+it. A run that is killed goes on where it was, a finished one leaves a JSON file and is not repeated; the table is made
+of all that is there and put into docs/results/akd.md with `--write`.
 """
 
 import argparse
+import functools
 import json
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,25 +20,40 @@ from typing import Any
 
 import torch
 
-from kinema.distill.config import Animate
+from kinema.distill.config import Animate, resolve
+from kinema.distill.field import Field, deform
+from kinema.distill.loop import Distiller
+from kinema.distill.prompt import read_prompt, told
+from kinema.distill.tempo import read_tempo
+from kinema.evaluate.metrics import Metrics, measure
 from kinema.files import make_folder, replacing
-from kinema.job.animate import animate
+from kinema.job.animate import DISTILLED, TRACKED, make_stage
+from kinema.job.feet import follow_physics
 from kinema.motion.source import find_character
 from kinema.prior.nano.prior import NanoPrior
 from kinema.prior.protocol import Context
+from kinema.render.stage import Stage
+from kinema.rig.anatomy import Anatomy
 
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "akd.md"
+BEGIN, END = "<!-- ablations: made by benchmarks/ablations.py -->", "<!-- end of ablations -->"
 CHARACTERS = ("fox", "horse", "ostrich", "human")
+FULL = "full"
 VARIANTS: dict[str, tuple[dict[str, Any], str, str]] = {
-    "full": ({}, "", "more"),
+    FULL: ({}, "", "more"),
     "no rendered ground": ({"render_ground": False}, "slide", "more"),
     "no L_ground": ({"ground_weight": 0.0}, "penetration", "more"),
     "no L_smooth": ({"smooth_weight": 0.0}, "jerk", "more"),
-    "no physics": ({"physics": False}, "slide", "more"),
-    "random prior": ({}, "motion", "less"),
+    "random prior": ({}, "gait_right", "less"),
     "class-blind prior": ({}, "gait_right", "less"),
-    "field": ({"parameters": "field", "physics": False}, "bone_change", "more"),
+    "field": ({"parameters": "field"}, "bone_change", "more"),
 }
 """What is changed, the figure that it is there for, and whether that figure should be more or less without it."""
+PHYSICS = "full, after physics"
+NO_PHYSICS = (PHYSICS, "slide", "more")
+"""The row that the motion as distilled is compared with, and the figure that physics is there for."""
+KEYS = ("gait", "slide", "penetration", "hover", "jerk", "bone_change", "motion")
+Row = dict[str, Any]
 
 
 class Blind(NanoPrior):
@@ -44,6 +63,7 @@ class Blind(NanoPrior):
         return super().condition("", context)
 
 
+@functools.cache
 def priors(weights: Path | None) -> dict[str, NanoPrior]:
     """The prior of each variant that has one of its own, and the trained one as ""."""
     trained, random, blind = (NanoPrior.load(weights) for _ in range(3))
@@ -54,36 +74,90 @@ def priors(weights: Path | None) -> dict[str, NanoPrior]:
     return {"": trained, "random prior": random, "class-blind prior": blind}
 
 
-def measured(asset: str, seed: int, changed: dict[str, Any], prior: NanoPrior, iterations: int) -> dict[str, Any]:
-    config = Animate(asset, f"the {asset} is walking", preset="paper", seed=seed, iterations=iterations)
-    begun = time.monotonic()
-    outcome = animate(replace(config, **changed), find_character(asset), prior)
-    stage = "field" if "field" in outcome.metrics else list(outcome.metrics)[-1]
-    found = outcome.metrics[stage].as_dict()
-    keys = ("gait", "slide", "penetration", "jerk", "bone_change", "motion")
-    row = {key: found[key] for key in keys}
-    return row | {"gait_right": float(found["gait"] == "walk"), "seconds": round(time.monotonic() - begun, 1)}
+@functools.cache
+def staged(asset: str, seed: int, weights: Path | None) -> tuple[Any, Anatomy, Stage]:
+    """A character and its refined splats, which all variants share."""
+    character = find_character(asset)
+    anatomy = Anatomy.of(character)
+    config = resolve(Animate(asset, preset="paper", seed=seed))
+    return character, anatomy, make_stage(config, character, anatomy, priors(weights)[""])
 
 
-def table(rows: dict[str, dict[str, dict[str, Any]]]) -> str:
+def measured(name: str, asset: str, seed: int, options: argparse.Namespace, states: Path) -> dict[str, Row]:
+    """Figures of a run as distilled and, for the full method, after physics."""
+    character, anatomy, stage = staged(asset, seed, options.weights)
+    prior = priors(options.weights).get(name) or priors(options.weights)[""]
+    changed = VARIANTS[name][0] | {"iterations": options.iterations, "physics_iterations": options.physics_iterations}
+    config = resolve(replace(Animate(asset, f"the {asset} is walking", preset="paper", seed=seed), **changed))
+    if not config.render_ground:
+        stage = replace(stage, scene=replace(stage.scene, ground=None))
+    reading = read_prompt(config, prior, anatomy.limbs.body)
+    tempo = read_tempo(config, prior, anatomy, reading)
+    begun = time.process_time()
+    run = Distiller(told(config, prior, reading), prior, stage, anatomy, tempo, checkpoint=states / DISTILLED)
+    motion = run.run().motion
+    if isinstance(run.parameters, Field):
+        at, fps = run.clip_times()
+        return {name: _row(deform(run.parameters, character, anatomy, at, fps=fps).metrics, begun)}
+    found = {name: _row(measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs), begun)}
+    if name == FULL and options.physics_iterations:
+        tracked = follow_physics(config, anatomy, motion, lambda _: None, states / TRACKED)
+        assert tracked is not None
+        found[PHYSICS] = _row(measure(character, tracked.motion, rig=anatomy.rig, limbs=anatomy.limbs), begun)
+    return found
+
+
+def _row(metrics: Metrics, begun: float) -> Row:
+    found = metrics.as_dict()
+    row = {key: found[key] for key in KEYS}
+    # A gait's jerk is per period³; here clips with and without a gait are compared, so all are per s³.
+    row["jerk"] = metrics.jerk / (metrics.period or 1.0) ** 3
+    return row | {"gait_right": float(found["gait"] == "walk"), "cpu_seconds": round(time.process_time() - begun, 1)}
+
+
+def table(rows: dict[str, dict[str, Row]]) -> str:
     """Means, and in how many pairs the figure is worse than that of the full method."""
-    lines = ["| | gait right | slide | penetration | jerk | bones change | motion | worse in its figure |"]
-    lines.append("|---|---|---|---|---|---|---|---|")
-    for name, found in rows.items():
-        _, figure, way = VARIANTS[name]
-
-        def mean(key: str, found: dict[str, dict[str, Any]] = found) -> float:
-            return sum(row[key] for row in found.values()) / len(found)
-
-        pairs = [(rows["full"][pair], row) for pair, row in found.items() if figure and pair in rows.get("full", {})]
-        worse = sum(row[figure] > full[figure] if way == "more" else row[figure] < full[figure] for full, row in pairs)
-        told = f"{figure}: {worse}/{len(pairs)}" if pairs else ""
+    lines = [
+        "| | runs | gait right | slide | penetration | hover | jerk | bones change | motion | worse in its figure |"
+    ]
+    lines.append("|" + "---|" * 10)
+    compared = {name: (FULL, figure, way) for name, (_, figure, way) in VARIANTS.items() if figure}
+    compared[FULL] = NO_PHYSICS
+    for name in (PHYSICS, *VARIANTS):
+        found = rows.get(name)
+        if not found:
+            continue
+        told = ""
+        if name in compared and compared[name][0] in rows:
+            base, figure, way = compared[name]
+            pairs = [(rows[base][pair][figure], row[figure]) for pair, row in found.items() if pair in rows[base]]
+            worse = sum(value > full if way == "more" else value < full for full, value in pairs)
+            told = f"{figure}: {worse}/{len(pairs)}"
+        mean = {key: sum(row[key] for row in found.values()) / len(found) for key in KEYS if key != "gait"}
         right = sum(int(row["gait_right"]) for row in found.values())
         lines.append(
-            f"| {name} | {right}/{len(found)} | {mean('slide'):.0%} | {mean('penetration'):.4f} | {mean('jerk'):.0f}"
-            f" | {mean('bone_change'):.1%} | {mean('motion'):.2f} | {told} |"
+            f"| {name if name != FULL else 'full, as distilled'} | {len(found)} | {right} | {mean['slide']:.0%}"
+            f" | {mean['penetration']:.2%} | {mean['hover']:.1%} | {mean['jerk']:.0f} | {mean['bone_change']:.1%}"
+            f" | {mean['motion']:.2f} | {told} |"
         )
     return "\n".join(lines)
+
+
+def finished(out: Path) -> dict[str, dict[str, Row]]:
+    """All runs that are there, by variant and pair."""
+    rows: dict[str, dict[str, Row]] = {}
+    for path in sorted(out.glob("*.json")):
+        pair, found = path.stem.split(".")[1], json.loads(path.read_text())
+        for name, row in found.items():
+            rows.setdefault(name, {})[pair] = row
+    return rows
+
+
+def write(text: str, iterations: int) -> None:
+    said = f"`--iterations {iterations}` in place of 10,000; pairs are characters and seeds."
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    with replacing(PAGE) as partial:
+        partial.write_text(f"{before}{BEGIN}\n{text}\n\n{said}\n{END}{rest.partition(END)[2]}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -91,23 +165,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/ablations"))
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--iterations", type=int, default=400)
+    parser.add_argument("--physics-iterations", type=int, default=200, help="0: no physics")
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--only", nargs="*", default=CHARACTERS)
     parser.add_argument("--variants", nargs="*", default=list(VARIANTS), choices=list(VARIANTS))
+    parser.add_argument("--write", action="store_true", help="put the table into docs/results/akd.md")
     options = parser.parse_args(arguments)
-    make_folder(options.out)
-    known = priors(options.weights)
-    rows: dict[str, dict[str, dict[str, Any]]] = {}
-    for name in options.variants:
-        for pair in [(asset, seed) for asset in options.only for seed in range(options.seeds)]:
-            path = options.out / f"{name.replace(' ', '_')}-{pair[0]}-{pair[1]}.json"
-            if not path.exists():
-                found = measured(*pair, VARIANTS[name][0], known.get(name, known[""]), options.iterations)
-                with replacing(path) as partial:
-                    partial.write_text(json.dumps(found))
-            rows.setdefault(name, {})["-".join(map(str, pair))] = json.loads(path.read_text())
-            print(name, *pair, rows[name]["-".join(map(str, pair))], flush=True)
-    print(table(rows))
+    # Runs of another size are other runs.
+    out = make_folder(options.out / f"{options.iterations}")
+    for asset, seed in [(asset, seed) for asset in options.only for seed in range(options.seeds)]:
+        for name in options.variants:
+            stem = f"{name.replace(' ', '_')}.{asset}-{seed}"
+            path, states = out / f"{stem}.json", out / stem
+            if path.exists():
+                continue
+            found = measured(name, asset, seed, options, make_folder(states))
+            with replacing(path) as partial:
+                partial.write_text(json.dumps(found))
+            shutil.rmtree(states)
+            print(asset, seed, found, flush=True)
+    text = table(finished(out))
+    print(text)
+    if options.write:
+        write(text, options.iterations)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ def write(rows: dict[tuple[str, str], str]) -> None:
     known |= rows
     order = [(prior, f"{card.name}, {card.gigabytes} GB") for prior in SETTINGS for card in CARDS]
     rates = "; ".join(f"{card.name} {card.tflops:g} TFLOP/s, {card.host_gb_s:g} GB/s" for card in CARDS)
+    rates += "; products in single precision (Wan's encoder) take twice as long"
     said = f"Assumed: {rates}; {RENDER_SECONDS} s per step for rendering. These are predictions, not measurements."
     text = "\n".join((HEAD, *(known[key] for key in order if key in known), "", said))
     with replacing(PAGE) as partial:

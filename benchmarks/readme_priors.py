@@ -66,14 +66,19 @@ def nano_time(runs: Path) -> str:
 
 
 def predicted_times() -> dict[str, str]:
-    """The prediction for an RTX 4090 by prior, out of docs/results/priors.md."""
+    """The predictions for two cards of 24 GB by prior, out of docs/results/priors.md."""
     page = (ROOT / "docs/results/priors.md").read_text()
-    rows = re.findall(r"\| (\S+) \| RTX 4090, 24 GB \| ([^|]+) \|.*\| \*\*(\d+)\*\* \|", page)
-    return {prior: f"predicted {minutes} min at {size.strip()}" for prior, size, minutes in rows}
+    rows = re.findall(r"\| (\S+) \| RTX (\d+), 24 GB \| ([^|]+) \|.*\| \*\*(\d+)\*\* \|", page)
+    minutes = {(prior, card): found for prior, card, _, found in rows}
+    return {
+        prior: f"predicted {minutes[prior, '4090']} min ({minutes[prior, '3090']}) at {size.strip()}"
+        for prior, card, size, _ in rows
+        if card == "4090"
+    }
 
 
 def table(runs: Path) -> str:
-    takes = "a clip takes (video models: `--preset gpu` on an RTX 4090, a prediction by count)"
+    takes = "a clip takes (video models: `--preset gpu` on an RTX 4090, in brackets 3090; predictions by count)"
     lines = [f"| `--prior` | runs on | {takes} |", "| --- | --- | --- |"]
     lines.append(f"| `nano` (embedded, the default) | {nano_memory(runs)} | {nano_time(runs)} |")
     times = predicted_times()

@@ -1,5 +1,6 @@
 """Paper mode does what AKD states, and nothing beside it (docs/akd.md)."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from kinema.create.creatures import creature
 from kinema.distill.config import PRESETS, Animate, resolve
 from kinema.distill.energies import weighted_energies
 from kinema.distill.loop import MOST_GRADIENT, Distiller
+from kinema.distill.parameters import Filmed
 from kinema.distill.tempo import base_path, choose_tempo
 from kinema.distill.window import Window
 from kinema.job.animate import make_stage
@@ -71,6 +73,16 @@ def test_windows_fit_the_clip_and_every_frame_gets_a_gradient(
     assert bool((gradient.abs().sum(1) > 0).all())
 
 
+@pytest.mark.parametrize("frames", range(40, 48))
+def test_no_frame_of_the_clip_snaps_to_rest(body: tuple[Stage, Anatomy], prior: NanoPrior, frames: int) -> None:
+    """Whatever the ratio of the clip's rate to the prior's, a pose that all parameters have is in every frame."""
+    tempo = choose_tempo("walk", PAPER.prompt, body[1].limbs, prior)
+    run = Distiller(replace(PAPER, frames=frames), prior, *body, tempo)
+    with torch.no_grad():
+        run.parameters.angles += 0.3
+    torch.testing.assert_close(run.motion().angles, torch.full((frames, 25, 3), 0.3))
+
+
 def test_every_frame_of_a_window_that_starts_late_is_seen(run: Distiller) -> None:
     """No window ends in a snap to rest: with a constant pose in all frames, all frames of every window have it."""
     with torch.no_grad():
@@ -120,6 +132,34 @@ def test_cameras_look_at_the_smoothed_centre_of_the_deformed_box(run: Distiller)
     assert (run.windows.path(window) - free.path(window)).norm(dim=-1).max() > 0.5
 
 
+def test_an_image_to_video_model_is_given_the_start_pose_of_its_window(run: Distiller) -> None:
+    """One frame, as the motion is now at the start of that window, without a gradient; `nothing` is no frame."""
+    prior = copy.copy(run.prior)
+    prior.needs = replace(prior.needs, reference="start")
+    windows = replace(run.windows, prior=prior)
+    with torch.no_grad():
+        run.parameters.angles[:, 15:60] += torch.linspace(0, 0.6, run.parameters.frames)[:, None]
+    for start in (0.0, 7.0):
+        window = Window(60.0, 10.0, start)
+        shown = windows.context(window).reference
+        assert shown.shape[0] == 1
+        assert not shown.requires_grad
+        torch.testing.assert_close(shown[0], windows.film(window).video[0])
+    early, late = (windows.context(Window(60.0, 10.0, start)).reference for start in (0.0, 7.0))
+    assert float((early - late).abs().max()) > 0.1
+    prior.needs = replace(prior.needs, reference="nothing")
+    assert len(windows.context(Window(60.0, 10.0, 0.0)).reference) == 0
+
+
+def test_the_score_is_summed_over_as_many_latents_as_the_papers(run: Distiller, monkeypatch) -> None:
+    """13 x 16 x 60 x 90 values of CogVideoX: with those the loss is the plain sum, with fewer each counts for more."""
+    import kinema.distill.loop as loop
+
+    monkeypatch.setattr(loop, "sds", lambda prior, latents, *_, **__: latents.sum() * 0 + latents.numel())
+    monkeypatch.setattr(loop, "weighted_energies", lambda *_, **__: torch.zeros(()))
+    assert float(run._sds_loss(np.random.default_rng(0))) == pytest.approx(13 * 16 * 60 * 90)
+
+
 def test_energies_are_the_papers_two(run: Distiller) -> None:
     """L_smooth = MAE(Δₜ²Θ) and L_ground = mean(max(-v_y, 0)) over the cuboids' corners; nothing else counts."""
     window = Window(40.0, 10.0, 0.0)
@@ -135,6 +175,16 @@ def test_energies_are_the_papers_two(run: Distiller) -> None:
     T = filmed.T_world_joint[:, :, None]
     heights = (T[..., 1, :3] * corners).sum(-1) + T[..., 1, 3]
     torch.testing.assert_close(found, 2e5 * smooth + 1e7 * (-heights).clamp(min=0).mean())
+
+
+def test_a_field_has_the_same_two_energies_on_its_points(body: tuple[Stage, Anatomy], prior: NanoPrior) -> None:
+    """MAE(Δₜ² points) in leg lengths and mean(max(-y, 0)) over the points, with the same weights."""
+    tempo = choose_tempo("walk", PAPER.prompt, body[1].limbs, prior)
+    run = Distiller(replace(PAPER, parameters="field"), prior, *body, tempo)
+    points = torch.randn(6, 9, 3, generator=torch.Generator().manual_seed(0))
+    found = weighted_energies(Filmed(torch.zeros(6, 3, 2, 2), points=points), run.config, run.anatomy, feet=1.0)
+    smooth = (points[2:] - 2 * points[1:-1] + points[:-2]).abs().mean() / run.anatomy.limbs.leg_length
+    torch.testing.assert_close(found, 2e5 * smooth + 1e7 * (-points[..., 1]).clamp(min=0).mean())
 
 
 def test_splats_are_refined_from_the_vertices_and_a_shadow_falls_on_request(
@@ -177,3 +227,17 @@ def test_a_preset_leaves_alone_what_was_given() -> None:
     assert all(getattr(PAPER, name) == value for name, value in PRESETS["paper"].items())
     given = resolve(Animate("fox", "a fox is walking", preset="paper", guidance=50.0, iterations=7))
     assert (given.guidance, given.iterations, given.smooth_weight) == (50.0, 7, 2e5)
+
+
+def test_joints_have_no_limits_in_the_papers_simulation(
+    body: tuple[Stage, Anatomy], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import kinema.job.feet as feet
+
+    given = []
+    monkeypatch.setattr(feet, "track", lambda *_, limits, **__: given.append(limits))
+    motion = Motion.rest(body[1].rig, frames=8, fps=24.0)
+    for preset in ("paper", "default"):
+        feet.follow_physics(replace(PAPER, physics=True, preset=preset), body[1], motion, lambda _: None, None)
+    assert given[0] is None
+    assert given[1].shape == (25, 3, 2)

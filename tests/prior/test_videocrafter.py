@@ -12,35 +12,40 @@ pytest.importorskip("transformers", reason="needs the extra `gpu`")
 from diffusers.models.embeddings import TimestepEmbedding, Timesteps
 from safetensors.torch import load_file, save_file
 from toy_checkpoints import unet as write_unet
+from toy_checkpoints import videocrafter as write_videocrafter
 
 from kinema.errors import KinemaError
-from kinema.prior.load import load_prior
+from kinema.prior.load import load_prior, weights_files
 from kinema.prior.protocol import Context
 
 
 def test_the_frame_rate_is_added_to_the_time(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("KINEMA_CACHE", str(tmp_path / "cache"))
     plain, crafted = tmp_path / "plain", tmp_path / "crafted"
-    write_unet(plain)
-    shutil.copytree(plain, crafted)
-    torch.manual_seed(0)
+    write_videocrafter(crafted)
+    shutil.copytree(crafted, plain)
+    weights, others = (next(folder.glob("*.safetensors")) for folder in (crafted, plain))
+    tensors = load_file(weights)
+    told = {name.removeprefix("fps_embedding."): value for name, value in tensors.items() if "fps_embedding" in name}
+    save_file({name: value for name, value in tensors.items() if "fps_embedding" not in name}, others)
     embedding = TimestepEmbedding(4, 16)
-    for file in (crafted / "unet").iterdir():
-        file.rename(crafted / file.name)
-    (crafted / "unet").rmdir()
-    weights = next(crafted.glob("*.safetensors"))
-    more = {f"fps_embedding.{name}": value for name, value in embedding.state_dict().items()}
-    save_file(load_file(weights) | more, weights, metadata={"format": "pt"})
+    embedding.load_state_dict(told)
     a, b = (load_prior(f"zeroscope={folder}", video_size=(4, 16, 16)) for folder in (plain, crafted))
     step = torch.tensor([[0.1, 0.2, 0.3, 0.4]])
-    told = embedding(Timesteps(4, True, 0)(torch.tensor([24.0])))
-    torch.testing.assert_close(b.unet.time_embedding(step), a.unet.time_embedding(step) + told)
+    rate = embedding(Timesteps(4, True, 0)(torch.tensor([24.0])))
+    torch.testing.assert_close(b.unet.time_embedding(step), a.unet.time_embedding(step) + rate)
     z, context = torch.randn(4, 4, 8, 8), Context(torch.empty(0, 3, 16, 16))
     found = [p.denoise(z, 0.5, [p.condition("a fox is trotting", context)])[0] for p in (a, b)]
     assert not torch.equal(*found)
-    save_file(load_file(weights) | {"fps_embedding.linear_1.weight": torch.zeros(3, 3)}, weights)
+    save_file(tensors | {"fps_embedding.linear_1.weight": torch.zeros(3, 3)}, weights)
     with pytest.raises(KinemaError, match="fps_embedding does not fit"):
         load_prior(f"zeroscope={crafted}", video_size=(4, 16, 16))
+
+
+def test_its_weights_are_among_the_files_that_a_resumed_run_checks(tmp_path: Path) -> None:
+    write_videocrafter(tmp_path)
+    found = {file.relative_to(tmp_path).as_posix() for file in weights_files(f"zeroscope={tmp_path}")}
+    assert {"config.json", "diffusion_pytorch_model.safetensors", "vae/config.json"} <= found
 
 
 def test_pickles_only_are_one_line_with_a_way_out(tmp_path: Path) -> None:

@@ -198,6 +198,21 @@ def unet(folder: Path) -> None:
     write_index(folder, "TextToVideoSDPipeline")
 
 
+def videocrafter(folder: Path) -> None:
+    """The published conversion: the U-Net at the folder's root, with an embedding of the frame rate."""
+    from diffusers.models.embeddings import TimestepEmbedding
+    from safetensors.torch import load_file, save_file
+
+    unet(folder)
+    for file in (folder / "unet").iterdir():
+        file.rename(folder / file.name)
+    (folder / "unet").rmdir()
+    weights = next(folder.glob("*.safetensors"))
+    embedding = TimestepEmbedding(4, 16).state_dict()
+    more = {f"fps_embedding.{name}": value for name, value in embedding.items()}
+    save_file(load_file(weights) | more, weights, metadata={"format": "pt"})
+
+
 @dataclass(frozen=True)
 class Toy:
     """How a checkpoint is written, the size it is run at, and its twin in diffusers."""

@@ -34,7 +34,9 @@ def weighted_energies(
     if filmed.motion is None or filmed.T_world_joint is None:
         assert filmed.points is not None
         jerk = filmed.points.diff(n=2, dim=0).abs().mean() / size
-        return config.smooth_weight * jerk + ground * penetration(filmed.points, size)
+        paper = config.preset == "paper"
+        depth = mean_depth(filmed.points[..., 1]) if paper else penetration(filmed.points, size)
+        return config.smooth_weight * jerk + ground * depth
     motion = filmed.motion
     total = config.smooth_weight * smoothness(motion)
     if config.preset == "paper":
@@ -53,8 +55,13 @@ def weighted_energies(
 
 
 def cuboid_penetration(T_world_joint: Pose, corners: Float[Tensor, "joints 8 3"]) -> Energy:
-    """mean(max(-v_y, 0)) over the corners of the bones' cuboids (AKD's L_ground) [m]."""
-    return (-apply(T_world_joint, corners.expand(len(T_world_joint), -1, -1, -1))[..., 1]).clamp(min=0).mean()
+    """AKD's L_ground, over the corners of the bones' cuboids [m]."""
+    return mean_depth(apply(T_world_joint, corners.expand(len(T_world_joint), -1, -1, -1))[..., 1])
+
+
+def mean_depth(heights: Float[Tensor, "frames *points"]) -> Energy:
+    """mean(max(-v_y, 0)) (Eq. 10) [m]."""
+    return (-heights).clamp(min=0).mean()
 
 
 def sole_points(T_world_joint: Pose, limbs: Limbs) -> Points:

@@ -4,6 +4,7 @@ Every step draws its randomness from the seed and its own number, and a checkpoi
 a run that was killed and resumed gives the same bits as one that was not.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,8 @@ MOST_GUIDANCE = 4.0
 """Guidance that stillness may raise it to, relative to what was asked."""
 MOST_GRADIENT = 10.0
 """Greatest norm of a step's gradient; longer ones are shortened, except in paper mode."""
+AKD_LATENTS = 13 * 16 * 60 * 90
+"""Latent values of a video in the paper: CogVideoX, 49 frames of 480 x 720."""
 MOST_BAD_STEPS = 20
 """Steps in a row with gradients that are not finite after which a run gives up."""
 
@@ -175,8 +178,9 @@ class Distiller:
         words, none = conditions(self.prior, self.config.told, context)
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         score = sds(self.prior, latents, words, none, t=t, guidance=self.state.guidance, generator=generator)
-        # The paper's weights are for a summed loss; ours are per token, so that they mean the same for every prior.
-        return (score if self.config.preset == "paper" else score / tokens) + energies
+        # The paper's weights are for a loss summed over its prior's latents; ours are per token. Either way they mean
+        # the same for every prior: nano's latents are 61 times fewer, and beside their plain sum nothing would move.
+        return score * (AKD_LATENTS / latents.numel() if self.config.preset == "paper" else 1 / tokens) + energies
 
     def _look(self, window: Window, context: Context) -> tuple[Filmed, Tensor, float, Tensor]:
         """A window of the motion as it is now, its latents, how many tokens they are, and energies."""
@@ -234,7 +238,9 @@ class Distiller:
 
 def make_parameters(config: Animate, frames: int, stage: Stage, anatomy: Anatomy, tempo: Tempo) -> MotionParameters:
     """Parameters of the kind that a job asks for, at rest; at least `frames` of the prior's frames long."""
-    frames = max(2, frames, round((config.frames - 1) / config.fps * tempo.fps) + 1)
+    # Rounded up: the last frame of the clip lies between two of the prior's, never past the last one, where a free
+    # motion would snap to rest.
+    frames = max(2, frames, math.ceil((config.frames - 1) / config.fps * tempo.fps - 1e-6) + 1)
     basis = Basis.of(config.time, tempo, frames)
     if config.parameters == "field":
         return Field(stage, tempo, basis, generator=torch.Generator().manual_seed(config.seed))

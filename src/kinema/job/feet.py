@@ -50,6 +50,9 @@ def follow_physics(
     """Track the motion with the simulated body; None where physics is off or nothing stands on the ground."""
     if not config.physics or not anatomy.limbs.legs or not anatomy.limbs.ground:
         return None
+    limits = None
+    if config.preset != "paper":  # where all joints are free
+        limits = torch.from_numpy(np.stack((anatomy.limits.lower, anatomy.limits.upper), -1)).float()
     return track(
         None,
         anatomy.rig,
@@ -57,7 +60,7 @@ def follow_physics(
         options=_tracking(config, anatomy),
         limbs=anatomy.limbs,
         cuboids=anatomy.cuboids,
-        limits=torch.from_numpy(np.stack((anatomy.limits.lower, anatomy.limits.upper), -1)).float(),
+        limits=limits,
         progress=lambda done, total, loss: progress(Progress(done, total, "physics", loss)),
         checkpoint=checkpoint,
         checkpoint_seconds=config.checkpoint_seconds,

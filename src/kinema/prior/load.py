@@ -31,6 +31,8 @@ MODELS: dict[str, tuple[Kind, str, torch.dtype]] = {
 PARTS = ("transformer", "transformer_2", "unet", "vae", "text_encoder", "tokenizer", "scheduler")
 FILES = ("model_index.json", *(f"{part}/*" for part in PARTS))
 """What of a checkpoint in diffusers' layout is read: safetensors and JSON, never pickles."""
+AT_THE_ROOT = ("config.json", "diffusion_pytorch_model*.safetensors")
+"""A U-Net at a folder's root, as in VideoCrafter2's conversion; not asked of the hub, whose roots hold all sorts."""
 UNREAD = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.msgpack", "*.h5", "*.fp16.safetensors")
 
 
@@ -106,7 +108,7 @@ def weights_files(spec: str) -> list[Path]:
 
         return [file for file in (Path(path) if path else WEIGHTS,) if file.is_file()]
     folder = Path(path) if path else _cached(name)
-    files = [file for pattern in FILES for file in folder.glob(pattern)] if folder is not None else []
+    files = [file for pattern in (*FILES, *AT_THE_ROOT) for file in folder.glob(pattern)] if folder is not None else []
     return sorted(file for file in files if file.is_file() and not any(map(file.match, UNREAD)))
 
 

@@ -63,6 +63,8 @@ class MemoryEstimate:
     """Tokens that the denoiser sees, or places of a U-Net's latents."""
     flops: int = 0
     """Floating point operations of a step's products, convolutions and attention; recomputed ones count again."""
+    single: int = 0
+    """Those of them that are in single precision, at which a card is slower."""
     moved: int = 0
     """Bytes that a step copies between host and device."""
 
@@ -107,7 +109,7 @@ def estimate_memory(
         model, denoiser = build(prior, placement, **size)
         storages.highest = dict(storages.live)
         storages.reset_peak()
-        storages.moved = storages.flops = 0
+        storages.moved = storages.flops = storages.single = 0
         weights, host = storages.live[DEVICE], storages.live[HOST]
         video = torch.empty(model.frames, 3, model.height, model.width, requires_grad=True)
         context = Context(reference=torch.empty(model.frames, 3, model.height, model.width))
@@ -124,7 +126,8 @@ def estimate_memory(
     return MemoryEstimate(
         prior=prior, setting=setting, frames=model.frames, height=model.height, width=model.width,
         parameters=parameters, weights=weights, text=text, encode=encode, denoise=denoise, backward=backward, host=host,
-        tokens=_tokens(latents, denoiser.config), flops=storages.flops, moved=storages.moved,
+        tokens=_tokens(latents, denoiser.config), flops=storages.flops, single=storages.single,
+        moved=storages.moved,
     )  # fmt: skip
 
 
@@ -147,14 +150,16 @@ class Storages(TorchDispatchMode):
         self.live = {DEVICE: 0, HOST: 0}
         self.peak, self.highest = dict(self.live), dict(self.live)
         self.known: set[int] = set()
-        self.moved = self.flops = 0
+        self.moved = self.flops = self.single = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         if func is torch.ops.aten._to_copy.default and result.device != args[0].device:
             self.moved += result.numel() * result.element_size()
         if (formula := FLOPS.get(func._overloadpacket)) is not None:
-            self.flops += formula(*args, **(kwargs or {}), out_val=result)
+            count = formula(*args, **(kwargs or {}), out_val=result)
+            self.flops += count
+            self.single += count if args[0].dtype == torch.float32 else 0
         for tensor in tree_leaves(result):
             if not isinstance(tensor, Tensor) or tensor.untyped_storage()._cdata in self.known:
                 continue
