@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import MOST_JOINTS, Character, Skeleton, bone_tails
+from kinema.asset.rigs.orientation import unplace_skeleton
 from kinema.errors import KinemaError
 from kinema.files import replacing
 
@@ -172,8 +173,7 @@ def write_rignet(path: Path, character: Character) -> None:
     if skeleton is None:
         raise KinemaError(f"{path}: {character.name} has no skeleton to write")
     names = ["_".join(name.split()) for name in skeleton.names]
-    frame = character.frame
-    heads = (skeleton.heads - frame.translation) @ frame.rotation / frame.scale
+    heads = unplace_skeleton(skeleton, character.frame).heads
     lines = [f"joints {name} " + " ".join(f"{x:.8g}" for x in head) for name, head in zip(names, heads)]
     lines.append(f"root {names[0]}")
     lines += [f"hier {names[p]} {names[j]}" for j, p in enumerate(skeleton.parents) if p >= 0]

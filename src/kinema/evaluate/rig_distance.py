@@ -5,12 +5,14 @@ lengths of the longest side of the mesh's box (the mesh is normalised to [-0.5, 
 of its children and is sampled every 0.005; where a joint has no child there is no bone.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Character, Skeleton
+from kinema.asset.rigs.orientation import apply_frame, place_skeleton, unplace_skeleton
 from kinema.errors import KinemaError
 
 STEP = 0.005
@@ -45,6 +47,29 @@ def rig_distance(predicted: Character, true: Character) -> RigDistance:
     ]
     j2b = (_mean_gap(joints[0], bones[1]) + _mean_gap(joints[1], bones[0])) / 2
     return RigDistance(chamfer(*joints), j2b, chamfer(*bones), _weights_l1(predicted, true))
+
+
+def compare_files(predicted: Path, true: Path) -> RigDistance:
+    """Compare the rigs of two files; one that holds joints alone is put into the mesh of the true one."""
+    from kinema.asset.load import load
+
+    known = load(true)
+    if predicted.suffix.lower() in (".json", ".txt"):
+        guess = load(true, skeleton=predicted, weights=True)
+    else:
+        guess = load(predicted)
+    return rig_distance(_in_frame(guess, known), known)
+
+
+def _in_frame(character: Character, target: Character) -> Character:
+    """A character in the frame of another, whose file has the same coordinates: what was found on reading may differ."""
+    if character.skeleton is None:
+        return character
+    skeleton = place_skeleton(unplace_skeleton(character.skeleton, character.frame), target.frame)
+    frame = character.frame
+    vertices = (character.mesh.vertices - frame.translation) @ frame.rotation / frame.scale
+    mesh = replace(character.mesh, vertices=apply_frame(target.frame, vertices))
+    return replace(character, mesh=mesh, skeleton=skeleton, frame=target.frame)
 
 
 def joint_distance(predicted: Points, true: Points, size: float) -> float:

@@ -22,10 +22,13 @@ from kinema.rig.embed.templates import Template, template
 from kinema.rig.embed.tree import grow
 from kinema.rig.weights.bone_heat import Visibility, rig_character
 
+NO_RIG = "no rig:"
+"""Beginning of the line that tells what was found."""
 SYMMETRIC = 0.02
 """Largest distance of the mirror image from a symmetric mesh, in lengths of its longest side."""
-BARE = 3.0
-"""Weight of the share of branches without a bone."""
+WEIGHTS = (1.0, 3.0, 2.0, 3.0, 2.0)
+"""Weights of the measure's parts: cost per point, branches without a bone, tips that no end of the body is near to, limbs
+as thick as the trunk, legs off the ground."""
 TREE = 3.2
 """Measure from which on a template is worse than a tree of the body's own branches."""
 SURE = (3.0, 1.1, 1.5)
@@ -57,10 +60,21 @@ def auto_rig(character: Character, plan: BodyPlan | None = None, *, visibility: 
 
     `Character.changes` tells what was found, and `Character.roles` which joints are legs, arms, wings, fins and tails.
     """
+    return rig_as(replace(character, skeleton=None), plan, visibility=visibility)[0]
+
+
+def rig_as(
+    character: Character, plan: BodyPlan | None = None, *, visibility: Visibility = "field"
+) -> tuple[Character, Embedding | None]:
+    """The character with the skeleton and the weights that it lacks, and what was found where it lacked a skeleton."""
+    if character.skeleton is not None:
+        if character.weights is not None:
+            return character, None
+        return rig_character(character, character.skeleton, visibility=visibility), None
     found = embed(character.mesh, plan)
     rigged = rig_character(character, found.skeleton, visibility=visibility)
-    said = f"no rig: {found.words}; kinema rig to see and change it"
-    return replace(rigged, roles={**found.roles, **character.roles}, changes=(*character.changes, said))
+    said = f"{NO_RIG} {found.words}; kinema rig to see and change it"
+    return replace(rigged, roles={**found.roles, **character.roles}, changes=(*character.changes, said)), found
 
 
 def embed_skeleton(mesh: Mesh, plan: BodyPlan | None = None, *, of: Template | None = None) -> Skeleton:
@@ -104,7 +118,11 @@ def choose(
 
 def measure(found: Fit, balls: Balls, branches: list[Branch]) -> float:
     """The one measure by which templates are compared: cost per point, and branches without a bone."""
-    return found.cost + BARE * _bare_share(found, balls, branches)
+    return float(np.dot(WEIGHTS, features(found, balls, branches)))
+
+
+def features(found: Fit, balls: Balls, branches: list[Branch]) -> tuple[float, ...]:
+    return (found.cost, _bare_share(found, balls, branches), found.unreached, found.thick, found.lifted)
 
 
 def _bare_share(found: Fit, balls: Balls, branches: list[Branch]) -> float:

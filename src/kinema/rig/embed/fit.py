@@ -6,6 +6,7 @@ inside is. Costs live on points and bones only, so dynamic programming from the 
 best of all choices. Of a mesh that is its own mirror image only the middle and the left side are searched.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -25,6 +26,9 @@ FLOOR = 0.035
 """Least spread of places and bones: the built-in creatures vary less than modelled ones."""
 CANDIDATES = 90
 """Balls that are considered for each point: those with the least cost of their own."""
+TRUNK = ("hips", "spine", "chest", "body", "thorax")
+LIMB = re.compile(r"(lower|foot|hand|middle|tip|claw)$|(left|right)\w*_end$")
+LEG_TIP = re.compile(r"(leg|(hind|front|middle|second|third)_(left|right))_end$")
 Places = Float[np.ndarray, "points 3"]
 
 
@@ -36,6 +40,12 @@ class Fit:
     places: Places
     cost: float
     """Sum of all costs over the number of points."""
+    unreached: float
+    """Share of the tips that no end of the body is near to, in [0, 1]."""
+    thick: float
+    """Share of the points of limbs that lie in flesh as thick as the trunk, in [0, 1]: there is no limb."""
+    lifted: float
+    """Share of the legs whose tips are off the ground, in [0, 1]."""
 
 
 def fit(points: Template, balls: Balls, *, symmetric: bool = False) -> Fit:
@@ -70,10 +80,30 @@ def fit(points: Template, balls: Balls, *, symmetric: bool = False) -> Fit:
     found = nearest[np.arange(len(searched)), chosen]
     places = np.zeros((len(points.names), 3))
     places[searched] = balls.centers[found]
+    signs = _signs(points, balls, searched, found)
     _push_tips(points, places, searched, balls.radii[found])
     if symmetric:
         places = mirrored(points.names, places, float(balls.low[0] + balls.high[0]) / 2)
-    return Fit(points, places, total / float(twice.sum()))
+    return Fit(points, places, total / float(twice.sum()), *signs)
+
+
+def _signs(
+    points: Template, balls: Balls, searched: Int[np.ndarray, "n"], found: Int[np.ndarray, "n"]
+) -> tuple[float, float, float]:
+    """Signs of a template that the body does not have: `unreached`, `thick` and `lifted` of a `Fit`."""
+    size, tall = float((balls.high - balls.low).max()), float(balls.high[1] - balls.low[1])
+    ball = dict(zip(searched.tolist(), found.tolist()))
+    ends = balls.ends
+    to_end = balls.paths[:, ends].min(axis=1) if len(ends) else np.zeros(len(balls.radii))
+    tips = [ball[k] for k in ball if points.is_reached[k]]
+    unreached = float(np.mean(np.clip(to_end[tips] / (0.1 * size), 0, 1))) if tips else 0.0
+    trunk = max((balls.radii[ball[k]] for k in ball if points.names[k] in TRUNK), default=float(balls.radii.max()))
+    limbs = [ball[k] for k in ball if LIMB.search(points.names[k])]
+    thick = float(np.mean(np.clip(balls.radii[limbs] / trunk - 0.5, 0, 0.4) / 0.4)) if limbs else 0.0
+    legs = [ball[k] for k in ball if LEG_TIP.search(points.names[k])]
+    height = (balls.centers[legs, 1] - balls.radii[legs] - balls.low[1]) / tall
+    lifted = float(np.mean(np.clip((height - 0.04) / 0.1, 0, 1))) if legs else 0.0
+    return unreached, thick, lifted
 
 
 def _own_costs(

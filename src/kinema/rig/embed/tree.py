@@ -59,7 +59,8 @@ def grow(mesh: Mesh, balls: Balls, branches: list[Branch]) -> Tree:
     slim = float(np.mean([np.median(limb.line[:, 3]) for limb in (head, tail) if limb] or [np.inf]))
     reach = sum(branches[limb.branch].length for limb in (head, tail) if limb)
     paired = [limb for limb in limbs if limb.partner is not None]
-    plan: BodyPlan = "snake" if not paired and head and tail and reach > SLIM * slim else "tree"
+    chain = head is not None and tail is not None and not paired and reach > SLIM * slim
+    plan: BodyPlan = "snake" if chain and _is_one_tube(balls, np.concatenate((head.line, tail.line))) else "tree"
     joints, owner = Joints([], [], [], []), {-1: [0]}
     joints.add("body", -1, np.array([middle_x, *root[1:]]), root + [0, 0.05 * size, 0])
     if head:
@@ -96,6 +97,14 @@ def grow(mesh: Mesh, balls: Balls, branches: list[Branch]) -> Tree:
     found |= {"tails": tuple(n for n in joints.names if n in ("tail", "tail_1"))}
     found |= {"heads": tuple(n for n in joints.names if n == "head")}
     return Tree(plan, joints.skeleton(), found)
+
+
+def _is_one_tube(balls: Balls, trunk: Line) -> bool:
+    """Does all of the body lie near its trunk?"""
+    gap = np.linalg.norm(balls.centers[:, None] - trunk[None, :, :3], axis=2)
+    nearest = gap.argmin(axis=1)
+    beyond = gap.min(axis=1) + balls.radii > 1.6 * trunk[nearest, 3] + 0.01 * float((balls.high - balls.low).max())
+    return bool(beyond.mean() < 0.05)
 
 
 def _outside(balls: Balls, branch: Branch) -> Line:
