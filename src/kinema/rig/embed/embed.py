@@ -20,7 +20,7 @@ from kinema.rig.embed.plans import FORMS, BodyPlan, roles_of
 from kinema.rig.embed.shape import shape
 from kinema.rig.embed.templates import Template, template
 from kinema.rig.embed.tree import grow
-from kinema.rig.weights.bone_heat import Visibility, rig_character
+from kinema.rig.weights.bone_heat import Visibility, coarse_mesh, rig_character
 
 NO_RIG = "no rig:"
 """Beginning of the line that tells what was found."""
@@ -87,9 +87,10 @@ def embed(mesh: Mesh, plan: BodyPlan | None = None, *, of: Template | None = Non
     for one template `of`."""
     if len(mesh.faces) == 0 or not np.isfinite(mesh.vertices).all():
         raise KinemaError("a skeleton needs a mesh with triangles and finite vertices to lie in")
+    mesh = coarse_mesh(mesh)
     balls = pack_balls(mesh)
     branches = find_branches(balls)
-    return choose(mesh, balls, branches, plan, of=of, symmetric=_is_symmetric(mesh))
+    return choose(mesh, balls, branches, plan, of=of, symmetric=is_symmetric(mesh))
 
 
 def choose(
@@ -149,7 +150,7 @@ def _confidence(best: str, kind: BodyPlan, measures: Mapping[str, float]) -> flo
     return float(1 / (1 + np.exp(-(a - b * measures[best] + c * lead))))
 
 
-def _is_symmetric(mesh: Mesh) -> bool:
+def is_symmetric(mesh: Mesh) -> bool:
     """True if the mirror image lies on the mesh, but for a few vertices."""
     from scipy.spatial import KDTree
 

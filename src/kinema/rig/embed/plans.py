@@ -66,6 +66,7 @@ _BEASTS = (
 FORMS: tuple[Form, ...] = (
     Form("biped", "biped", _PERSON, _PEOPLE, "yyy", free=("arm", "hand")),
     Form("biped", "chibi biped", _PERSON, _PEOPLE, "yyy", (("head.radius", 2.1), ("leg", 0.62)), ("arm", "hand")),
+    Form("biped", "big-headed biped", _PERSON, _PEOPLE, "yyy", (("head.radius", 3.3), ("leg", 0.42)), ("arm", "hand")),
     Form("biped", "tailed biped", (*_PERSON, *_TAIL), ("t-rex", "raptor", "kangaroo"), "yyz", free=("arm", "hand")),
     Form("quadruped", "quadruped", _BEAST, _BEASTS, "xyz"),
     Form("quadruped", "short-legged quadruped", _BEAST, _BEASTS, "xyz", (("leg", 0.6), ("head.radius", 1.5))),

@@ -21,6 +21,17 @@ EXTRA = 0.13
 """Least length of an ear, a horn or a trunk that gets joints of its own, in lengths of the longest side."""
 
 
+FINGERS = 0.5
+"""Place of the joint that bends all fingers, between wrist and tip."""
+CUSTOM = {
+    "hips": (0.07, -0.03), "spine": (0.07, 0.05), "chest": (0.0, 0.05), "neck": (0.09, 0.03), "head": (0.03, 0.0),
+    "front_upper": (0.05, 0.0), "front_lower": (-0.03, 0.01), "front_foot": (-0.05, 0.0),
+    "hind_upper": (0.05, 0.03), "hind_lower": (0.02, 0.0), "hind_foot": (0.06, 0.0), "tail_1": (0.05, 0.05),
+}  # fmt: skip
+"""Where artists put the joints of quadrupeds beside the middle of the flesh, up and forward in heights and lengths of the
+body: the spine near the back. Found on the tuning half of benchmarks/auto_rig.py."""
+
+
 @dataclass
 class Joints:
     """A tree of joints that is being built: parents come before children."""
@@ -55,6 +66,8 @@ def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
     points, places = found.template, found.places
     size = float((balls.high - balls.low).max())
     at = dict(zip(points.names, places))
+    if points.form.plan == "quadruped":
+        at = {name: _as_artists_do(name, place, balls) for name, place in at.items()}
     above = {name: points.names[p] if p >= 0 else "" for name, p in zip(points.names, points.parents)}
     absent = _absent(at, above, size)
     joints, index = Joints([], [], [], []), {}
@@ -67,9 +80,18 @@ def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
         if name.endswith("_foot") and np.linalg.norm(tip - place) > 0.05 * size:
             share = TOES if _lies(place, tip) else FETLOCK
             joints.add(f"{stem}_toes", index[name], place + share * (tip - place), tip)
+        elif name.endswith("_hand") and "wing" not in name and np.linalg.norm(tip - place) > 0.04 * size:
+            joints.add(f"{name.removesuffix('hand')}fingers", index[name], place + FINGERS * (tip - place), tip)
     _add_tail(joints, at, index, size, absent)
     _add_extras(joints, balls, branches, size, symmetric=bool(np.allclose(places[0][0], (balls.low[0] + balls.high[0]) / 2)))
     return joints.skeleton()
+
+
+def _as_artists_do(name: str, place: Point, balls: Balls) -> Point:
+    """A point of a quadruped moved by CUSTOM."""
+    up, ahead = CUSTOM.get(name.replace("left_", "").replace("right_", ""), (0.0, 0.0))
+    box = balls.high - balls.low
+    return place + [0.0, up * box[1], ahead * box[2]]
 
 
 def _lies(ankle: Point, tip: Point) -> bool:

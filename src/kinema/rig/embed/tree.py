@@ -19,6 +19,8 @@ ASIDE = 0.06
 """Distance of a tip from the middle plane from which on a branch is to one side, in lengths of the longest side."""
 FLAT = 0.4
 """Thickness over width of a limb below which it is a wing or a fin."""
+STOUT = 1.6
+"""Least length of a limb in radii where it begins."""
 SLIM = 9.0
 """Length of a snake over its mean radius."""
 Line = Float[np.ndarray, "n 4"]
@@ -80,6 +82,9 @@ def grow(mesh: Mesh, balls: Balls, branches: list[Branch]) -> Tree:
     roles: dict[str, list[str]] = {role: [] for role in ("legs", "arms", "wings", "fins")}
     for limb in sorted(limbs, key=lambda one: -float(one.line[0, 2])):
         if limb in (head, tail) or limb.branch in owner or branches[limb.branch].parent not in owner:
+            continue
+        # Corners and bumps of a thick body are no limbs.
+        if branches[limb.branch].length < max(STOUT * float(limb.line[0, 3]), 0.12 * size):
             continue
         word = flat if limb.word == "flat" else limb.word
         number[word] = number.get(word, 0) + 1
