@@ -17,7 +17,7 @@ from kinema.errors import KinemaError
 
 STEP = 0.005
 """Distance between the points of a bone, in lengths of the longest side."""
-Points = Float[np.ndarray, "points 3"]
+Points = Float[np.ndarray, "_ 3"]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A coarser mesh by clustering vertices in the cells of a grid: any triangles, in memory that grows with them only."""
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from kinema.geometry.surface import Faces, Vertices
 
@@ -9,7 +9,9 @@ ROUNDS = 8
 """Grids that are tried at most to come near the number of vertices."""
 
 
-def decimate(vertices: Vertices, faces: Faces, count: int) -> tuple[Vertices, Faces, Int[np.ndarray, "vertices"]]:
+def decimate(
+    vertices: Vertices, faces: Faces, count: int
+) -> tuple[Float[np.ndarray, "coarse 3"], Int[np.ndarray, "fewer 3"], Int[np.ndarray, "vertices"]]:
     """A mesh of at most about `count` vertices, each the mean of those in a cell, and each old vertex's new one.
 
     Faces that collapse are dropped.

@@ -17,7 +17,7 @@ from kinema.asset.rigs.orientation import FrameOptions, apply_frame, find_frame,
 from kinema.asset.skeleton_json import read_roles_json
 from kinema.errors import KinemaError
 
-Points = Float[np.ndarray, "n 3"]
+Points = Float[np.ndarray, "_ 3"]
 SAME = 0.02
 """Largest mean distance between two meshes that are taken for the same one, in lengths of the longest side."""
 
@@ -152,13 +152,13 @@ def _from_box(heads: Points, vertices: Points) -> Frame:
     return boxes[0] if fits[0] >= 0.6 else boxes[int(np.argmax(fits))]
 
 
-def _fit(heads: Points, vertices: Float[np.ndarray, "m 3"], *, room: float = 0.1) -> float:
+def _fit(heads: Points, vertices: Points, *, room: float = 0.1) -> float:
     """Score of joints for a mesh: 1 if they fill it from within, less if outside or of another size."""
     size = np.linalg.norm(np.ptp(heads, axis=0)) / max(float(np.linalg.norm(np.ptp(vertices, axis=0))), 1e-30)
     return _inside(heads, vertices, room=room) - 0.5 * abs(float(np.log(max(size, 1e-9) / 0.8)))
 
 
-def _inside(points: Points, vertices: Float[np.ndarray, "m 3"], *, room: float = 0.1) -> float:
+def _inside(points: Points, vertices: Points, *, room: float = 0.1) -> float:
     """Share of points within the bounding box, widened by a share of its diagonal."""
     low, high = vertices.min(0), vertices.max(0)
     wide = room * np.linalg.norm(high - low)

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.errors import KinemaError
@@ -31,8 +30,6 @@ WEIGHTS = (1.0, 3.0, 2.0, 3.0, 2.0)
 as thick as the trunk, legs off the ground."""
 TREE = 3.2
 """Measure from which on a template is worse than a tree of the body's own branches."""
-SURE = (3.0, 1.1, 1.5)
-"""Confidence: the logistic function of a - b measure + c lead over the next plan (docs/results/rigging.md)."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class Embedding:
     roles: Mapping[str, tuple[str, ...]]
     """Names of joints by role, as `Character.roles`."""
     confidence: float
-    """Share of bodies with such measures whose plan is found right, in [0, 1]."""
+    """Probability of the plan, in [0, 1]: its share in the softmax of minus the measures; 1 if it was given."""
     measures: Mapping[str, float]
     """What each form measured; the least was taken."""
 
@@ -97,24 +94,20 @@ def choose(
     mesh: Mesh, balls: Balls, branches: list[Branch], plan: BodyPlan | None, *, of: Template | None, symmetric: bool
 ) -> Embedding:
     """The best of the templates and of the tree."""
-    own = grow(mesh, balls, branches)
-    forms = [form for form in FORMS if plan in (None, form.plan)]
-    fits = [fit(points, balls, symmetric=symmetric) for points in ([of] if of else [template(form) for form in forms])]
+    templates = [of] if of else [template(form) for form in FORMS if plan in (None, form.plan)]
+    fits = [fit(points, balls, symmetric=symmetric) for points in templates]
     measures = {one.template.form.name: measure(one, balls, branches) for one in fits}
-    # A body that is one long chain is a snake, whatever template might be laid into it.
-    measures[own.plan] = 0.0 if own.plan == "snake" else TREE
-    allowed = {name for name in measures if plan is None or name == plan or name not in ("snake", "tree")}
-    if plan in ("snake", "tree"):
-        allowed = {own.plan}
-    if of is not None or (plan not in (None, "snake", "tree")):
-        allowed = {one.template.form.name for one in fits}
-    best = min(allowed, key=lambda name: measures[name])
-    if best == own.plan:
-        return Embedding(own.plan, best, own.skeleton, own.roles, _confidence(best, own.plan, measures), measures)
-    chosen = next(one for one in fits if one.template.form.name == best)
-    skeleton, kind = shape(chosen, balls, branches), chosen.template.form.plan
-    sure = 1.0 if plan is not None else _confidence(best, kind, measures)
-    return Embedding(kind, best, skeleton, roles_of(skeleton.names), sure, measures)
+    if plan in (None, "snake", "tree") and of is None:
+        own = grow(mesh, balls, branches)
+        # A body that is one long chain is a snake, whatever template might be laid into it.
+        measures[own.plan] = 0.0 if own.plan == "snake" else TREE
+        if measures[own.plan] <= min(measures.values()):
+            sure = 1.0 if plan is not None else _confidence(own.plan, measures)
+            return Embedding(own.plan, own.plan, own.skeleton, own.roles, sure, measures)
+    best = min(fits, key=lambda one: measures[one.template.form.name]).template.form
+    skeleton = shape(next(one for one in fits if one.template.form is best), balls, branches)
+    sure = 1.0 if plan is not None else _confidence(best.plan, measures)
+    return Embedding(best.plan, best.name, skeleton, roles_of(skeleton.names), sure, measures)
 
 
 def measure(found: Fit, balls: Balls, branches: list[Branch]) -> float:
@@ -142,19 +135,18 @@ def _bare_share(found: Fit, balls: Balls, branches: list[Branch]) -> float:
     return bare / total
 
 
-def _confidence(best: str, kind: BodyPlan, measures: Mapping[str, float]) -> float:
+def _confidence(kind: BodyPlan, measures: Mapping[str, float]) -> float:
+    """Share of a plan in the softmax of minus the measures."""
     plans = {form.name: form.plan for form in FORMS}
-    others = [value for name, value in measures.items() if plans.get(name, name) != kind]
-    lead = min(min(others, default=measures[best] + 2.0) - measures[best], 2.0)
-    a, b, c = SURE
-    return float(1 / (1 + np.exp(-(a - b * measures[best] + c * lead))))
+    odds = {name: np.exp(-value) for name, value in measures.items()}
+    return float(sum(odd for name, odd in odds.items() if plans.get(name, name) == kind) / sum(odds.values()))
 
 
 def is_symmetric(mesh: Mesh) -> bool:
     """True if the mirror image lies on the mesh, but for a few vertices."""
     from scipy.spatial import KDTree
 
-    points: Float[np.ndarray, "n 3"] = mesh.vertices[:: max(1, len(mesh.vertices) // 4000)]
+    points = mesh.vertices[:: max(1, len(mesh.vertices) // 4000)]
     x = mesh.vertices[:, 0]
     image = points * [-1.0, 1.0, 1.0] + [x.min() + x.max(), 0.0, 0.0]
     gap = KDTree(mesh.vertices).query(image)[0]
