@@ -2,7 +2,7 @@
 
     python benchmarks/auto_rig.py measure [--part 1/4] --rows rows.jsonl     # J2J, J2B, B2B and kind of each file
     python benchmarks/auto_rig.py table --rows rows.jsonl [--out docs/results/rigging.md]
-    python benchmarks/auto_rig.py fit --rows rows.jsonl      # weights of the measure and of the confidence
+    python benchmarks/auto_rig.py fit --rows rows.jsonl      # weights of the measure, from rows with --features
     python benchmarks/auto_rig.py animate FILE ... [--rows gaits.jsonl]      # gait of the stripped file, about a minute
 
 Characters whose name has an even first byte of its SHA-1 are for tuning, the others are held out. Rows of files that are
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from roles import truth
 
-from kinema.asset.character import Character
+from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.asset.load import load
 from kinema.errors import KinemaError
 from kinema.evaluate.rig_distance import chamfer, rig_distance
@@ -76,13 +76,34 @@ def strip(character: Character) -> Character:
     return replace(character, skeleton=None, weights=None, clips=(), source=None, roles={}, ground=None)
 
 
-def measure(path: Path) -> dict[str, Any]:
+def read(path: Path, cache: Path | None) -> tuple[Character, str]:
+    """A character and the kind of body that its rig has; reading all clips of a file takes longer than rigging it."""
+    kept = cache / f"{path.stem}.npz" if cache else None
+    if kept is None or not kept.is_file():
+        character = load(path)
+        assert character.skeleton is not None
+        assert character.weights is not None
+        body = find_limbs(character).body
+        if kept is not None:
+            bones = character.skeleton
+            np.savez_compressed(
+                kept, vertices=character.mesh.vertices, faces=character.mesh.faces, weights=character.weights,
+                names=bones.names, parents=bones.parents, heads=bones.heads, tails=bones.tails, body=body,
+            )  # fmt: skip
+        return character, body
+    data = np.load(kept)
+    mesh = Mesh(data["vertices"], data["faces"], np.ones_like(data["vertices"]))
+    bones = Skeleton(tuple(data["names"].tolist()), tuple(data["parents"].tolist()), data["heads"], data["tails"])
+    return Character(path.stem, mesh, bones, data["weights"]), str(data["body"])
+
+
+def measure(path: Path, *, cache: Path | None, features: bool) -> dict[str, Any]:
     """One row of the table."""
-    true = load(path)
+    true, body = read(path, cache)
     assert true.skeleton is not None
-    limbs, mesh = find_limbs(true), true.mesh
+    mesh = true.mesh
     row: dict[str, Any] = {"name": path.stem, "joints": len(true.skeleton.names)}
-    row |= {"true": true_kind(path.stem, limbs.body), "tuning": is_for_tuning(path.stem)}
+    row |= {"true": true_kind(path.stem, body), "tuning": is_for_tuning(path.stem)}
     start = time.process_time()
     try:
         balls = pack_balls(mesh)
@@ -93,14 +114,14 @@ def measure(path: Path) -> dict[str, Any]:
     row["cpu_seconds"] = round(time.process_time() - start, 2)
     guess = replace(strip(true), skeleton=found.skeleton)
     distance = rig_distance(guess, true)
-    row |= {"plan": found.plan, "form": found.form, "found": len(found.skeleton.names), "body": limbs.body}
+    row |= {"plan": found.plan, "form": found.form, "found": len(found.skeleton.names), "body": body}
     row |= {"confidence": round(found.confidence, 4), "measures": dict(found.measures)}
     row |= {key: round(100 * getattr(distance, key), 3) for key in ("j2j", "j2b", "b2b")}
     size = float(np.ptp(mesh.vertices, axis=0).max())
     large = [j for j, name in enumerate(true.skeleton.names) if not any(word in name.lower() for word in SMALL)]
     heads = true.skeleton.heads[large or slice(None)]
     row["j2j_without_fingers"] = round(100 * chamfer(found.skeleton.heads, heads) / size, 3)
-    fits = [fit(template(form), balls, symmetric=symmetric) for form in FORMS]
+    fits = [fit(template(form), balls, symmetric=symmetric) for form in FORMS if features]
     row["features"] = {one.template.form.name: embedding.features(one, balls, branches) for one in fits}
     return row
 
@@ -109,12 +130,12 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
 
 
-def measure_all(part: str, rows: Path) -> None:
+def measure_all(part: str, rows: Path, *, cache: Path | None, features: bool) -> None:
     index, count = (int(x) for x in part.split("/"))
     done = {row["name"] for row in read_rows(rows)}
     for path in files()[index - 1 :: count]:
         if path.stem not in done:
-            row = measure(path)
+            row = measure(path, cache=cache, features=features)
             with rows.open("a") as file:
                 file.write(json.dumps(row) + "\n")
             print(row["name"], row.get("form"), row.get("j2j"), flush=True)
@@ -213,10 +234,12 @@ def main() -> None:
     parser.add_argument("files", nargs="*", help="names of characters for `animate`")
     parser.add_argument("--part", default="1/1", help="which part of the files, such as 2/4")
     parser.add_argument("--rows", type=Path, default=Path("rows.jsonl"))
+    parser.add_argument("--cache", type=Path, help="folder in which meshes and rigs of the files are kept")
+    parser.add_argument("--features", action="store_true", help="write what `fit` needs as well")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     if arguments.what == "measure":
-        measure_all(arguments.part, arguments.rows)
+        measure_all(arguments.part, arguments.rows, cache=arguments.cache, features=arguments.features)
     elif arguments.what == "fit":
         fit_weights(read_rows(arguments.rows))
     elif arguments.what == "animate":

@@ -25,10 +25,10 @@ NO_RIG = "no rig:"
 """Beginning of the line that tells what was found."""
 SYMMETRIC = 0.02
 """Largest distance of the mirror image from a symmetric mesh, in lengths of its longest side."""
-WEIGHTS = (1.0, 3.0, 2.0, 3.0, 2.0)
+WEIGHTS = (1.9, 3.0, 0.85, 1.1, 3.8, 2.5)
 """Weights of the measure's parts: cost per point, branches without a bone, tips that no end of the body is near to, limbs
-as thick as the trunk, legs off the ground."""
-TREE = 3.2
+as thick as the trunk, legs off the ground, feet without a leg."""
+TREE = 7.5
 """Measure from which on a template is worse than a tree of the body's own branches."""
 
 
@@ -116,7 +116,7 @@ def measure(found: Fit, balls: Balls, branches: list[Branch]) -> float:
 
 
 def features(found: Fit, balls: Balls, branches: list[Branch]) -> tuple[float, ...]:
-    return (found.cost, _bare_share(found, balls, branches), found.unreached, found.thick, found.lifted)
+    return (found.cost, _bare_share(found, balls, branches), found.unreached, found.thick, found.lifted, found.unstood)
 
 
 def _bare_share(found: Fit, balls: Balls, branches: list[Branch]) -> float:

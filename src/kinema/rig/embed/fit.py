@@ -46,6 +46,8 @@ class Fit:
     """Share of the points of limbs that lie in flesh as thick as the trunk, in [0, 1]: there is no limb."""
     lifted: float
     """Share of the legs whose tips are off the ground, in [0, 1]."""
+    unstood: float
+    """Share of the ends of the body on the ground that no leg ends at, in [0, 1]."""
 
 
 def fit(points: Template, balls: Balls, *, symmetric: bool = False) -> Fit:
@@ -89,8 +91,8 @@ def fit(points: Template, balls: Balls, *, symmetric: bool = False) -> Fit:
 
 def _signs(
     points: Template, balls: Balls, searched: Int[np.ndarray, "n"], found: Int[np.ndarray, "n"]
-) -> tuple[float, float, float]:
-    """Signs of a template that the body does not have: `unreached`, `thick` and `lifted` of a `Fit`."""
+) -> tuple[float, float, float, float]:
+    """Signs of a template that the body does not have: `unreached`, `thick`, `lifted` and `unstood` of a `Fit`."""
     size, tall = float((balls.high - balls.low).max()), float(balls.high[1] - balls.low[1])
     ball = dict(zip(searched.tolist(), found.tolist()))
     ends = balls.ends
@@ -103,7 +105,13 @@ def _signs(
     legs = [ball[k] for k in ball if LEG_TIP.search(points.names[k])]
     height = (balls.centers[legs, 1] - balls.radii[legs] - balls.low[1]) / tall
     lifted = float(np.mean(np.clip((height - 0.04) / 0.1, 0, 1))) if legs else 0.0
-    return unreached, thick, lifted
+    low = ends[(balls.centers[ends, 1] - balls.radii[ends] - balls.low[1]) < 0.06 * tall]
+    gaps = balls.paths[np.ix_(low, legs)].min(axis=1) if legs and len(low) else np.full(len(low), np.inf)
+    # Of a symmetric body the right side stands as the left one does.
+    mine = [k for k, end in enumerate(low) if balls.centers[end, 0] > balls.low[0] + 0.5 * (balls.high - balls.low)[0]]
+    gaps = gaps[mine] if len(mine) and all("right" not in points.names[k] for k in ball) else gaps
+    unstood = float(np.mean(np.clip(gaps / (0.12 * size) - 0.5, 0, 1))) if len(gaps) else 0.0
+    return unreached, thick, lifted, unstood
 
 
 def _own_costs(

@@ -1,6 +1,7 @@
 """The inside of a mesh as balls: voxels, their distance to the surface, and a graph of balls that touch."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ class Balls:
         far = np.median(self.paths, axis=1)
         return int((self.radii / self.radii.max() - 2.0 * far / max(float(far.max()), 1e-300)).argmax())
 
-    @property
+    @cached_property
     def ends(self) -> Int[np.ndarray, "ends"]:
         """Tips of the body: balls that no nearby ball surpasses in distance from the middle."""
         far = self.paths[self.middle]

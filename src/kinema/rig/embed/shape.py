@@ -69,7 +69,7 @@ def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
     if points.form.plan == "quadruped":
         at = {name: _as_artists_do(name, place, balls) for name, place in at.items()}
     above = {name: points.names[p] if p >= 0 else "" for name, p in zip(points.names, points.parents)}
-    absent = _absent(at, above, size)
+    absent = _absent(at, balls)
     joints, index = Joints([], [], [], []), {}
     for name, place in at.items():
         stem = name.rsplit("_", 1)[0]
@@ -82,7 +82,7 @@ def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
             joints.add(f"{stem}_toes", index[name], place + share * (tip - place), tip)
         elif name.endswith("_hand") and "wing" not in name and np.linalg.norm(tip - place) > 0.04 * size:
             joints.add(f"{name.removesuffix('hand')}fingers", index[name], place + FINGERS * (tip - place), tip)
-    _add_tail(joints, at, index, size, absent)
+    _add_tail(joints, at, index, size)
     _add_extras(joints, balls, branches, size, symmetric=bool(np.allclose(places[0][0], (balls.low[0] + balls.high[0]) / 2)))
     return joints.skeleton()
 
@@ -100,17 +100,17 @@ def _lies(ankle: Point, tip: Point) -> bool:
     return bool(np.hypot(away[0], away[2]) > 0.6 * abs(away[1]))
 
 
-def _absent(at: dict[str, Point], above: dict[str, str], size: float) -> set[str]:
-    """Points of limbs that lie within the trunk: fins that are too thin to be seen, a tail that is none."""
-    absent: set[str] = set()
-    for side in ("left", "right"):
-        fin = [name for name in at if name.startswith(f"{side}_fin")]
-        if fin and np.linalg.norm(at[fin[-1]] - at[fin[0]]) < 0.08 * size:
-            absent |= set(fin)
-    return absent
+def _absent(at: dict[str, Point], balls: Balls) -> set[str]:
+    """Points of fins that do not stick out of the body: they are too thin to be seen."""
+    if "body" not in at:
+        return set()
+    near = np.linalg.norm(balls.centers - at["body"], axis=1).argmin()
+    middle, trunk = (balls.low[0] + balls.high[0]) / 2, float(balls.radii[near])
+    fins = {side: [name for name in at if name.startswith(f"{side}_fin")] for side in ("left", "right")}
+    return {name for fin in fins.values() if fin and abs(at[fin[-1]][0] - middle) < 1.5 * trunk for name in fin}
 
 
-def _add_tail(joints: Joints, at: dict[str, Point], index: dict[str, int], size: float, absent: set[str]) -> None:
+def _add_tail(joints: Joints, at: dict[str, Point], index: dict[str, int], size: float) -> None:
     tail = [at[name] for name in at if name.startswith("tail")]
     if not tail:
         return

@@ -17,8 +17,8 @@ from kinema.rig.embed.shape import Joints
 
 ASIDE = 0.06
 """Distance of a tip from the middle plane from which on a branch is to one side, in lengths of the longest side."""
-FLAT = 0.4
-"""Thickness over width of a limb below which it is a wing or a fin."""
+FLAT = 3.0
+"""Distance of a limb's surface from its path, in radii, from which on it is a wing or a fin."""
 STOUT = 1.6
 """Least length of a limb in radii where it begins."""
 SLIM = 9.0
@@ -80,8 +80,10 @@ def grow(mesh: Mesh, balls: Balls, branches: list[Branch]) -> Tree:
     flat = "wing" if legs or not long else "fin"
     number: dict[str, int] = {}
     roles: dict[str, list[str]] = {role: [] for role in ("legs", "arms", "wings", "fins")}
-    for limb in sorted(limbs, key=lambda one: -float(one.line[0, 2])):
-        if limb in (head, tail) or limb.branch in owner or branches[limb.branch].parent not in owner:
+    trunk = list(range(len(joints.names)))
+    # Branches come after those that they hang on.
+    for limb in limbs:
+        if limb.branch in owner:
             continue
         # Corners and bumps of a thick body are no limbs.
         if branches[limb.branch].length < max(STOUT * float(limb.line[0, 3]), 0.12 * size):
@@ -89,7 +91,8 @@ def grow(mesh: Mesh, balls: Balls, branches: list[Branch]) -> Tree:
         word = flat if limb.word == "flat" else limb.word
         number[word] = number.get(word, 0) + 1
         for side, one in _sides(limb, limbs, middle_x):
-            base = owner.get(branches[one.branch].parent, [0])
+            # Paths of legs may run together within the body before they part.
+            base = [*owner.get(branches[one.branch].parent, ()), *trunk]
             parent = min(base, key=lambda j: float(np.linalg.norm(joints.heads[j] - one.line[0, :3])))
             label = "_".join(filter(None, (side, f"{word}{number[word]}")))
             first = len(joints.names)
@@ -108,8 +111,8 @@ def _is_one_tube(balls: Balls, trunk: Line) -> bool:
     """Does all of the body lie near its trunk?"""
     gap = np.linalg.norm(balls.centers[:, None] - trunk[None, :, :3], axis=2)
     nearest = gap.argmin(axis=1)
-    beyond = gap.min(axis=1) + balls.radii > 1.6 * trunk[nearest, 3] + 0.01 * float((balls.high - balls.low).max())
-    return bool(beyond.mean() < 0.05)
+    beyond = gap.min(axis=1) + balls.radii > 2.2 * trunk[nearest, 3] + 0.015 * float((balls.high - balls.low).max())
+    return bool(beyond.mean() < 0.08)
 
 
 def _outside(balls: Balls, branch: Branch) -> Line:
@@ -155,22 +158,24 @@ def _trunk(joints: Joints, line: Line, name: str, last: str, plan: BodyPlan) -> 
 
 def _word(mesh: Mesh, balls: Balls, limb: _Limb, branches: list[Branch], size: float) -> str:
     """leg, arm, flat (a wing or fin) or extra."""
+    from scipy.spatial import KDTree
+
     if limb.partner is None or branches[limb.branch].parent not in (-1, *range(len(branches))):
         return "extra"
     low, tall = float(mesh.vertices[:, 1].min()), float(np.ptp(mesh.vertices[:, 1]))
-    tip = limb.line[-1, :3]
-    down = limb.line[0, 1] - tip[1]
-    if tip[1] - limb.line[-1, 3] < low + 0.12 * tall and down > 0.3 * float(np.linalg.norm(tip - limb.line[0, :3])):
-        return "leg"
-    gap = np.linalg.norm(mesh.vertices[:, None] - balls.centers[branches[limb.branch].balls][None, 1:], axis=2)
+    path = branches[limb.branch].balls
+    outside = path[np.linalg.norm(balls.centers[path] - limb.line[0, :3], axis=1) > 0.5 * limb.line[0, 3]]
     others = [j for b in branches if b is not branches[limb.branch] for j in b.balls] or [balls.middle]
-    rest = np.linalg.norm(mesh.vertices[:, None] - balls.centers[others][None], axis=2).min(axis=1)
-    own = mesh.vertices[gap.min(axis=1) < rest]
-    if len(own) >= 8:
-        spread = np.sqrt(np.maximum(np.linalg.eigvalsh(np.cov(own.T)), 0.0))
-        if spread[0] < FLAT * spread[1]:
-            return "flat"
-    return "arm"
+    some = mesh.vertices[:: max(1, len(mesh.vertices) // 20_000)]
+    gap, rest = (KDTree(balls.centers[part]).query(some)[0] for part in (outside, others))
+    own = gap[(gap < rest) & (gap < 0.3 * size)]
+    # The surface of a tube is as far from its path as the balls there are large, that of a sheet farther.
+    thick = max(float(np.median(balls.radii[outside])), 0.01 * size)
+    if len(own) >= 8 and np.quantile(own, 0.75) > FLAT * thick:
+        return "flat"
+    tip = limb.line[-1, :3]
+    stands = tip[1] - limb.line[-1, 3] < low + 0.15 * tall and limb.line[:, 1].max() > tip[1] + 0.05 * size
+    return "leg" if stands else "arm"
 
 
 def _sides(limb: _Limb, limbs: list[_Limb], middle: float) -> list[tuple[str, _Limb]]:
