@@ -5,8 +5,8 @@
     python benchmarks/auto_rig.py fit --rows rows.jsonl      # weights of the measure, from rows with --features
     python benchmarks/auto_rig.py animate FILE ... [--rows gaits.jsonl]      # gait of the stripped file, about a minute
 
-Characters whose name has an even first byte of its SHA-1 are for tuning, the others are held out. Rows of files that are
-already in the row file are not computed again. With --out the table replaces what stands between the two `auto-rig`
+Characters whose name has an even first byte of its SHA-1 are for tuning, the others are held out. Rows of files that
+are already in the row file are not computed again. With --out the table replaces what stands between the two `auto-rig`
 marks of that file. The data is read from KINEMA_SHARED (or ../shared/data).
 """
 
@@ -62,7 +62,7 @@ def kinds() -> dict[str, str]:
 
 def true_kind(name: str, body: str) -> str:
     """The body plan of a character: by the number of its legs and wings, or, of a rig without legs, by its list."""
-    legs, _, wings, fins, *_ = truth().get(name, (-1, 0, 0, 0, 0, 0))
+    legs, _, wings, *_ = truth().get(name, (-1, 0, 0, 0, 0, 0))
     listed = {"human": "biped", "quadruped": "quadruped", "fish": "fish", "bird": "bird", "snake": "snake"}
     if legs in (2, 4):
         return {(2, False): "biped", (2, True): "bird", (4, False): "quadruped", (4, True): "winged"}[legs, wings > 0]
@@ -149,7 +149,10 @@ def table(rows: list[dict[str, Any]]) -> str:
     groups = [(f, [r for r in rows if r["true"] == f]) for f in families]
     walkers = [r for r in rows if r["true"] in ("biped", "quadruped")]
     few = [r for r in walkers if r["joints"] < FEW]
-    groups += [("bipeds and quadrupeds", walkers), (f"of them with {FEW} joints or more", [r for r in walkers if r not in few])]
+    groups += [
+        ("bipeds and quadrupeds", walkers),
+        (f"of them with {FEW} joints or more", [r for r in walkers if r not in few]),
+    ]
     groups += [("all", rows)]
     for half, wanted in (("tuning half", True), ("held out", False)):
         groups += [
@@ -181,7 +184,7 @@ def is_right(row: dict[str, Any]) -> bool:
 
 
 def fit_weights(rows: list[dict[str, Any]]) -> None:
-    """Weights of the measure by the likelihood of the true plan on the tuning half, under a softmax of minus the measure."""
+    """Weights of the measure under which, by a softmax of minus it, the true plans of the tuning half are likeliest."""
     from scipy.optimize import minimize
 
     plans = {form.name: form.plan for form in FORMS}
@@ -203,7 +206,9 @@ def fit_weights(rows: list[dict[str, Any]]) -> None:
 
     best = minimize(loss, np.append(np.log(embedding.WEIGHTS), embedding.TREE), method="Nelder-Mead",
                     options={"maxiter": 4000, "maxfev": 4000})  # fmt: skip
-    print("WEIGHTS", tuple(np.exp(best.x[:-1]).round(2).tolist()), "TREE", round(float(best.x[-1]), 2), "loss", best.fun)
+    print(
+        "WEIGHTS", tuple(np.exp(best.x[:-1]).round(2).tolist()), "TREE", round(float(best.x[-1]), 2), "loss", best.fun
+    )
 
 
 def animate_stripped(path: Path) -> dict[str, Any]:
@@ -225,7 +230,12 @@ def animate_stripped(path: Path) -> dict[str, Any]:
     if done.returncode:
         return row | {"error": done.stderr.strip().splitlines()[-1]}
     report = json.loads(done.stdout)
-    return row | {"notes": report["notes"], "metrics": report["metrics"], "seconds": report["seconds"], "verdict": report.get("verdict")}
+    return row | {
+        "notes": report["notes"],
+        "metrics": report["metrics"],
+        "seconds": report["seconds"],
+        "verdict": report.get("verdict"),
+    }
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ def test_a_shift_across_the_bones_is_the_distance() -> None:
 
 
 def test_one_more_joint_on_the_bone_counts_for_joints_only() -> None:
-    # The middle joint is 0.5 from the ends of a bone of 1, on a body of 2: J2J = (0.25 / 3 + 0) / 2; it lies on the bone.
+    # The middle joint is 0.5 from the ends of a bone of 1, on a body of 2: J2J = (0.25 / 3 + 0) / 2.
     found = rig_distance(bar([[0, 0, 0], [0, 0.5, 0], [0, 1, 0]]), bar([[0, 0, 0], [0, 1, 0]]))
     assert found.j2j == pytest.approx(0.25 / 3 / 2)
     assert found.j2b == pytest.approx(0, abs=1e-9)

@@ -14,9 +14,9 @@ from kinema.asset.gltf.character import character_from_document
 from kinema.asset.gltf.document import Document, read_document
 from kinema.asset.gltf.skeleton import skeleton_from_document
 from kinema.asset.options import Ground
-from kinema.asset.rigs.orientation import AS_IN_FILE, FrameOptions, find_frame, place
-from kinema.asset.rigs.foreign import ForeignRig, attach
 from kinema.asset.rignet import read_rignet
+from kinema.asset.rigs.foreign import ForeignRig, attach
+from kinema.asset.rigs.orientation import AS_IN_FILE, FrameOptions, find_frame, place
 from kinema.asset.skeleton_json import read_skeleton_json
 from kinema.asset.trimesh_formats import read_trimesh
 from kinema.errors import KinemaError

@@ -80,9 +80,7 @@ def _point(path: Path, joint: dict[str, Any], key: str) -> list[float]:
     return [float(x) for x in value]
 
 
-def write_skeleton_json(
-    path: Path, skeleton: Skeleton, *, roles: Mapping[str, tuple[str, ...]] | None = None
-) -> None:
+def write_skeleton_json(path: Path, skeleton: Skeleton, *, roles: Mapping[str, tuple[str, ...]] | None = None) -> None:
     """Write what `read_skeleton_json` and `read_roles_json` read; the file appears whole or not at all."""
     lines = []
     for name, parent, head, tail in zip(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails):

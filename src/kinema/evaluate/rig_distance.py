@@ -36,14 +36,14 @@ def rig_distance(predicted: Character, true: Character) -> RigDistance:
     for character in (predicted, true):
         if character.skeleton is None:
             raise KinemaError(f"{character.name}: has no skeleton to compare")
-    assert predicted.skeleton is not None and true.skeleton is not None
+    assert predicted.skeleton is not None
+    assert true.skeleton is not None
     _check_same_place(predicted, true)
     low, high = true.mesh.vertices.min(axis=0), true.mesh.vertices.max(axis=0)
     middle, size = (low + high) / 2, max(float((high - low).max()), 1e-300)
     joints = [(skeleton.heads - middle) / size for skeleton in (predicted.skeleton, true.skeleton)]
     bones = [
-        bone_points(points, skeleton.parents)
-        for points, skeleton in zip(joints, (predicted.skeleton, true.skeleton))
+        bone_points(points, skeleton.parents) for points, skeleton in zip(joints, (predicted.skeleton, true.skeleton))
     ]
     j2b = (_mean_gap(joints[0], bones[1]) + _mean_gap(joints[1], bones[0])) / 2
     return RigDistance(chamfer(*joints), j2b, chamfer(*bones), _weights_l1(predicted, true))
@@ -62,7 +62,7 @@ def compare_files(predicted: Path, true: Path) -> RigDistance:
 
 
 def _in_frame(character: Character, target: Character) -> Character:
-    """A character in the frame of another, whose file has the same coordinates: what was found on reading may differ."""
+    """A character in the frame of another, whose file has the same coordinates: what was found may differ."""
     if character.skeleton is None:
         return character
     skeleton = place_skeleton(unplace_skeleton(character.skeleton, character.frame), target.frame)

@@ -1,8 +1,8 @@
 """What a user's words mean beyond a character: the folder of a finished run, a motion or a clip's name."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-import warnings
 from pathlib import Path
 from typing import Any
 

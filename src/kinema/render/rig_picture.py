@@ -16,7 +16,14 @@ SIDE_PX = 420
 """Size of each of the three views."""
 MOST_FACES = 40_000
 """Faces that are drawn; of more, evenly picked ones, the rest are hardly larger than a pixel."""
-COLORS = {"legs": "#d62728", "arms": "#1f77b4", "wings": "#9467bd", "fins": "#17becf", "tails": "#8c564b", "heads": "#2ca02c"}
+COLORS = {
+    "legs": "#d62728",
+    "arms": "#1f77b4",
+    "wings": "#9467bd",
+    "fins": "#17becf",
+    "tails": "#8c564b",
+    "heads": "#2ca02c",
+}
 OTHER = "#222222"
 VIEWS = (("front", (0, 1), 2, 1.0), ("left side", (2, 1), 0, 1.0), ("above", (0, 2), 1, 1.0))
 """Name, the axes to the right and up, the axis towards the viewer and its sign."""

@@ -147,7 +147,12 @@ def _from_box(heads: Points, vertices: Points) -> Frame:
     low, high = vertices.min(axis=0), vertices.max(axis=0)
     middle, side = (low + high) / 2, float((high - low).max())
     standing = np.array([middle[0], low[1], middle[2]])
-    boxes = [Frame(), Frame(np.eye(3), side, middle), Frame(np.eye(3), side / 2, middle), Frame(np.eye(3), side, standing)]
+    boxes = [
+        Frame(),
+        Frame(np.eye(3), side, middle),
+        Frame(np.eye(3), side / 2, middle),
+        Frame(np.eye(3), side, standing),
+    ]
     fits = [_fit(apply_frame(frame, heads), vertices, room=0.02) for frame in boxes]
     return boxes[0] if fits[0] >= 0.6 else boxes[int(np.argmax(fits))]
 

@@ -274,7 +274,9 @@ def place_skeleton(skeleton: Skeleton, frame: Frame) -> Skeleton:
 
 def unplace_skeleton(skeleton: Skeleton, frame: Frame) -> Skeleton:
     """A skeleton of our world in the coordinates of its file, with the world's axes there."""
-    heads, tails = ((points - frame.translation) @ frame.rotation / frame.scale for points in (skeleton.heads, skeleton.tails))
+    heads, tails = (
+        (points - frame.translation) @ frame.rotation / frame.scale for points in (skeleton.heads, skeleton.tails)
+    )
     return Skeleton(skeleton.names, skeleton.parents, heads, tails)
 
 

@@ -1,8 +1,8 @@
 """A skeleton for a mesh that has none: the template that fits best, or else a tree that follows its branches.
 
-`embed` compares all forms of body (`plans`) with the mesh by one measure: the cost of the template's embedding per point
-(`fit`), and the share of the body's branches that none of its bones lies in. Where every template measures more than
-TREE, the body has a plan of its own (`tree`).
+`embed` compares all forms of body (`plans`) with the mesh by one measure: the cost of the template's embedding per
+point, and signs that the body has no such limbs (`fit`) or others (branches without a bone). Where every template
+measures more than TREE, the body has a plan of its own (`tree`).
 """
 
 from collections.abc import Mapping
@@ -26,8 +26,8 @@ NO_RIG = "no rig:"
 SYMMETRIC = 0.02
 """Largest distance of the mirror image from a symmetric mesh, in lengths of its longest side."""
 WEIGHTS = (1.9, 3.0, 0.85, 1.1, 3.8, 2.5)
-"""Weights of the measure's parts: cost per point, branches without a bone, tips that no end of the body is near to, limbs
-as thick as the trunk, legs off the ground, feet without a leg."""
+"""Weights of the measure's parts: cost per point, branches without a bone, tips that no end of the body is near to,
+limbs as thick as the trunk, legs off the ground, feet without a leg."""
 TREE = 7.5
 """Measure from which on a template is worse than a tree of the body's own branches."""
 

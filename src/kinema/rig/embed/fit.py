@@ -53,7 +53,9 @@ class Fit:
 def fit(points: Template, balls: Balls, *, symmetric: bool = False) -> Fit:
     """Put each point into the ball that minimises the sum of all costs."""
     searched = np.array([k for k, name in enumerate(points.names) if not (symmetric and "right" in name)])
-    parents = tuple(int(np.searchsorted(searched, points.parents[k])) if points.parents[k] >= 0 else -1 for k in searched)
+    parents = tuple(
+        int(np.searchsorted(searched, points.parents[k])) if points.parents[k] >= 0 else -1 for k in searched
+    )
     # The mirror image of the left side costs as much as it does.
     twice = np.array([2.0 if symmetric and "left" in points.names[k] else 1.0 for k in searched])
     frame = BodyFrame.around(balls.low, balls.high, points.form)

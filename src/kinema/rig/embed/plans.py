@@ -85,18 +85,21 @@ FORMS: tuple[Form, ...] = (
          *_both("*_arm_upper *_arm_lower *_arm_claw *_arm_end", "thorax")), ("crab",), "xyz"),
     Form("fish", "fish", (*_FISH, *_both("*_fin_upper *_fin_lower *_fin_end", "body")),
          ("fish", "goldfish", "trout", "tuna", "clownfish", "shark", "swordfish", "dolphin", "orca", "whale"), "yyz"),
-    Form("ray", "ray", (("body", ""), *_chain("head head_end", "body"), *_chain("tail_1 tail_2 tail_3 tail_end", "body"),
-         *_both("*_fin_upper *_fin_middle *_fin_tip *_fin_end", "body")), ("manta", "stingray", "turtle"), "xyz"),
+    Form("ray", "ray", (("body", ""), *_chain("head head_end", "body"),
+         *_chain("tail_1 tail_2 tail_3 tail_end", "body"), *_both("*_fin_upper *_fin_middle *_fin_tip *_fin_end", "body")), ("manta", "stingray", "turtle"), "xyz"),
 )  # fmt: skip
 """All forms; the cheapest that fits is taken."""
 
 
 def roles_of(names: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Names of joints by role, as the names of the points above tell them: the top of each limb."""
+
     def tops(*endings: str) -> tuple[str, ...]:
         return tuple(name for name in names if name.endswith(endings))
 
-    legs = tops("leg_upper") + tuple(n for n in tops("_upper") if n.startswith(("hind", "front", "middle", "second", "third")))
+    legs = tops("leg_upper") + tuple(
+        n for n in tops("_upper") if n.startswith(("hind", "front", "middle", "second", "third"))
+    )
     return {
         "legs": legs, "arms": tops("arm_upper"), "wings": tops("wing_upper"), "fins": tops("fin_upper"),
         "tails": tuple(name for name in names if name == "tail_1"), "heads": tuple(n for n in names if n == "head"),

@@ -28,8 +28,8 @@ CUSTOM = {
     "front_upper": (0.05, 0.0), "front_lower": (-0.03, 0.01), "front_foot": (-0.05, 0.0),
     "hind_upper": (0.05, 0.03), "hind_lower": (0.02, 0.0), "hind_foot": (0.06, 0.0), "tail_1": (0.05, 0.05),
 }  # fmt: skip
-"""Where artists put the joints of quadrupeds beside the middle of the flesh, up and forward in heights and lengths of the
-body: the spine near the back. Found on the tuning half of benchmarks/auto_rig.py."""
+"""Where artists put the joints of quadrupeds beside the middle of the flesh, up and forward in heights and lengths of
+the body: the spine near the back. Found on the tuning half of benchmarks/auto_rig.py."""
 
 
 @dataclass
@@ -58,7 +58,9 @@ class Joints:
 
     def skeleton(self) -> Skeleton:
         heads = np.array(self.heads)
-        return Skeleton(tuple(self.names), tuple(self.parents), heads, bone_tails(heads, self.parents, np.array(self.tips)))
+        return Skeleton(
+            tuple(self.names), tuple(self.parents), heads, bone_tails(heads, self.parents, np.array(self.tips))
+        )
 
 
 def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
@@ -83,7 +85,9 @@ def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
         elif name.endswith("_hand") and "wing" not in name and np.linalg.norm(tip - place) > 0.04 * size:
             joints.add(f"{name.removesuffix('hand')}fingers", index[name], place + FINGERS * (tip - place), tip)
     _add_tail(joints, at, index, size)
-    _add_extras(joints, balls, branches, size, symmetric=bool(np.allclose(places[0][0], (balls.low[0] + balls.high[0]) / 2)))
+    _add_extras(
+        joints, balls, branches, size, symmetric=bool(np.allclose(places[0][0], (balls.low[0] + balls.high[0]) / 2))
+    )
     return joints.skeleton()
 
 
@@ -157,7 +161,9 @@ def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: floa
         if symmetric and side > 0.02 * size:
             flip = np.array([-1.0, 1, 1]), np.array([2 * middle, 0, 0])
             joints.chain(f"left_{label}", parent, rows, part[-1, :3])
-            joints.chain(f"right_{label}", _image(joints, parent), rows * flip[0] + flip[1], part[-1, :3] * flip[0] + flip[1])
+            joints.chain(
+                f"right_{label}", _image(joints, parent), rows * flip[0] + flip[1], part[-1, :3] * flip[0] + flip[1]
+            )
         else:
             joints.chain(label, parent, rows, part[-1, :3])
 
@@ -171,6 +177,8 @@ def _image(joints: Joints, parent: int) -> int:
 def _bone_samples(joints: Joints) -> Float[np.ndarray, "points 3"]:
     """Points along all bones, and along those of the leaves to their tips."""
     share = np.linspace(0, 1, 8)[:, None]
-    lines = [joints.heads[p] + share * (joints.heads[j] - joints.heads[p]) for j, p in enumerate(joints.parents) if p >= 0]
+    lines = [
+        joints.heads[p] + share * (joints.heads[j] - joints.heads[p]) for j, p in enumerate(joints.parents) if p >= 0
+    ]
     lines += [head + share * (tip - head) for head, tip in zip(joints.heads, joints.tips)]
     return np.concatenate(lines)

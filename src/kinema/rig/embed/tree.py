@@ -183,4 +183,6 @@ def _sides(limb: _Limb, limbs: list[_Limb], middle: float) -> list[tuple[str, _L
     if limb.partner is None:
         return [("", limb)]
     pair = (limb, limbs[limb.partner])
-    return [("left" if one.line[-1, 0] > middle else "right", one) for one in sorted(pair, key=lambda o: -o.line[-1, 0])]
+    return [
+        ("left" if one.line[-1, 0] > middle else "right", one) for one in sorted(pair, key=lambda o: -o.line[-1, 0])
+    ]
