@@ -1,7 +1,7 @@
 """RigNet's text files: the joints, and the weights of a mesh, as RigNet, MagicArticulate and Puppeteer write them.
 
-Four kinds of lines: `joints NAME x y z`, `root NAME`, `hier PARENT CHILD` and `skin VERTEX NAME weight ...`, where names
-and weights alternate.
+Four kinds of lines: `joints NAME x y z`, `root NAME`, `hier PARENT CHILD` and `skin VERTEX NAME weight ...`, where
+names and weights alternate.
 """
 
 from collections.abc import Sequence
