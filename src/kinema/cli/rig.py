@@ -18,7 +18,7 @@ Body = Literal[
 
 @dataclass(frozen=True)
 class RigCommand:
-    """Give a mesh a skeleton and skin weights, see and change it: save it as JSON, edit that, and take it with --from."""
+    """Give a mesh a skeleton and skin weights, see and change it: save JSON, edit it, take it with --from."""
 
     file: Annotated[tyro.conf.Positional[Path], named("MESH")]
     """OBJ, PLY, STL, OFF, GLB ..."""
@@ -91,9 +91,5 @@ def eval_rig(command: EvalRigCommand, output: Output) -> None:
     found = compare_files(command.predicted, command.true)
     weights = "none" if found.weights_l1 is None else f"{found.weights_l1:.4f}"
     distances = (f"{name} {100 * value:.2f}" for name, value in zip(("J2J", "J2B", "B2B"), asdict(found).values()))
-    output.say(
-        f"{', '.join(distances)} (x 100), weights' L1 {weights}",
-        predicted=command.predicted,
-        true=command.true,
-        **asdict(found),
-    )
+    text = f"{', '.join(distances)} (x 100), weights' L1 {weights}"
+    output.say(text, predicted=command.predicted, true=command.true, **asdict(found))
