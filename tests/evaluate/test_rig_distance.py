@@ -18,7 +18,7 @@ def bar(heads: list[list[float]], *, height: float = 2.0) -> Character:
     """A box of the given height with a chain of joints, each of which carries the corners at its number."""
     corners = np.array([[x, y, z] for x in (-0.1, 0.1) for y in (0.0, height) for z in (-0.1, 0.1)])
     faces = np.array([[0, 1, 2], [1, 3, 2], [4, 6, 5], [5, 6, 7]])
-    places = np.array(heads)
+    places = np.array(heads, dtype=float)
     skeleton = Skeleton(
         tuple(f"j{k}" for k in range(len(heads))), tuple(range(-1, len(heads) - 1)), places, places + [0, 0.1, 0]
     )

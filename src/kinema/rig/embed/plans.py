@@ -86,7 +86,8 @@ FORMS: tuple[Form, ...] = (
     Form("fish", "fish", (*_FISH, *_both("*_fin_upper *_fin_lower *_fin_end", "body")),
          ("fish", "goldfish", "trout", "tuna", "clownfish", "shark", "swordfish", "dolphin", "orca", "whale"), "yyz"),
     Form("ray", "ray", (("body", ""), *_chain("head head_end", "body"),
-         *_chain("tail_1 tail_2 tail_3 tail_end", "body"), *_both("*_fin_upper *_fin_middle *_fin_tip *_fin_end", "body")),
+         *_chain("tail_1 tail_2 tail_3 tail_end", "body"),
+         *_both("*_fin_upper *_fin_middle *_fin_tip *_fin_end", "body")),
          ("manta", "stingray", "turtle"), "xyz"),
 )  # fmt: skip
 """All forms; the cheapest that fits is taken."""
