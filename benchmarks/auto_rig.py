@@ -105,10 +105,7 @@ def measure(path: Path, *, cache: Path | None, features: bool) -> dict[str, Any]
     row: dict[str, Any] = {"name": path.stem, "joints": len(true.skeleton.names)}
     row |= {"true": true_kind(path.stem, body), "tuning": is_for_tuning(path.stem)}
     start = time.process_time()
-    try:
-        balls = pack_balls(mesh)
-    except KinemaError as error:
-        return row | {"error": str(error)}
+    balls = pack_balls(mesh)
     branches, symmetric = find_branches(balls), embedding.is_symmetric(mesh)
     found = embedding.choose(mesh, balls, branches, None, of=None, symmetric=symmetric)
     row["cpu_seconds"] = round(time.process_time() - start, 2)
@@ -135,7 +132,10 @@ def measure_all(part: str, rows: Path, *, cache: Path | None, features: bool) ->
     done = {row["name"] for row in read_rows(rows)}
     for path in files()[index - 1 :: count]:
         if path.stem not in done:
-            row = measure(path, cache=cache, features=features)
+            try:
+                row = measure(path, cache=cache, features=features)
+            except KinemaError as error:  # a file that cannot be read
+                row = {"name": path.stem, "error": str(error)}
             with rows.open("a") as file:
                 file.write(json.dumps(row) + "\n")
             print(row["name"], row.get("form"), row.get("j2j"), flush=True)

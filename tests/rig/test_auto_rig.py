@@ -67,7 +67,7 @@ def star(arms: int) -> Mesh:
         way = np.array([np.cos(angle), np.sin(angle), 0.0])
         parts.append(trimesh.creation.capsule(height=1.0, radius=0.08))
         parts[-1].apply_transform(trimesh.geometry.align_vectors([0, 0, 1], way))
-        parts[-1].apply_translation(0.1 * way)
+        parts[-1].apply_translation(0.6 * way)
     solid = trimesh.util.concatenate(parts)
     vertices = np.asarray(solid.vertices)
     return Mesh(vertices - [0, vertices[:, 1].min(), 0], np.asarray(solid.faces), np.ones_like(vertices))
