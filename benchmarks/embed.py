@@ -17,30 +17,33 @@ import numpy as np
 from kinema.asset.character import Mesh
 from kinema.create.creatures import creature
 from kinema.rig.embed.embed import embed_skeleton
-from kinema.rig.embed.templates import SPECIES_OF, template
+from kinema.rig.embed.fit import fit
+from kinema.rig.embed.medial import pack_balls
+from kinema.rig.embed.plans import FORMS
+from kinema.rig.embed.templates import template
 
 
 def run() -> Iterator[tuple[str, float]]:
     yield from against_references()
     times = []
-    for plan, species in SPECIES_OF.items():
+    for form in (form for form in FORMS if form.name in ("biped", "quadruped")):
         means = []
-        for name in species:
+        for name in form.species:
             animal = creature(name)
             assert animal.skeleton is not None
-            points = template(plan, without=name)
+            points = template(form, without=name)
             start = time.process_time()
-            skeleton = embed_skeleton(animal.mesh, plan, of=points)
+            found = fit(points, pack_balls(animal.mesh), symmetric=True)
             times.append(time.process_time() - start)
             known = dict(zip(animal.skeleton.names, animal.skeleton.heads))
             off = [
                 float(np.linalg.norm(head - known[joint]))
-                for joint, head in zip(skeleton.names, skeleton.heads)
+                for joint, head in zip(points.names, found.places)
                 if joint in known and not joint.startswith("tail")
             ]
             means.append(100 * float(np.mean(off)) / float(np.ptp(animal.mesh.vertices, axis=0).max()))
             yield f"{name}_percent", means[-1]
-        yield f"{plan}_percent", float(np.mean(means))
+        yield f"{form.name}_percent", float(np.mean(means))
     yield "cpu", float(np.mean(times))
 
 

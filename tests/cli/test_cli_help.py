@@ -180,7 +180,7 @@ MISTAKES = [
     (["animate", "fox", "x", "--speed", "fast"], "--speed fast: must be a number, such as 1.5"),
     (["animate", "fox", "x", "--frames", "2.5"], "--frames 2.5: must be a whole number, such as 12"),
     (["render", "fox", "--look", "colour", "-o", "x.png"], "--look colour: must be color or canonical; did you mean"),
-    (["rig", "a.obj", "-o", "b.glb", "--body", "bird"], "--body bird: must be biped or quadruped"),
+    (["rig", "a.obj", "-o", "b.glb", "--body", "brd"], "--body brd: must be biped, quadruped, bird, winged"),
     (["completion", "csh"], "invalid choice 'csh'"),
 ]
 

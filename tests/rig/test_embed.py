@@ -8,9 +8,13 @@ import trimesh
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.create.creatures import creature
 from kinema.errors import KinemaError
-from kinema.rig.embed.embed import _dynamic_program, auto_rig, embed_skeleton
+from kinema.rig.embed.embed import auto_rig, embed_skeleton
+from kinema.rig.embed.fit import dynamic_program, fit
 from kinema.rig.embed.medial import pack_balls
-from kinema.rig.embed.templates import JOINTS, BodyPlan, template
+from kinema.rig.embed.plans import FORMS, BodyPlan, Form
+from kinema.rig.embed.templates import template
+
+FORM = {form.name: form for form in FORMS}
 
 
 def as_mesh(shape: trimesh.Trimesh) -> Mesh:
@@ -42,10 +46,12 @@ def test_creatures_get_their_own_joints_back(plan: BodyPlan, name: str, most: fl
     # The template is made without the species that is asked for.
     animal = creature(name)
     assert animal.skeleton is not None
-    skeleton = embed_skeleton(animal.mesh, plan, of=template(plan, without=name))
+    found = fit(template(FORM[plan], without=name), pack_balls(animal.mesh), symmetric=True)
+    heads = {n: place for n, place in zip(found.template.names, found.places) if not n.endswith("_end")}
     places = dict(zip(animal.skeleton.names, animal.skeleton.heads))
-    known = {n: places[n] for n in skeleton.names if n in places and not n.startswith("tail")}
+    known = {n: places[n] for n in heads if n in places and not n.startswith("tail")}
     assert len(known) >= 15
+    skeleton = Skeleton(tuple(heads), (-1,) * len(heads), *(np.array(list(heads.values())) for _ in range(2)))
     assert percent_off(skeleton, known, animal.mesh) < most
 
 
@@ -104,7 +110,7 @@ def test_dynamic_programming_finds_the_least_of_all_choices() -> None:
     parents = (-1, 0, 0, 1, 2)
     for _ in range(5):
         unary, pairs = rng.random((5, 4)), rng.random((5, 4, 4))
-        found, least = _dynamic_program(parents, unary, lambda k, pairs=pairs: pairs[k])
+        found, least = dynamic_program(parents, unary, lambda k, pairs=pairs: pairs[k])
 
         def total(choice: tuple[int, ...], unary: np.ndarray = unary, pairs: np.ndarray = pairs) -> float:
             cost = sum(unary[k, c] for k, c in enumerate(choice))
@@ -137,10 +143,10 @@ def test_a_sheet_has_no_inside() -> None:
         embed_skeleton(Mesh(sheet.vertices, sheet.faces[:0], sheet.colors))
 
 
-@pytest.mark.parametrize("plan", ["biped", "quadruped"])
-def test_templates_are_trees_with_finite_statistics(plan: BodyPlan) -> None:
-    points = template(plan)
-    assert len(points.names) == len(JOINTS[plan]) == len(set(points.names))
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_templates_are_trees_with_finite_statistics(form: Form) -> None:
+    points = template(form)
+    assert len(points.names) == len(form.links) == len(set(points.names))
     assert all(p < k for k, p in enumerate(points.parents))
     assert np.isfinite(points.place.mean).all()
     assert np.isfinite(points.bone.spread).all()

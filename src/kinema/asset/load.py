@@ -14,8 +14,10 @@ from kinema.asset.gltf.character import character_from_document
 from kinema.asset.gltf.document import Document, read_document
 from kinema.asset.gltf.skeleton import skeleton_from_document
 from kinema.asset.options import Ground
-from kinema.asset.rigs.orientation import AS_IN_FILE, FrameOptions, find_frame, place, place_skeleton
-from kinema.asset.skeleton_json import read_roles_json, read_skeleton_json
+from kinema.asset.rignet import read_rignet
+from kinema.asset.rigs.foreign import ForeignRig, attach
+from kinema.asset.rigs.orientation import AS_IN_FILE, FrameOptions, find_frame, place
+from kinema.asset.skeleton_json import read_skeleton_json
 from kinema.asset.trimesh_formats import read_trimesh
 from kinema.errors import KinemaError
 from kinema.geometry.rotations import bone_offsets, children, place_joints, to_matrix
@@ -40,23 +42,25 @@ def load(
     scale: float | None = None,
     ground: float | Ground | None = None,
     legs: str | None = None,
+    weights: bool = False,
 ) -> Character:
     """Read a character.
 
     Args:
         path: .glb .gltf .vrm, .obj .ply .stl .off, .bvh, and through Blender .fbx .blend .usd
-        skeleton: another file whose joints the mesh shall have (.glb .gltf .bvh .fbx .blend or our .json); its own
-            joints, weights and clips are then left out, and the rig stage computes weights.
+        skeleton: another file whose joints the mesh shall have (.glb .gltf .bvh .fbx .blend, our .json or RigNet's
+            .txt); its own joints, weights and clips are then left out, and the rig stage computes weights.
         up, facing, scale, ground: replace what would be found, see `FrameOptions`; ground "none" and "flat" say only
             whether there is one.
         legs: a joint of each leg, separated by commas, or "none".
+        weights: take the skin weights of the `skeleton` file too, where its mesh is this one.
     """
     path = existing_file(path)
     suffix = path.suffix.lower()
     if suffix not in LOADERS:
         raise KinemaError(f"{path}: {suffix or 'a file without suffix'} is not one of {' '.join(LOADERS)}")
     given = FrameOptions(up, facing, scale, None if isinstance(ground, str) else ground)
-    return as_told(_read(path, suffix, skeleton, given), ground=ground, legs=legs)
+    return as_told(_read(path, suffix, skeleton, weights, given), ground=ground, legs=legs)
 
 
 def as_told(character: Character, *, ground: float | Ground | None = None, legs: str | None = None) -> Character:
@@ -69,7 +73,7 @@ def as_told(character: Character, *, ground: float | Ground | None = None, legs:
     return replace(character, roles={**character.roles, "legs": names})
 
 
-def _read(path: Path, suffix: str, skeleton: Path | str | None, given: FrameOptions) -> Character:
+def _read(path: Path, suffix: str, skeleton: Path | str | None, weights: bool, given: FrameOptions) -> Character:
     if skeleton is None:
         return LOADERS[suffix](path, given)
     if suffix == ".bvh":
@@ -78,7 +82,8 @@ def _read(path: Path, suffix: str, skeleton: Path | str | None, given: FrameOpti
         mesh = read_trimesh(path)
     else:
         mesh = character_from_document(_document(path), AS_IN_FILE, rigged=False)
-    return _attach(mesh, existing_file(skeleton), given, USUAL_UP.get(suffix, "+y"))
+    own = _read_rig(existing_file(skeleton), weights=weights)
+    return attach(mesh, own, given, USUAL_UP.get(suffix, "+y"))
 
 
 def existing_file(path: Path | str) -> Path:
@@ -95,6 +100,20 @@ def existing_file(path: Path | str) -> Path:
     return path
 
 
+def _read_rig(path: Path, *, weights: bool) -> ForeignRig:
+    """The rig of a file, with its mesh and weights if they are asked for and there."""
+    suffix = path.suffix.lower()
+    if suffix == ".txt":
+        text = read_rignet(path)
+        return ForeignRig(path, text.skeleton, weights=text.weights if weights else None)
+    if weights and suffix in GLTF_SUFFIXES + BLENDER_SUFFIXES:
+        character = character_from_document(_document(path), AS_IN_FILE)
+        if character.skeleton is None:
+            raise KinemaError(f"{path}: has no joints to take")
+        return ForeignRig(path, character.skeleton, mesh=character.mesh, weights=character.weights)
+    return ForeignRig(path, load_skeleton(path))
+
+
 def load_skeleton(path: Path | str) -> Skeleton:
     """The joints of a file, in that file's own coordinates."""
     path = existing_file(path)
@@ -103,9 +122,11 @@ def load_skeleton(path: Path | str) -> Skeleton:
         return read_skeleton_json(path)
     if suffix == ".bvh":
         return read_bvh(path)[0]
+    if suffix == ".txt":
+        return read_rignet(path).skeleton
     if suffix in GLTF_SUFFIXES + BLENDER_SUFFIXES:
         return skeleton_from_document(_document(path))
-    raise KinemaError(f"{path}: a skeleton is read from .glb .gltf .bvh .json .fbx or .blend, not {suffix!r}")
+    raise KinemaError(f"{path}: a skeleton is read from .glb .gltf .bvh .json .txt .fbx or .blend, not {suffix!r}")
 
 
 def _document(path: Path) -> Document:
@@ -128,49 +149,6 @@ def _load_trimesh(path: Path, given: FrameOptions) -> Character:
     character, usual_up = read_trimesh(path), USUAL_UP.get(path.suffix.lower(), "+y")
     frame, lines = find_frame(character.mesh.vertices, None, given, usual_up=usual_up)
     return replace(place(character, frame), changes=(*character.changes, *lines))
-
-
-def _attach(character: Character, path: Path, given: FrameOptions, usual_up: str) -> Character:
-    """Give a mesh the joints of another file, which has the mesh's coordinates or, if that fits better, its own."""
-    skeleton, vertices = load_skeleton(path), character.mesh.vertices
-    frame, lines = find_frame(vertices, skeleton, given, usual_up=usual_up)
-    mesh, bones = place(character, frame), place_skeleton(skeleton, frame)
-    if _fit(skeleton.heads, vertices) < 0.6:
-        frame, own_mesh_lines = find_frame(vertices, None, given, usual_up=usual_up)
-        joints = np.concatenate((skeleton.heads, skeleton.tails))
-        turn, _ = find_frame(joints, skeleton, FrameOptions(ground=0.0))
-        low, tall = (joints @ turn.rotation[1]).min(), np.ptp(joints @ turn.rotation[1])
-        # Joints lie above the soles: a skeleton that begins a little above zero already stands on it.
-        ground = 0.0 if 0 <= low < 0.15 * tall else None
-        own_frame, own_lines = find_frame(joints, skeleton, FrameOptions(ground=ground))
-        own_mesh, own_bones = place(character, frame), place_skeleton(skeleton, own_frame)
-        if _fit(own_bones.heads, own_mesh.mesh.vertices) > _fit(bones.heads, mesh.mesh.vertices):
-            mesh, bones = own_mesh, own_bones
-            lines = (*own_mesh_lines, *(f"{path.name}: {line}" for line in own_lines))
-    share = _inside(bones.heads, mesh.mesh.vertices)
-    count = round(share * len(skeleton.names))
-    if share < 0.3:
-        raise KinemaError(f"{path}: only {count} of its {len(skeleton.names)} joints lie within {character.name}")
-    if share < 0.9:
-        lines = (*lines, f"only {count} of {path.name}'s {len(skeleton.names)} joints lie within the mesh")
-    taken = f"took {len(skeleton.names)} joints from {path.name}; skin weights are computed when it is rigged"
-    roles = read_roles_json(path, skeleton.names) if path.suffix.lower() == ".json" else {}
-    return replace(
-        mesh, skeleton=bones, weights=None, clips=(), roles=roles, changes=(*character.changes, taken, *lines)
-    )
-
-
-def _fit(heads: Float[np.ndarray, "n 3"], vertices: Float[np.ndarray, "m 3"]) -> float:
-    """Score of joints for a mesh: 1 if they fill it from within, less if outside or of another size."""
-    size = np.linalg.norm(np.ptp(heads, axis=0)) / max(float(np.linalg.norm(np.ptp(vertices, axis=0))), 1e-30)
-    return _inside(heads, vertices) - 0.5 * abs(float(np.log(max(size, 1e-9) / 0.8)))
-
-
-def _inside(points: Float[np.ndarray, "n 3"], vertices: Float[np.ndarray, "m 3"]) -> float:
-    """Share of points within the bounding box, widened by a tenth of its diagonal."""
-    low, high = vertices.min(0), vertices.max(0)
-    room = 0.1 * np.linalg.norm(high - low)
-    return float(((points >= low - room) & (points <= high + room)).all(1).mean())
 
 
 def _load_bvh(path: Path, given: FrameOptions) -> Character:

@@ -9,6 +9,7 @@ Lengths and axes are those of the mesh file that the skeleton is meant for. "tai
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +80,12 @@ def _point(path: Path, joint: dict[str, Any], key: str) -> list[float]:
     return [float(x) for x in value]
 
 
-def write_skeleton_json(path: Path, skeleton: Skeleton) -> None:
-    """Write what `read_skeleton_json` reads; the file appears whole or not at all."""
+def write_skeleton_json(path: Path, skeleton: Skeleton, *, roles: Mapping[str, tuple[str, ...]] | None = None) -> None:
+    """Write what `read_skeleton_json` and `read_roles_json` read; the file appears whole or not at all."""
     lines = []
     for name, parent, head, tail in zip(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails):
         above = skeleton.names[parent] if parent >= 0 else None
         lines.append("    " + json.dumps({"name": name, "parent": above, "head": head.tolist(), "tail": tail.tolist()}))
+    told = f',\n  "roles": {json.dumps(dict(roles))}' if roles else ""
     with replacing(Path(path)) as partial:
-        partial.write_text('{\n  "joints": [\n' + ",\n".join(lines) + "\n  ]\n}\n", encoding="utf-8")
+        partial.write_text('{\n  "joints": [\n' + ",\n".join(lines) + f"\n  ]{told}\n}}\n", encoding="utf-8")

@@ -72,7 +72,8 @@ def animate(command: AnimateCommand, output: Output) -> None:
     how = "was finished already" if done else f"in {result.report['seconds']} s"
     # What it was read as was said before the work began; runs of earlier versions have no verdict.
     told = [f"the prior was told: {result.report['told']}"] if job.describe else []
-    lines = [*told, *result.report["notes"]]
+    # Which rig was found was said before the work began.
+    lines = [*told, *(note for note in result.report["notes"] if not note.startswith("no rig:"))]
     lines += [f"verdict {found['colour']}: {found['reason']}" for found in (result.report.get("verdict"),) if found]
     lines.append(f"{result.folder}/ {how}: {', '.join(RESULTS)}")
     if output.verbose:

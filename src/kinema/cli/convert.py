@@ -1,8 +1,8 @@
-"""`kinema inspect`, `creature`, `rig`, `splat`, `convert`: characters in and out of files."""
+"""`kinema inspect`, `creature`, `splat`, `convert`: characters in and out of files."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
@@ -59,39 +59,6 @@ def make_creature(command: CreatureCommand, output: Output) -> None:
     out = command.out or Path(command.words.strip().replace(" ", "_") + ".glb")
     write(out, creature(command.words, seed=command.seed))
     output.say(str(out), file=out)
-
-
-@dataclass(frozen=True)
-class RigCommand:
-    """Give a mesh a skeleton and skin weights (bone heat)."""
-
-    file: Annotated[tyro.conf.Positional[Path], named("MESH")]
-    """OBJ, PLY, STL, OFF, GLB ..."""
-    out: OutFile
-    """GLB, FBX, USD ..."""
-    body: Annotated[Literal["biped", "quadruped"] | None, named("BODY")] = None
-    """Template skeleton for a mesh without joints: biped or quadruped; found if not given."""
-    visibility: Literal["field", "rays"] = "field"
-    """How bone heat tests whether a bone is visible from a vertex: Pinocchio's distance field, or rays."""
-    reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
-
-
-def rig(command: RigCommand, output: Output) -> None:
-    from kinema.asset.load import load
-    from kinema.export.write import check_target, write
-    from kinema.rig.embed.embed import auto_rig
-    from kinema.rig.weights.bone_heat import rig_character
-
-    check_target(command.out)
-    character = load(command.file, **command.reading.arguments())
-    if character.skeleton is not None:
-        rigged = rig_character(character, character.skeleton, visibility=command.visibility)
-    else:
-        rigged = auto_rig(character, command.body, visibility=command.visibility)
-    write(command.out, rigged)
-    joints = rigged.skeleton.names if rigged.skeleton else ()
-    output.say(f"{command.out}: {len(joints)} joints", file=command.out, joints=joints)
 
 
 @dataclass(frozen=True)

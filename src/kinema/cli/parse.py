@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union
 
 import tyro
 
-from kinema.cli import animate, convert, demo, doctor, measure, show, train, words
+from kinema.cli import animate, convert, demo, doctor, measure, rig, show, train, words
 from kinema.cli.output import Output
 from kinema.cli.usage import UsageError, check
 from kinema.options import Flag, named
@@ -43,13 +43,14 @@ COMMANDS: dict[str, tuple[type, Any]] = {
     "motions": (words.MotionsCommand, words.motions),
     "inspect": (convert.InspectCommand, convert.inspect),
     "creature": (convert.CreatureCommand, convert.make_creature),
-    "rig": (convert.RigCommand, convert.rig),
+    "rig": (rig.RigCommand, rig.rig),
     "splat": (convert.SplatCommand, convert.splat),
     "render": (show.RenderCommand, show.render),
     "track": (measure.TrackCommand, measure.track),
     "convert": (convert.ConvertCommand, convert.convert),
     "view": (show.ViewCommand, show.view),
     "eval": (measure.EvalCommand, measure.evaluate),
+    "eval-rig": (rig.EvalRigCommand, rig.eval_rig),
     "doctor": (doctor.DoctorCommand, doctor.doctor),
     "train-prior": (TrainPrior, train.train_prior),
     "completion": (CompletionCommand, completion),

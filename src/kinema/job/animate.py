@@ -29,6 +29,7 @@ from kinema.render.refine import refine, vertex_splats
 from kinema.render.shadow import Shadow
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
+from kinema.rig.embed.embed import NO_RIG
 from kinema.splat.transfer import transfer_weights
 
 DISTILLED, TRACKED = "distill.safetensors", "track.npz"
@@ -108,16 +109,15 @@ def animate(
     clock.lap("measure")
     return Outcome(
         character, anatomy, reading, tempo, final, result.motion, planted, tracked, metrics, deformation,
-        result.history, [*_rigging(given, anatomy), *result.notes], clock.seconds,
+        result.history, [*_rigging(given, character), *result.notes], clock.seconds,
     )  # fmt: skip
 
 
-def _rigging(given: Character, anatomy: Anatomy) -> list[str]:
+def _rigging(given: Character, character: Character) -> list[str]:
     """What the character was given so that it can move."""
-    if given.skeleton is None:
-        joints, legs = len(anatomy.rig.names), len(anatomy.limbs.legs)
-        return [f"the mesh had no skeleton: rigged as a {anatomy.limbs.body} with {joints} joints and {legs} legs"]
-    return [] if given.weights is not None else ["the mesh had no skin weights: made by bone heat"]
+    if given.skeleton is None or given.weights is not None:
+        return [line for line in character.changes if line.startswith(NO_RIG)]
+    return ["the mesh had no skin weights: made by bone heat"]
 
 
 def make_stage(config: Animate, character: Character, anatomy: Anatomy, prior: VideoPrior) -> Stage:

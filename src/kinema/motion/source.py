@@ -1,5 +1,6 @@
 """What a user's words mean beyond a character: the folder of a finished run, a motion or a clip's name."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -146,13 +147,12 @@ def find_motion_of(words: str, motion: str | None, **reading: Any) -> tuple[Char
 
 
 def rigged(character: Character) -> Character:
-    """The character as it is, or with the skeleton and weights that it lacks."""
+    """The character as it is, or with the skeleton and weights that it lacks; a warning tells what was found."""
     if character.skeleton is not None and character.weights is not None:
         return character
-    if character.skeleton is not None:
-        from kinema.rig.weights.bone_heat import rig_character
+    from kinema.rig.embed.embed import rig_as
 
-        return rig_character(character, character.skeleton)
-    from kinema.rig.embed.embed import auto_rig
-
-    return auto_rig(character)
+    result, found = rig_as(character)
+    if found is not None:
+        warnings.warn(result.changes[-1], stacklevel=2)
+    return result

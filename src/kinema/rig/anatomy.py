@@ -1,15 +1,19 @@
 """Everything that motion, physics and metrics read of a rigged body, measured once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
-from kinema.asset.character import Character
+from kinema.asset.character import Character, Mesh
 from kinema.errors import KinemaError
+from kinema.geometry.decimate import decimate
+from kinema.geometry.surface import sum_by_group
 from kinema.rig.cuboids import Cuboids, bone_cuboids
 from kinema.rig.hinges import JointLimits, joint_limits
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
+from kinema.rig.weights.bone_heat import LARGE
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,17 @@ class Anatomy:
         """Measure a rigged character; `dtype` is that of the rig's tensors (the rest are numpy arrays)."""
         if character.skeleton is None or character.weights is None:
             raise KinemaError(f"{character.name}: has no skeleton with skin weights; rig it first")
+        character = coarse(character)
         limbs = find_limbs(character)
         rig = Rig.from_skeleton(character.skeleton, dtype=dtype)
         return Anatomy(rig, limbs, bone_cuboids(character), joint_limits(character, limbs))
+
+
+def coarse(character: Character) -> Character:
+    """The character with a mesh of at most about LARGE vertices: measures of the body need no more."""
+    mesh, weights = character.mesh, character.weights
+    if len(mesh.vertices) <= LARGE or weights is None:
+        return character
+    vertices, faces, cell = decimate(mesh.vertices, mesh.faces, LARGE)
+    total = sum_by_group(cell, weights, len(vertices)) / np.bincount(cell)[:, None]
+    return replace(character, mesh=Mesh(vertices, faces, np.ones((len(vertices), 3))), weights=total)

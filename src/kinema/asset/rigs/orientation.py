@@ -272,6 +272,14 @@ def place_skeleton(skeleton: Skeleton, frame: Frame) -> Skeleton:
     return Skeleton(skeleton.names, skeleton.parents, heads, tails, axes)
 
 
+def unplace_skeleton(skeleton: Skeleton, frame: Frame) -> Skeleton:
+    """A skeleton of our world in the coordinates of its file, with the world's axes there."""
+    heads, tails = (
+        (points - frame.translation) @ frame.rotation / frame.scale for points in (skeleton.heads, skeleton.tails)
+    )
+    return Skeleton(skeleton.names, skeleton.parents, heads, tails)
+
+
 def place_clip(clip: Clip, frame: Frame) -> Clip:
     """A clip of the file in our world."""
     wxyz = change_axes(clip.wxyz_parent_joint, frame.rotation)

@@ -1,124 +1,153 @@
-"""A skeleton for a mesh that has none: a template's joints are put into the balls that fill the mesh.
+"""A skeleton for a mesh that has none: the template that fits best, or else a tree that follows its branches.
 
-As in Pinocchio the embedding is discrete: every joint goes to the centre of a ball. The cost of a choice is how unusual
-each joint's place and each bone is for the body plan, and how much longer than the bone the shortest path through the
-inside is. Costs live on joints and bones only, so dynamic programming from the tips of the tree to its root finds the
-best of all choices.
+`embed` compares all forms of body (`plans`) with the mesh by one measure: the cost of the template's embedding per
+point, and signs that the body has no such limbs (`fit`) or others (branches without a bone). Where every template
+measures more than TREE, the body has a plan of its own (`tree`).
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from kinema.asset.character import Character, Mesh, Skeleton
-from kinema.geometry.rotations import children
+from kinema.errors import KinemaError
+from kinema.rig.embed.branches import Branch, find_branches
+from kinema.rig.embed.fit import Fit, fit
 from kinema.rig.embed.medial import Balls, pack_balls
-from kinema.rig.embed.templates import BodyFrame, BodyPlan, Points, Template, template
-from kinema.rig.weights.bone_heat import Visibility, rig_character
+from kinema.rig.embed.plans import FORMS, BodyPlan, roles_of
+from kinema.rig.embed.shape import shape
+from kinema.rig.embed.templates import Template, template
+from kinema.rig.embed.tree import grow
+from kinema.rig.weights.bone_heat import Visibility, coarse_mesh, rig_character
 
-PLACE, BONE, OUTSIDE, TIP = 0.35, 1.0, 60.0, 1.0
-"""Weights of the four costs: place, bone, detour through the inside, tips that do not reach an end of the body."""
-OUTWARD = 4.0
-"""Weight of steps of an arm that lead back to the body."""
-FLOOR = 0.035
-"""Least spread of places and bones: the built-in creatures vary less than modelled ones."""
+NO_RIG = "no rig:"
+"""Beginning of the line that tells what was found."""
 SYMMETRIC = 0.02
 """Largest distance of the mirror image from a symmetric mesh, in lengths of its longest side."""
+WEIGHTS = (1.9, 3.0, 0.85, 1.1, 3.8, 2.5)
+"""Weights of the measure's parts: cost per point, branches without a bone, tips that no end of the body is near to,
+limbs as thick as the trunk, legs off the ground, feet without a leg."""
+TREE = 7.5
+"""Measure from which on a template is worse than a tree of the body's own branches."""
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """The skeleton that was found for a mesh."""
+
+    plan: BodyPlan
+    form: str
+    """The plan in words, such as "short-legged quadruped"."""
+    skeleton: Skeleton
+    roles: Mapping[str, tuple[str, ...]]
+    """Names of joints by role, as `Character.roles`."""
+    confidence: float
+    """Probability of the plan, in [0, 1]: its share in the softmax of minus the measures; 1 if it was given."""
+    measures: Mapping[str, float]
+    """What each form measured; the least was taken."""
+
+    @property
+    def words(self) -> str:
+        return f"{self.form}, {len(self.skeleton.names)} joints, confidence {self.confidence:.2f}"
 
 
 def auto_rig(character: Character, plan: BodyPlan | None = None, *, visibility: Visibility = "field") -> Character:
-    """Give an unrigged character (facing +Z, standing on y = 0) a skeleton and bone heat weights."""
-    return rig_character(character, embed_skeleton(character.mesh, plan), visibility=visibility)
+    """Give an unrigged character (facing +Z, standing on y = 0) a skeleton and bone heat weights.
+
+    `Character.changes` tells what was found, and `Character.roles` which joints are legs, arms, wings, fins and tails.
+    """
+    return rig_as(replace(character, skeleton=None), plan, visibility=visibility)[0]
+
+
+def rig_as(
+    character: Character, plan: BodyPlan | None = None, *, visibility: Visibility = "field"
+) -> tuple[Character, Embedding | None]:
+    """The character with the skeleton and the weights that it lacks, and what was found where it lacked a skeleton."""
+    if character.skeleton is not None:
+        if character.weights is not None:
+            return character, None
+        return rig_character(character, character.skeleton, visibility=visibility), None
+    found = embed(character.mesh, plan)
+    rigged = rig_character(character, found.skeleton, visibility=visibility)
+    said = f"{NO_RIG} {found.words}; kinema rig to see and change it"
+    return replace(rigged, roles={**found.roles, **character.roles}, changes=(*character.changes, said)), found
 
 
 def embed_skeleton(mesh: Mesh, plan: BodyPlan | None = None, *, of: Template | None = None) -> Skeleton:
-    """Put the joints of a body plan (None: the one that fits better), or of a template `of`, into a mesh that faces +Z
-    and stands on y = 0."""
+    """The skeleton alone, see `embed`."""
+    return embed(mesh, plan, of=of).skeleton
+
+
+def embed(mesh: Mesh, plan: BodyPlan | None = None, *, of: Template | None = None) -> Embedding:
+    """Find the joints of a mesh that faces +Z and stands on y = 0, for a body plan (None: the one that fits best), or
+    for one template `of`."""
+    if len(mesh.faces) == 0 or not np.isfinite(mesh.vertices).all():
+        raise KinemaError("a skeleton needs a mesh with triangles and finite vertices to lie in")
+    mesh = coarse_mesh(mesh)
     balls = pack_balls(mesh)
-    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
-    candidates = (of,) if of else (template(plan),) if plan else (template("biped"), template("quadruped"))
-    found = [_best_embedding(points, balls, BodyFrame.around(low, high, points.plan)) for points in candidates]
-    best = int(np.argmin([cost for _, cost in found]))
-    points, chosen = candidates[best], found[best][0]
-    places = balls.centers[chosen].copy()
-    # Tips lie on the far side of their ball.
-    tips = np.flatnonzero(points.is_end)
-    along = places[tips] - places[np.array(points.parents)[tips]]
-    along /= np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-300)
-    places[tips] += along * 0.7 * balls.radii[chosen[tips], None]
-    if _is_symmetric(mesh):
-        # Left and right become mirror images, the rest moves into the middle plane.
-        other = [name.replace("left", "*").replace("right", "left").replace("*", "right") for name in points.names]
-        places = (places + _mirror(places[[points.names.index(name) for name in other]], mesh)) / 2
-    # Points become joints, but tips the tails of theirs.
-    joints, below = np.flatnonzero(~points.is_end).tolist(), children(points.parents)
-    tails = np.array([places[below[k]].mean(axis=0) for k in joints])
-    parents = tuple(joints.index(points.parents[k]) if points.parents[k] >= 0 else -1 for k in joints)
-    return Skeleton(tuple(points.names[k] for k in joints), parents, places[joints], tails)
+    branches = find_branches(balls)
+    return choose(mesh, balls, branches, plan, of=of, symmetric=is_symmetric(mesh))
 
 
-def _best_embedding(points: Template, balls: Balls, frame: BodyFrame) -> tuple[Int[np.ndarray, "points"], float]:
-    """The ball of each point that minimises the sum of all costs, and that sum per point."""
-    local, ends, count = frame.local(balls.centers), balls.ends, len(points.names)
-    cost = np.zeros((count, len(local)))
-    to_end = balls.paths[:, ends].min(axis=1) if len(ends) else np.zeros(len(local))
-    for k in range(count):
-        spread = np.maximum(points.place.spread[k], FLOOR) * (2.5 if points.free[k] else 1.0)
-        cost[k] = PLACE * _robust(((local - points.place.mean[k]) / spread) ** 2).sum(axis=1)
-        if points.is_end[k]:
-            cost[k] += TIP * _robust((np.minimum(to_end, 1e9) / (0.06 * float(frame.unit.max()))) ** 2)
-    vectors = local[None] - local[:, None]
-    straight = np.linalg.norm(balls.centers[None] - balls.centers[:, None], axis=2)
-    detour = np.minimum((balls.paths - straight) / float(frame.unit.max()), 1.0)
-    lengths = straight / float(frame.unit[1])
-    # Along an arm every step should lead away from the middle of the body by as much as it is long.
-    away = np.minimum(balls.paths[balls.middle], 1e9)
-    inward = np.clip(1 - (away[None] - away[:, None]) / np.maximum(straight, 1e-9), 0, 2)
-
-    def bone(k: int) -> Float[np.ndarray, "parents children"]:
-        if points.free[k] and points.free[points.parents[k]]:
-            spread = max(float(points.length.spread[k]), 0.25 * float(points.length.mean[k]))
-            unusual = _robust(((lengths - points.length.mean[k]) / spread) ** 2) + OUTWARD * inward
-        else:
-            wide = np.maximum(points.bone.spread[k], FLOOR)
-            unusual = _robust(((vectors - points.bone.mean[k]) / wide) ** 2).sum(axis=2)
-        return BONE * unusual + OUTSIDE * detour
-
-    chosen, total = _dynamic_program(points.parents, cost, bone)
-    return chosen, total / count
+def choose(
+    mesh: Mesh, balls: Balls, branches: list[Branch], plan: BodyPlan | None, *, of: Template | None, symmetric: bool
+) -> Embedding:
+    """The best of the templates and of the tree."""
+    templates = [of] if of else [template(form) for form in FORMS if plan in (None, form.plan)]
+    fits = [fit(points, balls, symmetric=symmetric) for points in templates]
+    measures = {one.template.form.name: measure(one, balls, branches) for one in fits}
+    if plan in (None, "snake", "tree") and of is None:
+        own = grow(mesh, balls, branches)
+        # A body that is one long chain is a snake, whatever template might be laid into it.
+        measures[own.plan] = 0.0 if own.plan == "snake" else TREE
+        if measures[own.plan] <= min(measures.values()):
+            sure = 1.0 if plan is not None else _confidence(own.plan, measures)
+            return Embedding(own.plan, own.plan, own.skeleton, own.roles, sure, measures)
+    best = min(fits, key=lambda one: measures[one.template.form.name]).template.form
+    skeleton = shape(next(one for one in fits if one.template.form is best), balls, branches)
+    sure = 1.0 if plan is not None else _confidence(best.plan, measures)
+    return Embedding(best.plan, best.name, skeleton, roles_of(skeleton.names), sure, measures)
 
 
-def _dynamic_program(
-    parents: tuple[int, ...], cost: Float[np.ndarray, "points balls"], bone: Callable[[int], np.ndarray]
-) -> tuple[Int[np.ndarray, "points"], float]:
-    """The choice of one ball per point with the least sum of `cost` and of `bone(k)` between each k and its parent."""
-    total, best, chosen = cost.copy(), np.zeros(cost.shape, dtype=int), np.zeros(len(parents), dtype=int)
-    # Parents come before children, so going backwards every point has all its children's costs.
-    for k in range(len(parents) - 1, 0, -1):
-        through = bone(k) + total[k]
-        best[k] = through.argmin(axis=1)
-        total[parents[k]] += through.min(axis=1)
-    chosen[0] = int(total[0].argmin())
-    for k in range(1, len(parents)):
-        chosen[k] = best[k, chosen[parents[k]]]
-    return chosen, float(total[0].min())
+def measure(found: Fit, balls: Balls, branches: list[Branch]) -> float:
+    """The one measure by which templates are compared: cost per point, and branches without a bone."""
+    return float(np.dot(WEIGHTS, features(found, balls, branches)))
 
 
-def _robust(squared: np.ndarray) -> np.ndarray:
-    """Half the square near zero, growing like a logarithm: no single odd proportion decides."""
-    return 2.0 * np.log1p(squared / 4.0)
+def features(found: Fit, balls: Balls, branches: list[Branch]) -> tuple[float, ...]:
+    return (found.cost, _bare_share(found, balls, branches), found.unreached, found.thick, found.lifted, found.unstood)
 
 
-def _is_symmetric(mesh: Mesh) -> bool:
+def _bare_share(found: Fit, balls: Balls, branches: list[Branch]) -> float:
+    """Share of the length of all branches that lies farther from the bones than the body is thick there."""
+    size = float((balls.high - balls.low).max())
+    share = np.linspace(0, 1, 8)[:, None]
+    places, parents = found.places, found.template.parents
+    bones = np.concatenate([places[p] + share * (places[k] - places[p]) for k, p in enumerate(parents) if p >= 0])
+    bare, total = 0.0, 1e-12
+    for branch in branches:
+        at, radii = balls.centers[branch.balls], balls.radii[branch.balls]
+        gap = np.linalg.norm(at[:, None] - bones[None], axis=2).min(axis=1)
+        outside = gap > np.maximum(1.3 * radii, 0.04 * size)
+        bare += branch.length * float(outside.mean())
+        total += branch.length
+    return bare / total
+
+
+def _confidence(kind: BodyPlan, measures: Mapping[str, float]) -> float:
+    """Share of a plan in the softmax of minus the measures."""
+    plans = {form.name: form.plan for form in FORMS}
+    odds = {name: np.exp(-value) for name, value in measures.items()}
+    return float(sum(odd for name, odd in odds.items() if plans.get(name, name) == kind) / sum(odds.values()))
+
+
+def is_symmetric(mesh: Mesh) -> bool:
     """True if the mirror image lies on the mesh, but for a few vertices."""
     from scipy.spatial import KDTree
 
-    gap = KDTree(mesh.vertices).query(_mirror(mesh.vertices, mesh))[0]
-    return bool(np.quantile(gap, 0.9) < SYMMETRIC * float(np.ptp(mesh.vertices, axis=0).max()))
-
-
-def _mirror(points: Points, mesh: Mesh) -> Points:
-    """Points mirrored in the plane x = const through the middle of the mesh."""
+    points = mesh.vertices[:: max(1, len(mesh.vertices) // 4000)]
     x = mesh.vertices[:, 0]
-    return points * [-1.0, 1.0, 1.0] + [x.min() + x.max(), 0.0, 0.0]
+    image = points * [-1.0, 1.0, 1.0] + [x.min() + x.max(), 0.0, 0.0]
+    gap = KDTree(mesh.vertices).query(image)[0]
+    return bool(np.quantile(gap, 0.9) < SYMMETRIC * float(np.ptp(mesh.vertices, axis=0).max()))

@@ -1,9 +1,11 @@
 """The inside of a mesh as balls: voxels, their distance to the surface, and a graph of balls that touch."""
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from kinema.asset.character import Mesh
 from kinema.errors import KinemaError
@@ -17,24 +19,30 @@ class Balls:
     centers: Float[np.ndarray, "balls 3"]
     radii: Float[np.ndarray, "balls"]
     paths: Float[np.ndarray, "balls balls"]
-    """Length of the shortest path from centre to centre through balls that overlap [m]; infinite between parts."""
+    """Length of the shortest path from centre to centre through balls that overlap, or from part to part [m]."""
+    low: Float[np.ndarray, "3"]
+    """Lower corner of the mesh's box [m]."""
+    high: Float[np.ndarray, "3"]
+    links: Any
+    """Distances between the centres of balls that overlap [m], as a sparse matrix of scipy's."""
 
     @property
     def middle(self) -> int:
-        """The largest ball of the part that has most balls."""
-        return int(np.isfinite(self.paths).sum(axis=1).argmax())
+        """The largest ball of the trunk: thick, and not far from all others."""
+        far = np.median(self.paths, axis=1)
+        return int((self.radii / self.radii.max() - 2.0 * far / max(float(far.max()), 1e-300)).argmax())
 
-    @property
+    @cached_property
     def ends(self) -> Int[np.ndarray, "ends"]:
-        """Tips of the body: balls that no nearby ball surpasses in distance from the middle of the largest part."""
+        """Tips of the body: balls that no nearby ball surpasses in distance from the middle."""
         far = self.paths[self.middle]
         reach = 0.08 * float(np.ptp(self.centers, axis=0).max())
         near = self.paths < np.maximum(reach, 2 * self.radii)[:, None]
-        highest = np.where(near & np.isfinite(far), far, -np.inf).max(axis=1)
-        return np.flatnonzero(np.isfinite(far) & (far >= highest) & (far > reach))
+        highest = np.where(near, far, -np.inf).max(axis=1)
+        return np.flatnonzero((far >= highest) & (far > reach))
 
 
-def pack_balls(mesh: Mesh, *, cells: int = 110, most: int = 900) -> Balls:
+def pack_balls(mesh: Mesh, *, cells: int = 110, most: int = 600) -> Balls:
     """Fill a mesh, cut into `cells` voxels along its longest side, with at most `most` balls, the largest first."""
     from scipy.ndimage import distance_transform_edt
     from scipy.sparse import csr_array
@@ -55,13 +63,32 @@ def pack_balls(mesh: Mesh, *, cells: int = 110, most: int = 900) -> Balls:
     tree, free, chosen = KDTree(places), np.ones(len(places), dtype=bool), []
     while len(chosen) < most and free.any():
         chosen.append(i := int(free.argmax()))
-        near = np.array(tree.query_ball_point(places[i], 1.1 * radius[i] + 0.5))
+        near = np.array(tree.query_ball_point(places[i], max(1.1 * radius[i] + 0.5, 2.2)))
         gap = np.linalg.norm(places[near] - places[i], axis=1)
         # Take away what lies deep inside this ball, and the thin rest between it and the surface.
-        free[near[(gap <= max(0.6 * radius[i], 1.0)) | (radius[near] < 0.5 * radius[i])]] = False
+        free[near[(gap <= max(0.6 * radius[i], 2.2)) | (radius[near] < 0.5 * radius[i])]] = False
     centers, radii = places[chosen].astype(np.float64), radius[chosen]
     gap = np.linalg.norm(centers[:, None] - centers[None], axis=2)
     # The segment between the centres of two balls that overlap lies inside of the two.
-    overlap = gap <= radii[:, None] + radii[None] + 1.5
-    paths = np.asarray(dijkstra(csr_array(np.where(overlap, gap, 0.0)), directed=False))
-    return Balls(low + step * (centers + 0.5), radii * step, paths * step)
+    clearance = gap - radii[:, None] - radii[None]
+    overlap = _joined(clearance <= 1.5, clearance)
+    links = csr_array(np.where(overlap, gap, 0.0))
+    paths = np.asarray(dijkstra(links, directed=False))
+    corners = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    return Balls(low + step * (centers + 0.5), radii * step, paths * step, *corners, links * step)
+
+
+def _joined(linked: Bool[np.ndarray, "balls balls"], clearance: Float[np.ndarray, "balls balls"]) -> np.ndarray:
+    """The links, and one more from each part that touches no other (of a robot, of a toy) to the nearest ball."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    linked = linked.copy()
+    count, part = connected_components(csr_array(linked), directed=False)
+    main = np.bincount(part).argmax()
+    for _ in range(count - 1):
+        inner, outer = np.flatnonzero(part == main), np.flatnonzero(part != main)
+        i, j = np.unravel_index(clearance[np.ix_(inner, outer)].argmin(), (len(inner), len(outer)))
+        linked[inner[i], outer[j]] = linked[outer[j], inner[i]] = True
+        part[part == part[outer[j]]] = main
+    return linked

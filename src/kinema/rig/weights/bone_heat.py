@@ -17,8 +17,10 @@ from jaxtyping import Bool, Float, Int
 
 from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.errors import KinemaError
+from kinema.geometry.decimate import decimate
 from kinema.geometry.distance_field import FILLED, SLACK, Solid, segments_inside
 from kinema.geometry.laplacian import laplacian
+from kinema.geometry.nearest import SurfaceTree
 from kinema.geometry.rays import RayCaster
 from kinema.geometry.rotations import children
 from kinema.geometry.surface import Faces, Vertices, face_areas_normals, sum_by_group
@@ -31,6 +33,10 @@ CONE = 0.5
 """Least cosine between a vertex normal and the direction from the bone: a vertex is heated only from behind."""
 CHUNK = 8192
 """Vertices whose distances to all bones are held in memory at once."""
+
+LARGE = 60_000
+"""Vertices beyond which heat spreads over a coarser mesh, whose weights are carried back: the factorisation of the
+system needs memory and time that grow faster than the mesh."""
 
 Visibility = Literal["field", "rays"]
 """What decides that a vertex sees its bone: Pinocchio's distance field, or rays against the mesh itself."""
@@ -75,15 +81,26 @@ def rig_character(
     """
     if influences < 1:
         raise KinemaError(f"{influences} joints per vertex: at least one must be kept")
-    bones = Bones.from_skeleton(skeleton)
-    heat = bone_heat(character.mesh, bones.starts, bones.ends, visibility=visibility)
+    bones, small_mesh = Bones.from_skeleton(skeleton), coarse_mesh(character.mesh)
+    heat = bone_heat(small_mesh, bones.starts, bones.ends, visibility=visibility)
     weights = np.zeros((len(heat), len(skeleton.names)))
     np.add.at(weights.T, bones.joints, heat.T)
+    if small_mesh is not character.mesh:
+        surface = SurfaceTree.from_triangles(small_mesh.vertices, small_mesh.faces)
+        weights = surface.nearest(character.mesh.vertices).interpolate(small_mesh.faces, weights)
     if influences < weights.shape[1]:
         small = np.argpartition(-weights, influences - 1, axis=1)[:, influences:]
         np.put_along_axis(weights, small, 0.0, axis=1)
     weights /= weights.sum(axis=1, keepdims=True)
     return replace(character, skeleton=skeleton, weights=weights, clips=())
+
+
+def coarse_mesh(mesh: Mesh) -> Mesh:
+    """The mesh itself, or one of at most about LARGE vertices that stands for it; colours are left out."""
+    if len(mesh.vertices) <= LARGE:
+        return mesh
+    vertices, faces, _ = decimate(np.asarray(mesh.vertices, np.float64), mesh.faces, LARGE)
+    return Mesh(vertices, faces, np.ones((len(vertices), 3)))
 
 
 def bone_heat(mesh: Mesh, starts: BonePoints, ends: BonePoints, *, visibility: Visibility = "field") -> Weights:

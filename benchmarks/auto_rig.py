@@ -1,0 +1,270 @@
+"""Rigs that are found for the characters of the shared data stripped of their own, against the artists' rigs.
+
+    python benchmarks/auto_rig.py measure [--part 1/4] --rows rows.jsonl     # J2J, J2B, B2B and kind of each file
+    python benchmarks/auto_rig.py table --rows rows.jsonl [--out docs/results/rigging.md]
+    python benchmarks/auto_rig.py fit --rows rows.jsonl      # weights of the measure, from rows with --features
+    python benchmarks/auto_rig.py animate FILE ... [--rows gaits.jsonl]      # gait of the stripped file, about a minute
+
+Characters whose name has an even first byte of its SHA-1 are for tuning, the others are held out. Rows of files that
+are already in the row file are not computed again. With --out the table replaces what stands between the two `auto-rig`
+marks of that file. The data is read from KINEMA_SHARED (or ../shared/data).
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from roles import truth
+
+from kinema.asset.character import Character, Mesh, Skeleton
+from kinema.asset.load import load
+from kinema.errors import KinemaError
+from kinema.evaluate.rig_distance import chamfer, rig_distance
+from kinema.rig.embed import embed as embedding
+from kinema.rig.embed.branches import find_branches
+from kinema.rig.embed.fit import fit
+from kinema.rig.embed.medial import pack_balls
+from kinema.rig.embed.plans import FORMS
+from kinema.rig.embed.templates import template
+from kinema.rig.limbs import find_limbs
+
+FOLDERS = ("assets", "library/assets")
+MARK = "<!-- auto-rig -->"
+SMALL = ("finger", "thumb", "index", "middle", "ring", "pinky", "eye", "lid", "brow", "lip", "jaw", "tongue", "cheek")
+FEW = 10
+"""Rigs of fewer joints move legs as one piece, or have none."""
+
+
+def shared() -> Path:
+    return Path(os.environ.get("KINEMA_SHARED", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def is_for_tuning(name: str) -> bool:
+    return hashlib.sha1(name.encode()).digest()[0] % 2 == 0
+
+
+def files() -> list[Path]:
+    return [path for folder in FOLDERS for path in sorted((shared() / folder).glob("*.glb"))]
+
+
+def kinds() -> dict[str, str]:
+    """Kinds of the library's characters as its list says."""
+    path = shared() / "library" / "characters.json"
+    return {row["name"]: row["kind"] for row in json.loads(path.read_text())} if path.is_file() else {}
+
+
+def true_kind(name: str, body: str) -> str:
+    """The body plan of a character: by the number of its legs and wings, or, of a rig without legs, by its list."""
+    legs, _, wings, *_ = truth().get(name, (-1, 0, 0, 0, 0, 0))
+    listed = {"human": "biped", "quadruped": "quadruped", "fish": "fish", "bird": "bird", "snake": "snake"}
+    if legs in (2, 4):
+        return {(2, False): "biped", (2, True): "bird", (4, False): "quadruped", (4, True): "winged"}[legs, wings > 0]
+    if legs in (6, 8):
+        return {6: "hexapod", 8: "octopod"}[legs]
+    return listed.get(kinds().get(name, ""), body if body in ("fish", "snake") else "other")
+
+
+def strip(character: Character) -> Character:
+    """The same mesh in the same place without anything that tells its rig."""
+    return replace(character, skeleton=None, weights=None, clips=(), source=None, roles={}, ground=None)
+
+
+def read(path: Path, cache: Path | None) -> tuple[Character, str]:
+    """A character and the kind of body that its rig has; reading all clips of a file takes longer than rigging it."""
+    kept = cache / f"{path.stem}.npz" if cache else None
+    if kept is None or not kept.is_file():
+        character = load(path)
+        assert character.skeleton is not None
+        assert character.weights is not None
+        body = find_limbs(character).body
+        if kept is not None:
+            bones = character.skeleton
+            np.savez_compressed(
+                kept, vertices=character.mesh.vertices, faces=character.mesh.faces, weights=character.weights,
+                names=bones.names, parents=bones.parents, heads=bones.heads, tails=bones.tails, body=body,
+            )  # fmt: skip
+        return character, body
+    data = np.load(kept)
+    mesh = Mesh(data["vertices"], data["faces"], np.ones_like(data["vertices"]))
+    bones = Skeleton(tuple(data["names"].tolist()), tuple(data["parents"].tolist()), data["heads"], data["tails"])
+    return Character(path.stem, mesh, bones, data["weights"]), str(data["body"])
+
+
+def measure(path: Path, *, cache: Path | None, features: bool) -> dict[str, Any]:
+    """One row of the table."""
+    true, body = read(path, cache)
+    assert true.skeleton is not None
+    mesh = true.mesh
+    row: dict[str, Any] = {"name": path.stem, "joints": len(true.skeleton.names)}
+    row |= {"true": true_kind(path.stem, body), "tuning": is_for_tuning(path.stem)}
+    start = time.process_time()
+    balls = pack_balls(mesh)
+    branches, symmetric = find_branches(balls), embedding.is_symmetric(mesh)
+    found = embedding.choose(mesh, balls, branches, None, of=None, symmetric=symmetric)
+    row["cpu_seconds"] = round(time.process_time() - start, 2)
+    guess = replace(strip(true), skeleton=found.skeleton)
+    distance = rig_distance(guess, true)
+    row |= {"plan": found.plan, "form": found.form, "found": len(found.skeleton.names), "body": body}
+    row |= {"confidence": round(found.confidence, 4), "measures": dict(found.measures)}
+    row |= {key: round(100 * getattr(distance, key), 3) for key in ("j2j", "j2b", "b2b")}
+    size = float(np.ptp(mesh.vertices, axis=0).max())
+    large = [j for j, name in enumerate(true.skeleton.names) if not any(word in name.lower() for word in SMALL)]
+    heads = true.skeleton.heads[large or slice(None)]
+    row["j2j_without_fingers"] = round(100 * chamfer(found.skeleton.heads, heads) / size, 3)
+    fits = [fit(template(form), balls, symmetric=symmetric) for form in FORMS if features]
+    row["features"] = {one.template.form.name: embedding.features(one, balls, branches) for one in fits}
+    return row
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+def measure_all(part: str, rows: Path, *, cache: Path | None, features: bool) -> None:
+    index, count = (int(x) for x in part.split("/"))
+    done = {row["name"] for row in read_rows(rows)}
+    for path in files()[index - 1 :: count]:
+        if path.stem not in done:
+            try:
+                row = measure(path, cache=cache, features=features)
+            except KinemaError as error:  # a file that cannot be read
+                row = {"name": path.stem, "error": str(error)}
+            with rows.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(row["name"], row.get("form"), row.get("j2j"), flush=True)
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Markdown: medians by family and half, the kinds that were found, and the confidences."""
+    rows = [row for row in rows if "error" not in row]
+    lines = ["| family | files | J2J x100 | without fingers and faces | J2B | B2B | kind right |", "|" + " --- |" * 7]
+    families = ["biped", "quadruped", "bird", "winged", "hexapod", "octopod", "fish", "snake", "other"]
+    groups = [(f, [r for r in rows if r["true"] == f]) for f in families]
+    walkers = [r for r in rows if r["true"] in ("biped", "quadruped")]
+    few = [r for r in walkers if r["joints"] < FEW]
+    groups += [
+        ("bipeds and quadrupeds", walkers),
+        (f"of them with {FEW} joints or more", [r for r in walkers if r not in few]),
+    ]
+    groups += [("all", rows)]
+    for half, wanted in (("tuning half", True), ("held out", False)):
+        groups += [
+            (f"bipeds and quadrupeds, {half}", [r for r in walkers if r["tuning"] is wanted]),
+            (f"all, {half}", [r for r in rows if r["tuning"] is wanted]),
+        ]
+    for name, group in groups:
+        if group:
+            values = [np.median([r[key] for r in group]) for key in ("j2j", "j2j_without_fingers", "j2b", "b2b")]
+            right = [r for r in group if r["true"] != "other"]
+            share = f"{np.mean([is_right(r) for r in right]):.0%}" if right else ""
+            lines.append(f"| {name} | {len(group)} | " + " | ".join(f"{v:.2f}" for v in values) + f" | {share} |")
+    lines += ["", "| confidence | files | kind right |", "| --- | --- | --- |"]
+    known = [r for r in rows if r["true"] != "other"]
+    for low, high in ((0.0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.01)):
+        group = [r for r in known if low <= r["confidence"] < high]
+        if group:
+            share = np.mean([is_right(r) for r in group])
+            lines.append(f"| {low:.1f} to {min(high, 1.0):.1f} | {len(group)} | {share:.0%} |")
+    seconds = [r["cpu_seconds"] for r in rows]
+    lines += ["", f"Processor time of an embedding: median {np.median(seconds):.1f} s, most {max(seconds):.1f} s.", ""]
+    return "\n".join(lines)
+
+
+def is_right(row: dict[str, Any]) -> bool:
+    """A template of the true kind, or for bodies without one of their own the tree."""
+    same = {"ray": "fish", "crab": "octopod"}
+    return same.get(row["plan"], row["plan"]) == row["true"]
+
+
+def fit_weights(rows: list[dict[str, Any]]) -> None:
+    """Weights of the measure under which, by a softmax of minus it, the true plans of the tuning half are likeliest."""
+    from scipy.optimize import minimize
+
+    plans = {form.name: form.plan for form in FORMS}
+    cases = []
+    for row in rows:
+        right = [name for name in row.get("features", {}) if plans[name] == row["true"]]
+        if row["tuning"] and right:
+            cases.append((np.array(list(row["features"].values())), [n in right for n in row["features"]]))
+
+    def loss(x: np.ndarray) -> float:
+        weights, tree = np.exp(x[:-1]), x[-1]
+        total = 0.05 * float((x**2).sum())
+        for features, right in cases:
+            scores = -np.append(features @ weights, tree)
+            scores -= scores.max()
+            odds = np.exp(scores)
+            total -= float(np.log(odds[:-1][right].sum() / odds.sum() + 1e-9))
+        return total
+
+    best = minimize(loss, np.append(np.log(embedding.WEIGHTS), embedding.TREE), method="Nelder-Mead",
+                    options={"maxiter": 4000, "maxfev": 4000})  # fmt: skip
+    print(
+        "WEIGHTS", tuple(np.exp(best.x[:-1]).round(2).tolist()), "TREE", round(float(best.x[-1]), 2), "loss", best.fun
+    )
+
+
+def animate_stripped(path: Path) -> dict[str, Any]:
+    """Animate the stripped mesh (as an OBJ) and read the gait of the result."""
+    import subprocess
+    import sys
+
+    import trimesh
+
+    true = load(path)
+    kind = true_kind(path.stem, find_limbs(true).body)
+    word = {"biped": "a person is walking", "quadruped": "an animal is walking"}.get(kind, "it is walking")
+    with tempfile.TemporaryDirectory() as folder:
+        mesh = Path(folder) / f"{path.stem}.obj"
+        trimesh.Trimesh(true.mesh.vertices, true.mesh.faces, process=False).export(mesh)
+        command = [sys.executable, "-m", "kinema", "animate", str(mesh), word, "--preset", "fast", "--json", "--anyway"]
+        done = subprocess.run([*command, "-o", str(Path(folder) / "run")], capture_output=True, text=True)
+    row: dict[str, Any] = {"name": path.stem, "true": kind}
+    if done.returncode:
+        return row | {"error": done.stderr.strip().splitlines()[-1]}
+    report = json.loads(done.stdout)
+    return row | {
+        "notes": report["notes"],
+        "metrics": report["metrics"],
+        "seconds": report["seconds"],
+        "verdict": report.get("verdict"),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("measure", "table", "fit", "animate"))
+    parser.add_argument("files", nargs="*", help="names of characters for `animate`")
+    parser.add_argument("--part", default="1/1", help="which part of the files, such as 2/4")
+    parser.add_argument("--rows", type=Path, default=Path("rows.jsonl"))
+    parser.add_argument("--cache", type=Path, help="folder in which meshes and rigs of the files are kept")
+    parser.add_argument("--features", action="store_true", help="write what `fit` needs as well")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    if arguments.what == "measure":
+        measure_all(arguments.part, arguments.rows, cache=arguments.cache, features=arguments.features)
+    elif arguments.what == "fit":
+        fit_weights(read_rows(arguments.rows))
+    elif arguments.what == "animate":
+        for path in (path for path in files() if path.stem in arguments.files):
+            row = animate_stripped(path)
+            with arguments.rows.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(json.dumps(row), flush=True)
+    else:
+        text = table(read_rows(arguments.rows))
+        print(text)
+        if arguments.out:
+            before, _, after = arguments.out.read_text().split(MARK)
+            arguments.out.write_text(f"{before}{MARK}\n{text}{MARK}{after}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""From the places of a template's points to joints: limbs that the body lacks go, tails and toes are cut anew."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from kinema.asset.character import Skeleton, bone_tails
+from kinema.rig.embed.branches import Branch, cut, smooth_path
+from kinema.rig.embed.fit import Fit
+from kinema.rig.embed.medial import Balls
+
+Point = Float[np.ndarray, "3"]
+SHORT_TAIL = 0.07
+"""Length below which a tail has no joint, in lengths of the body's longest side."""
+TOES, FETLOCK = 0.55, 0.75
+"""Place of the toes between ankle and tip, of a foot that lies on its sole and of one that stands on its toes."""
+SLENDER = 2.5
+"""Least length of such a part in radii where it begins."""
+EXTRA = 0.13
+"""Least length of an ear, a horn or a trunk that gets joints of its own, in lengths of the longest side."""
+
+
+FINGERS = 0.5
+"""Place of the joint that bends all fingers, between wrist and tip."""
+CUSTOM = {
+    "hips": (0.07, -0.03), "spine": (0.07, 0.05), "chest": (0.0, 0.05), "neck": (0.09, 0.03), "head": (0.03, 0.0),
+    "front_upper": (0.05, 0.0), "front_lower": (-0.03, 0.01), "front_foot": (-0.05, 0.0),
+    "hind_upper": (0.05, 0.03), "hind_lower": (0.02, 0.0), "hind_foot": (0.06, 0.0), "tail_1": (0.05, 0.05),
+}  # fmt: skip
+"""Where artists put the joints of quadrupeds beside the middle of the flesh, up and forward in heights and lengths of
+the body: the spine near the back. Found on the tuning half of benchmarks/auto_rig.py."""
+
+
+@dataclass
+class Joints:
+    """A tree of joints that is being built: parents come before children."""
+
+    names: list[str]
+    parents: list[int]
+    heads: list[Point]
+    tips: list[Point]
+    """Where the bone of a leaf ends."""
+
+    def add(self, name: str, parent: int, head: Point, tip: Point) -> int:
+        self.names.append(name)
+        self.parents.append(parent)
+        self.heads.append(head)
+        self.tips.append(tip)
+        return len(self.names) - 1
+
+    def chain(self, name: str, parent: int, rows: Float[np.ndarray, "joints 3"], end: Point) -> int:
+        """Joints NAME_1, NAME_2 ... one below the other; returns the last one."""
+        for k, head in enumerate(rows):
+            label = name if len(rows) == 1 else f"{name}_{k + 1}"
+            parent = self.add(label, parent, head, rows[k + 1] if k + 1 < len(rows) else end)
+        return parent
+
+    def skeleton(self) -> Skeleton:
+        heads = np.array(self.heads)
+        return Skeleton(
+            tuple(self.names), tuple(self.parents), heads, bone_tails(heads, self.parents, np.array(self.tips))
+        )
+
+
+def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
+    """The joints of a fitted template."""
+    points, places = found.template, found.places
+    size = float((balls.high - balls.low).max())
+    at = dict(zip(points.names, places))
+    if points.form.plan == "quadruped":
+        at = {name: _as_artists_do(name, place, balls) for name, place in at.items()}
+    above = {name: points.names[p] if p >= 0 else "" for name, p in zip(points.names, points.parents)}
+    absent = _absent(at, balls)
+    joints, index = Joints([], [], [], []), {}
+    for name, place in at.items():
+        stem = name.rsplit("_", 1)[0]
+        if name in absent or name.startswith("tail_") or name.endswith("_end"):
+            continue
+        tip = next((at[end] for end in (f"{name}_end", f"{stem}_end") if end in at), place)
+        index[name] = joints.add(name, index.get(above[name], -1), place, tip)
+        if name.endswith("_foot") and np.linalg.norm(tip - place) > 0.05 * size:
+            share = TOES if _lies(place, tip) else FETLOCK
+            joints.add(f"{stem}_toes", index[name], place + share * (tip - place), tip)
+        elif name.endswith("_hand") and "wing" not in name and np.linalg.norm(tip - place) > 0.04 * size:
+            joints.add(f"{name.removesuffix('hand')}fingers", index[name], place + FINGERS * (tip - place), tip)
+    _add_tail(joints, at, index, size)
+    _add_extras(
+        joints, balls, branches, size, symmetric=bool(np.allclose(places[0][0], (balls.low[0] + balls.high[0]) / 2))
+    )
+    return joints.skeleton()
+
+
+def _as_artists_do(name: str, place: Point, balls: Balls) -> Point:
+    """A point of a quadruped moved by CUSTOM."""
+    up, ahead = CUSTOM.get(name.replace("left_", "").replace("right_", ""), (0.0, 0.0))
+    box = balls.high - balls.low
+    return place + [0.0, up * box[1], ahead * box[2]]
+
+
+def _lies(ankle: Point, tip: Point) -> bool:
+    """Does a foot lie on its sole rather than stand on its toes?"""
+    away = tip - ankle
+    return bool(np.hypot(away[0], away[2]) > 0.6 * abs(away[1]))
+
+
+def _absent(at: dict[str, Point], balls: Balls) -> set[str]:
+    """Points of fins that do not stick out of the body: they are too thin to be seen."""
+    if "body" not in at:
+        return set()
+    near = np.linalg.norm(balls.centers - at["body"], axis=1).argmin()
+    middle, trunk = (balls.low[0] + balls.high[0]) / 2, float(balls.radii[near])
+    fins = {side: [name for name in at if name.startswith(f"{side}_fin")] for side in ("left", "right")}
+    return {name for fin in fins.values() if fin and abs(at[fin[-1]][0] - middle) < 1.5 * trunk for name in fin}
+
+
+def _add_tail(joints: Joints, at: dict[str, Point], index: dict[str, int], size: float) -> None:
+    tail = [at[name] for name in at if name.startswith("tail")]
+    if not tail:
+        return
+    line = np.array(tail)
+    length = float(np.linalg.norm(np.diff(line, axis=0), axis=1).sum())
+    swims = "body" in index
+    if length < SHORT_TAIL * size:
+        return
+    count = len(tail) - 1 if swims else int(np.clip(round(length / (0.09 * size)), 1, 5))
+    along = np.concatenate(([0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))))
+    share = np.linspace(0, along[-1], count + 1)
+    rows = np.column_stack([np.interp(share, along, line[:, axis]) for axis in range(3)])
+    parent = index["body" if swims else "hips" if "hips" in index else "thorax"]
+    for k in range(count):
+        parent = joints.add(f"tail_{k + 1}", parent, rows[k], rows[k + 1])
+
+
+def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: float, *, symmetric: bool) -> None:
+    """Joints for branches that no bone lies in: ears, horns, a trunk."""
+    middle = float(balls.low[0] + balls.high[0]) / 2
+    count: dict[str, int] = {}
+    for branch in branches:
+        line = smooth_path(balls.centers[branch.balls], balls.radii[branch.balls])
+        bones = _bone_samples(joints)
+        gap = np.linalg.norm(line[:, None, :3] - bones[None], axis=2).min(axis=1)
+        bare = gap > np.maximum(1.3 * line[:, 3], 0.04 * size)
+        if not bare[-1]:
+            continue
+        start = int(np.flatnonzero(~bare)[-1]) if not bare.all() else 0
+        part = line[start:]
+        length = float(np.linalg.norm(np.diff(part[:, :3], axis=0), axis=1).sum())
+        # Corners of a boxy body are no limbs: they are thick where they begin.
+        if len(part) < 4 or length < EXTRA * size or length < SLENDER * part[0, 3]:
+            continue
+        side = part[-1, 0] - middle
+        if symmetric and side < -0.02 * size:
+            continue  # it comes with its left image
+        parent = int(np.linalg.norm(np.array(joints.heads) - part[0, :3], axis=1).argmin())
+        ear = "head" in joints.names and parent == joints.names.index("head")
+        kind = "ear" if ear else "extra"
+        count[kind] = count.get(kind, 0) + 1
+        label = kind if count[kind] == 1 else f"{kind}{count[kind]}"
+        rows = cut(part, 2 if length > 1.5 * EXTRA * size else 1)[:, :3]
+        if symmetric and side > 0.02 * size:
+            flip = np.array([-1.0, 1, 1]), np.array([2 * middle, 0, 0])
+            joints.chain(f"left_{label}", parent, rows, part[-1, :3])
+            joints.chain(
+                f"right_{label}", _image(joints, parent), rows * flip[0] + flip[1], part[-1, :3] * flip[0] + flip[1]
+            )
+        else:
+            joints.chain(label, parent, rows, part[-1, :3])
+
+
+def _image(joints: Joints, parent: int) -> int:
+    """The joint on the other side."""
+    other = joints.names[parent].replace("left", "right")
+    return joints.names.index(other) if other in joints.names else parent
+
+
+def _bone_samples(joints: Joints) -> Float[np.ndarray, "points 3"]:
+    """Points along all bones, and along those of the leaves to their tips."""
+    share = np.linspace(0, 1, 8)[:, None]
+    lines = [
+        joints.heads[p] + share * (joints.heads[j] - joints.heads[p]) for j, p in enumerate(joints.parents) if p >= 0
+    ]
+    lines += [head + share * (tip - head) for head, tip in zip(joints.heads, joints.tips)]
+    return np.concatenate(lines)

@@ -1,0 +1,132 @@
+"""Built-in creatures of every family, stripped of their rigs: what is found, and where the joints lie."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import trimesh
+
+from kinema.asset.character import Character, Mesh
+from kinema.create.creatures import creature
+from kinema.evaluate.rig_distance import rig_distance
+from kinema.rig.anatomy import Anatomy
+from kinema.rig.embed.branches import find_branches
+from kinema.rig.embed.embed import auto_rig, embed
+from kinema.rig.embed.medial import pack_balls
+from kinema.rig.embed.tree import grow
+from kinema.rig.limbs import find_limbs
+from kinema.rig.weights import bone_heat
+
+slow = pytest.mark.slow
+FAMILIES = [
+    # species, plan, legs, arms, wings, fins, most J2J x 100
+    ("human", "biped", 2, 2, 0, 0, 3.0),
+    ("fox", "quadruped", 4, 0, 0, 0, 4.0),
+    ("eagle", "bird", 2, 0, 2, 0, 3.5),
+    pytest.param("dragon", "winged", 4, 0, 2, 0, 3.5, marks=slow),
+    ("ant", "hexapod", 6, 0, 0, 0, 4.0),
+    pytest.param("spider", "octopod", 8, 0, 0, 0, 4.5, marks=slow),
+    ("shark", "fish", 0, 0, 0, 2, 4.0),
+    pytest.param("manta", "ray", 0, 0, 0, 2, 5.0, marks=slow),
+    ("snake", "snake", 0, 0, 0, 0, 3.0),
+    pytest.param("raptor", "biped", 2, 2, 0, 0, 4.5, marks=slow),
+    pytest.param("corgi", "quadruped", 4, 0, 0, 0, 4.5, marks=slow),
+    pytest.param("crab", "crab", 8, 2, 0, 0, 5.0, marks=slow),
+]
+
+
+@pytest.mark.parametrize(("name", "plan", "legs", "arms", "wings", "fins", "most"), FAMILIES)
+def test_a_family_is_found_with_its_limbs(
+    name: str, plan: str, legs: int, arms: int, wings: int, fins: int, most: float
+) -> None:
+    animal = creature(name)
+    found = embed(animal.mesh)
+    assert found.plan == plan
+    bare = Character(name, animal.mesh)
+    assert 100 * rig_distance(replace(bare, skeleton=found.skeleton), animal).j2j < most
+    rigged = bone_heat.rig_character(bare, found.skeleton)
+    counts = find_limbs(replace(rigged, roles=found.roles)).counts
+    assert (counts["legs"], counts["arms"], counts["wings"], counts["fins"]) == (legs, arms, wings, fins)
+    # Names are certain enough for whoever reads the written file without the roles.
+    assert find_limbs(rigged).counts["legs"] == legs
+
+
+def test_what_was_found_is_said_in_one_line() -> None:
+    fox = auto_rig(Character("fox", creature("fox", detail="low").mesh))
+    assert fox.skeleton is not None
+    line = fox.changes[-1]
+    assert line.startswith(f"no rig: quadruped, {len(fox.skeleton.names)} joints, confidence 0.")
+    assert line.endswith("; kinema rig to see and change it")
+
+
+def star(arms: int) -> Mesh:
+    """A ball on the ground with arms of 1 m in the plane z = 0, one of them up: no animal."""
+    parts = [trimesh.creation.icosphere(subdivisions=3, radius=0.25)]
+    for k in range(arms):
+        angle = np.pi / 2 + 2 * np.pi * k / arms
+        way = np.array([np.cos(angle), np.sin(angle), 0.0])
+        parts.append(trimesh.creation.capsule(height=1.0, radius=0.08))
+        parts[-1].apply_transform(trimesh.geometry.align_vectors([0, 0, 1], way))
+        parts[-1].apply_translation(0.6 * way)
+    solid = trimesh.util.concatenate(parts)
+    vertices = np.asarray(solid.vertices)
+    return Mesh(vertices - [0, vertices[:, 1].min(), 0], np.asarray(solid.faces), np.ones_like(vertices))
+
+
+def test_a_tree_has_a_branch_for_each_arm_of_a_star() -> None:
+    mesh = star(5)
+    balls = pack_balls(mesh)
+    branches = find_branches(balls)
+    assert len(branches) == 5
+    tips = np.array([balls.centers[branch.balls[-1]] for branch in branches])
+    # Arms end 1.1 m and a cap from the middle.
+    middle = np.array([0.0, mesh.vertices[:, 1].max() - 1.18, 0.0])
+    np.testing.assert_allclose(np.linalg.norm(tips - middle, axis=1), 1.1, atol=0.12)
+    tree = grow(mesh, balls, branches)
+    heads = tree.skeleton.heads
+    assert all(p < k for k, p in enumerate(tree.skeleton.parents))
+    assert len(set(tree.skeleton.names)) == len(heads)
+    # Every joint lies in the flesh.
+    assert (np.linalg.norm(heads[:, None] - balls.centers[None], axis=2) - balls.radii).min(axis=1).max() < 0.05
+    left = [name for name in tree.skeleton.names if name.startswith("left")]
+    assert len(left) >= 4
+    assert {name.replace("left", "right") for name in left} <= set(tree.skeleton.names)
+
+
+def test_a_mirrored_or_crouched_body_keeps_its_plan() -> None:
+    fox = creature("fox", detail="low")
+    mirrored = Mesh(fox.mesh.vertices * [-1, 1, 1], fox.mesh.faces[:, ::-1], fox.mesh.colors)
+    found, image = embed(fox.mesh), embed(mirrored)
+    assert found.plan == image.plan == "quadruped"
+    # Left is at +X whatever the mesh was made from.
+    for one in (found, image):
+        places = dict(zip(one.skeleton.names, one.skeleton.heads))
+        assert places["front_left_upper"][0] > places["front_right_upper"][0]
+    inside_out = Mesh(fox.mesh.vertices, fox.mesh.faces[:, ::-1], fox.mesh.colors)
+    assert embed(inside_out).plan == "quadruped"
+
+
+def test_a_large_mesh_has_the_weights_of_its_coarse_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+    fox = creature("fox")
+    assert fox.skeleton is not None
+    fine = bone_heat.rig_character(Character("fox", fox.mesh), fox.skeleton)
+    monkeypatch.setattr(bone_heat, "LARGE", 3000)
+    assert len(bone_heat.coarse_mesh(fox.mesh).vertices) <= 3000
+    carried = bone_heat.rig_character(Character("fox", fox.mesh), fox.skeleton)
+    assert fine.weights is not None
+    assert carried.weights is not None
+    np.testing.assert_allclose(carried.weights.sum(axis=1), 1)
+    assert np.abs(fine.weights - carried.weights).sum(axis=1).mean() < 0.15
+    assert (fine.weights.argmax(axis=1) == carried.weights.argmax(axis=1)).mean() > 0.9
+
+
+def test_anatomy_of_a_large_mesh_is_that_of_its_coarse_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kinema.rig import anatomy
+
+    fox = creature("fox")
+    fine = Anatomy.of(fox)
+    monkeypatch.setattr(anatomy, "LARGE", 2500)
+    assert len(anatomy.coarse(fox).mesh.vertices) <= 2500
+    coarse = Anatomy.of(fox)
+    assert coarse.limbs.counts == fine.limbs.counts
+    np.testing.assert_allclose(coarse.cuboids.volumes.sum(), fine.cuboids.volumes.sum(), rtol=0.1)
