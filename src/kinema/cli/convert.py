@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from kinema.cli.arguments import AS_FOUND, Asset, OutFile, Reading, check_seed
+from kinema.cli.arguments import AS_FOUND, AS_NAMED, Asset, Naming, OutFile, Reading, check_seed
 from kinema.cli.output import Output
 from kinema.errors import KinemaError, check_number
 from kinema.options import Flag, named
@@ -73,6 +73,8 @@ class RigCommand:
     """Template skeleton for a mesh without joints: biped or quadruped; found if not given."""
     visibility: Literal["field", "rays"] = "field"
     """How bone heat tests whether a bone is visible from a vertex: Pinocchio's distance field, or rays."""
+    naming: Naming = AS_NAMED
+    """How joints are called."""
     reading: Reading = AS_FOUND
     """How the file is read; what is not given is found."""
 
@@ -89,7 +91,7 @@ def rig(command: RigCommand, output: Output) -> None:
         rigged = rig_character(character, character.skeleton, visibility=command.visibility)
     else:
         rigged = auto_rig(character, command.body, visibility=command.visibility)
-    write(command.out, rigged)
+    write(command.out, rigged, naming=command.naming)
     joints = rigged.skeleton.names if rigged.skeleton else ()
     output.say(f"{command.out}: {len(joints)} joints", file=command.out, joints=joints)
 
@@ -153,6 +155,8 @@ class ConvertCommand:
     """Leave the root's travel out."""
     loop: Flag = False
     """Close the loop: the last frame meets the first."""
+    naming: Naming = AS_NAMED
+    """How joints and clips are called."""
     reading: Reading = AS_FOUND
     """How the file is read; what is not given is found."""
 
@@ -164,6 +168,6 @@ def convert(command: ConvertCommand, output: Output) -> None:
     check_number("--fps", command.fps, 1, 240)
     check_target(command.target)
     timing = {"fps": command.fps, "in_place": command.in_place, "loop": command.loop}
-    chosen = {"clip": command.clip, "motion": command.motion}
+    chosen = {"clip": command.clip, "motion": command.motion, "naming": command.naming}
     convert_file(command.source, command.target, **chosen, **timing, **command.reading.arguments())
     output.say(str(command.target), file=command.target)

@@ -89,6 +89,8 @@ class Arms:
     wing: bool = False
     chord: Number = 0
     """Width of a wing that is spread at rest; 0: it lies folded along the body."""
+    fingers: bool = False
+    """Collar bones, and hands with five fingers; without, a mitten at an arm of three joints."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,7 @@ class Vertebrate:
             "girth": {"chest": factor, "belly": factor**1.3, "rump": factor, "thigh": root, "shank": root},
             "neck": {"neck.length": factor},
             "tail": {"tail.length": factor},
+            "toy": {"trunk": 0.85, "leg": 0.62, "head.radius": 1.75, "head.snout": 1.3, "neck.length": 0.7, "head.eye": 1.15},
         }[quality])  # fmt: skip
 
     def limited(self, row: "Vertebrate") -> "Vertebrate":
