@@ -22,14 +22,15 @@ from kinema.rig.limbs import find_limbs
 def walking(words: str = "a fox") -> tuple[Character, Clip]:
     character = creature(words, detail="low")
     assert character.skeleton is not None
-    motion = make_motion(Rig.from_skeleton(character.skeleton), find_limbs(character), "walk", frames=33, fps=16.0)
+    motion, _ = make_motion(Rig.from_skeleton(character.skeleton), find_limbs(character), "walk", frames=33, fps=16.0)
     return character, replace(as_clip(character, motion), name="walk")
 
 
 def test_root_and_hips_together_move_as_before():
     character, clip = walking()
     rooted, moved = with_root_bone(character, "root"), with_root_motion(character, clip)
-    assert rooted.skeleton is not None and character.skeleton is not None
+    assert rooted.skeleton is not None
+    assert character.skeleton is not None
     assert_allclose(
         world_transforms(rooted.skeleton, moved)[:, 1:], world_transforms(character.skeleton, clip), atol=1e-9
     )
@@ -71,7 +72,8 @@ def test_a_glb_with_a_root_bone_reads_back_as_the_same_motion(tmp_path, again):
     options = NameOptions(names="unreal", root_bone=True, clip_name="Walk_Fwd")
     write(tmp_path / "out.glb", character, clip, naming=options, keep_clips=again)
     back = load(tmp_path / "out.glb")
-    assert back.skeleton is not None and character.skeleton is not None
+    assert back.skeleton is not None
+    assert character.skeleton is not None
     assert {"Walk_Fwd"} | ({"walk"} if again else set()) == {one.name for one in back.clips}
     # The reader may leave the root bone out again: it carries nothing.
     tip = back.skeleton.names.index("head")

@@ -29,6 +29,7 @@ GROUPS = {
         "--frames", "--fps", "--live", "--resume", "--overwrite", "--quiet", "--verbose", "--json",
     ),
     "files": ("--names", "--root-bone", "--clip-name"),
+    "who makes the mesh": ("--with", "--image", "--maker-seconds", "--most-faces"),
     "feet and physics": ("--physics", "--physics-iterations", "--plant-feet", "--settle"),
     "which video model, and where": (
         "--prior", "--device", "--quantize", "--offload", "--tiling", "--tiny-encoder", "--video-size", "--describe",
@@ -42,6 +43,7 @@ examples:
   kinema animate wolf.glb "a wolf is walking" -o runs/wolf
   kinema animate mesh.obj "a person is running" --preset fast
   kinema animate wolf.glb "walks" "runs" "sits" --names unreal --root-bone  # three clips in one file
+  kinema animate "a pug in a cape" "walks" --with shap-e
   kinema animate --resume runs/wolf
 """
 

@@ -1,4 +1,4 @@
-"""`kinema inspect`, `creature`, `rig`, `splat`, `convert`: characters in and out of files."""
+"""`kinema inspect`, `rig`, `splat`, `convert`: characters in and out of files."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,33 +32,6 @@ def inspect(command: InspectCommand, output: Output) -> None:
     roles = describe_roles(character) if character.skeleton is not None else None
     text = "" if output.json else "\n".join(inspect_lines(character, roles=role_lines(roles) if roles else ()))
     output.say(text, **describe(character), roles=roles)
-
-
-@dataclass(frozen=True)
-class CreatureCommand:
-    """Make a built-in creature: kinema creature "a red fox" -o fox.glb"""
-
-    words: Annotated[tyro.conf.Positional[str], named("WORDS")] = ""
-    """Species with adjectives; without words the species are listed."""
-    out: Annotated[Path | None, named("FILE", "-o")] = None
-    """GLB, BVH, USD, FBX ...; by default WORDS.glb."""
-    seed: Annotated[int | None, named("INT")] = None
-    """Random variation of proportions and colours; by default none."""
-
-
-def make_creature(command: CreatureCommand, output: Output) -> None:
-    from kinema.create.creatures import creature, species
-
-    check_seed(command.seed)
-    if not command.words:
-        text = "\n".join(f"{s.name:14s} {s.family}" for s in species())
-        output.say(text, species={s.name: s.family for s in species()})
-        return
-    from kinema.export.write import write
-
-    out = command.out or Path(command.words.strip().replace(" ", "_") + ".glb")
-    write(out, creature(command.words, seed=command.seed))
-    output.say(str(out), file=out)
 
 
 @dataclass(frozen=True)

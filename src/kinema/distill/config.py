@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from kinema.asset.options import AS_NAMED, FileOptions, NameOptions
+from kinema.create.options import MADE_HERE, MakerOptions
 from kinema.options import Flag, named
 
 Positional = tyro.conf.Positional
@@ -109,6 +110,8 @@ class Animate:
     """Gaussians that the prior sees (the preview uses more); in paper mode at least one per vertex of the mesh."""
     reading: tyro.conf.OmitArgPrefixes[FileOptions] = AS_FOUND
     """How the character's file is read; what is not given is found."""
+    making: tyro.conf.OmitArgPrefixes[MakerOptions] = MADE_HERE
+    """Who makes the mesh of a character that is given by words; by default it is a built-in body."""
     naming: tyro.conf.OmitArgPrefixes[NameOptions] = AS_NAMED
     """How joints and clips are called in the exported files."""
     checkpoint_seconds: float = 10.0

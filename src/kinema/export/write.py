@@ -92,7 +92,9 @@ def _dressed(
     if not naming.root_bone:
         return named, clips
     if path.suffix.lower() == ".xml":
-        raise KinemaError(f"{path}: --root-bone: a simulated body has no bone at the origin; its trajectory has the path")
+        raise KinemaError(
+            f"{path}: --root-bone: a simulated body has no bone at the origin; its trajectory has the path"
+        )
     return with_root_bone(named, *reserved), tuple(with_root_motion(named, clip) for clip in clips)
 
 

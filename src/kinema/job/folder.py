@@ -8,6 +8,7 @@ import re
 import resource
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,6 +19,8 @@ import torch
 
 import kinema
 from kinema.asset.character import Character
+from kinema.create.make import make_character
+from kinema.create.options import MADE_HERE
 from kinema.distill.config import Animate, resolve
 from kinema.distill.describe import describe
 from kinema.distill.loop import Observer
@@ -109,6 +112,8 @@ def run(
         return finished
     prior = load_named_prior(job) if prior is None else prior
     Schedule.of(job, prior)  # refuses an engine that the prior does not have
+    if job.resume is None:
+        job = made(job, prior)
     character = rigged(find_character(job.asset, **job.reading.arguments()))
     reading = read_prompt(job, prior, find_limbs(character).body)
     if job.describe and job.description is None:
@@ -127,6 +132,22 @@ def run(
         write_report(folder / "report.html", report, outcome)
         write_text(folder / "report.json", json.dumps(report, indent=2))
     return Animation(folder, outcome.character, outcome.anatomy.rig, outcome.motion, outcome.distilled, report)
+
+
+def made(config: Animate, prior: VideoPrior) -> Animate:
+    """The job with the file of a character that a model or a program has made; it is kept in the run's folder."""
+    if config.making == MADE_HERE:
+        return config
+    # What cannot be animated need not be made.
+    for prompt in config.prompts:
+        read_prompt(replace(config, prompt=prompt), prior)
+    found = make_character(config.asset, config.making, seed=config.seed)
+    for note in found.notes:
+        warnings.warn(note, stacklevel=2)
+    folder = make_folder(choose_folder(config))
+    file = folder / "character.glb"
+    write(file, rigged(found.character))
+    return replace(config, asset=str(file.resolve()), out=folder, making=MADE_HERE)
 
 
 def load_named_prior(config: Animate) -> VideoPrior:
@@ -177,7 +198,9 @@ def check_options(config: Animate) -> None:
 
 def default_folder(config: Animate) -> Path:
     """Where the results of a job are or will be."""
-    return config.resume or config.out or Path("runs") / slug("-".join((Path(config.asset[-4000:]).stem, *config.prompts)))
+    return (
+        config.resume or config.out or Path("runs") / slug("-".join((Path(config.asset[-4000:]).stem, *config.prompts)))
+    )
 
 
 def choose_folder(config: Animate) -> Path:

@@ -69,9 +69,17 @@ def command_line(config: Animate) -> str:
     words = ["kinema", "animate", config.asset, *config.prompts]
     values = {field.name: getattr(config, field.name) for field in fields(config)}
     values |= vars(config.reading) | vars(config.naming)
+    keywords = {"as_motion": "as"}
     for name, value in values.items():
-        option, default = name.replace("_", "-"), getattr(Animate, name, getattr(NameOptions, name, None))
-        if name in ("asset", "prompt", "more", "resume", "reading", "naming", "overwrite") or value is None or value == default:
+        option, default = (
+            keywords.get(name, name).replace("_", "-"),
+            getattr(Animate, name, getattr(NameOptions, name, None)),
+        )
+        if (
+            name in ("asset", "prompt", "more", "resume", "reading", "naming", "making", "overwrite")
+            or value is None
+            or value == default
+        ):
             continue
         if isinstance(value, bool):
             words.append(f"--{option}" if value else f"--no-{option}")

@@ -1,9 +1,9 @@
 """Several prompts for one character: a run for each prompt in a folder of its own, and one file with all clips.
 
-    FOLDER/config.json        the options, with all prompts
-    FOLDER/1-walks/ ...       a whole run each (job.folder), which can be looked at and resumed by itself
-    FOLDER/motion.glb         the character with a clip per prompt
-    FOLDER/report.json        written last
+FOLDER/config.json        the options, with all prompts
+FOLDER/1-walks/ ...       a whole run each (job.folder), which can be looked at and resumed by itself
+FOLDER/motion.glb         the character with a clip per prompt
+FOLDER/report.json        written last
 """
 
 import json
@@ -20,7 +20,7 @@ from kinema.errors import KinemaError
 from kinema.export.timing import as_clip
 from kinema.export.write import write
 from kinema.files import make_folder, read_json
-from kinema.job.folder import Animation, begin, check, choose_folder, load_named_prior, run, slug, write_text
+from kinema.job.folder import Animation, begin, check, choose_folder, load_named_prior, made, run, slug, write_text
 from kinema.job.lock import locked
 from kinema.motion.source import CONFIG, find_character, rigged
 from kinema.prior.protocol import PromptReading
@@ -51,7 +51,9 @@ def run_all(
     if resume is not None and all((resume / name).is_file() for name in RESULTS):
         runs = tuple(run(Animate(resume=folder)) for folder in _folders(resume, job))
         return Animations(resume, runs, read_json(resume / "report.json"))
-    prior, jobs = load_named_prior(job), [_single(job, k, name) for k, name in enumerate(names)]
+    prior = load_named_prior(job)
+    job = job if resume is not None else made(job, prior)
+    jobs = [_single(job, k, name) for k, name in enumerate(names)]
     body = find_limbs(rigged(find_character(job.asset, **job.reading.arguments()))).body
     for one in jobs:
         read_prompt(one, prior, body)

@@ -31,7 +31,7 @@ yak: cow 0.7, camel 0.3 | dark
 ox: cow 1 | brown
 donkey: horse 0.8, zebra 0.2 | grey small
 mule: horse 1 | dark
-llama: camel 0.5, sheep 0.5
+llama: sheep 0.6, camel 0.4 | long-necked
 alpaca: sheep 0.6, camel 0.4
 boar: pig 1 | dark
 warthog: pig 1 | brown
@@ -119,12 +119,12 @@ piranha: goldfish 0.5, fish 0.5 | red
 barracuda: trout 0.5, tuna 0.5
 sturgeon: shark 0.5, trout 0.5 | grey
 beluga: dolphin 0.6, whale 0.4 | white
-goblin: human 1 | green chibi
+goblin: human 1 | greenskin short-legged small
 elf: human 1 | slim
 dwarf: human 1 | short-legged fat
-orc: human 0.9, robot 0.1 | green big fat
-troll: human 1 | green giant fat
-ogre: human 1 | green big fat
+orc: human 1 | greenskin big fat
+troll: human 1 | greenskin giant fat
+ogre: human 1 | greenskin big fat
 gnome: human 1 | chibi
 zombie: human 1 | green thin
 skeleton: human 1 | skeleton
@@ -161,6 +161,20 @@ basilisk: cobra 0.6, snake 0.4 | green
 kraken: whale 1 | dark
 leviathan: whale 1 | dark
 mermaid: dolphin 1
+imp: human 1 | red small short-legged
+fairy: human 1 | pink small slim
+hobbit: human 1 | short-legged
+cowboy: human 1 | brown
+wildebeest: cow 0.6, deer 0.4 | dark
+caribou: deer 1
+ocelot: cat 0.6, tiger 0.4
+pelican: seagull 0.8, crow 0.2 | white big
+toucan: parrot 1 | black
+porcupine: mouse 0.8, bear 0.2 | dark big
+aardvark: pig 0.7, dog 0.3
+armadillo: pig 0.6, dachshund 0.4 | grey
+platypus: bear 0.5, mouse 0.5 | brown short-legged
+marmot: mouse 0.7, bear 0.3 | brown
 """
 THINGS = (
     "car", "truck", "train", "airplane", "ship", "bicycle", "house", "door", "table", "chair", "lamp", "computer",
@@ -194,7 +208,11 @@ class Kin:
     def said(self, word: str) -> str:
         """One line for the user."""
         names = [f"{name} {share:.1f}" for name, share in self.shares.items()]
-        between = f"between {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else f"like a {[*self.shares][0]}"
+        between = (
+            f"between {', '.join(names[:-1])} and {names[-1]}"
+            if len(names) > 1
+            else f"like a {next(iter(self.shares))}"
+        )
         return f"{word}: {between}" + "".join(f", {adjective}" for adjective in self.adjectives)
 
 

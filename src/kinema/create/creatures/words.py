@@ -13,7 +13,7 @@ from kinema.create.creatures.kin import KIN, blend, find_kin, nearest_names
 from kinema.create.creatures.proportions import Coat, Proportions
 from kinema.create.creatures.table import ALSO, FAMILY_SHARES, SPECIES
 from kinema.create.creatures.variation import mix, random_coat, shade_coat, vary
-from kinema.create.creatures.vertebrate.styles import styled, with_fingers
+from kinema.create.creatures.vertebrate.styles import COATS, styled, with_fingers
 from kinema.errors import KinemaError
 
 COLORS: dict[str, Rgb] = {
@@ -30,8 +30,8 @@ SHAPES: dict[str, tuple[str, float]] = {
     "short-tailed": ("tail", 0.5), "chibi": ("toy", 1.0),
 }  # fmt: skip
 """Adjectives of shape: the quality and the factor that a row's `shaped` takes."""
-STYLES = ("robot", "skeleton")
-"""Species that are a style of others when named before them: a robot dog."""
+STYLES = tuple(COATS)
+"""Styles of a body, which are named before it: a robot dog."""
 FILLERS = {"a", "an", "the", "one", "my", "of", "and", "with", "very", "cute", "little", "walking", "standing"}
 
 
@@ -148,7 +148,7 @@ def _find_species(tokens: list[str]) -> tuple[str, set[str]] | None:
     """The last species named, and the words that named it."""
     spaced, known = " ".join(tokens).replace("-", " "), {**{name: name for name in SPECIES}, **ALSO}
     matches = [(re.search(rf"\b{name}s?\b", spaced), len(name), target) for name, target in known.items()]
-    found = [(match.start(), length, match.group(), target) for match, length, target in matches if match]
+    found = [(match.end(), length, match.group(), target) for match, length, target in matches if match]
     if not found or _kin_word(tokens) is not None:
         return None
     *_, said, target = max(found, key=lambda one: one[:2])

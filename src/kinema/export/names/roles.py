@@ -132,11 +132,15 @@ def _legs(skeleton: Skeleton, limbs: Limbs, side: int, c: Convention, *, body: b
         joints, fore = joints[len(girdle) :], i == 0 and armless and not last
         if not (last or fore) or not body:
             first = 0 if armless else -1
-            yield from _chain(joints, "Arm" if fore else "Leg" if last else f"Leg{chr(ord('A') + i - 1 - first)}", side, c)
+            yield from _chain(
+                joints, "Arm" if fore else "Leg" if last else f"Leg{chr(ord('A') + i - 1 - first)}", side, c
+            )
             continue
         if fore:
             # The collar bone may have been left out of the leg, which does not step with it.
-            above = [] if girdle else [j for j in (skeleton.parents[joints[0]],) if _beside(skeleton, limbs, j, joints[0])]
+            above = (
+                [] if girdle else [j for j in (skeleton.parents[joints[0]],) if _beside(skeleton, limbs, j, joints[0])]
+            )
             for joint in (*girdle, *above):
                 yield joint, _sided(c.shoulder, side)
         parts = c.arm if fore else c.leg
@@ -183,7 +187,9 @@ def _fingers(skeleton: Skeleton, hand: int, below: list[list[int]], side: int, c
 
 def _told_apart(skeleton: Skeleton, hand: int, fingers: list[list[int]]) -> list[tuple[int, list[int]]]:
     """Which of `FINGERS` each chain is: by its names, else the thumb is nearest to the wrist, the others in a row."""
-    named = [next((k for k, word in enumerate(FINGER_WORDS) if word.search(skeleton.names[f[0]])), None) for f in fingers]
+    named = [
+        next((k for k, word in enumerate(FINGER_WORDS) if word.search(skeleton.names[f[0]])), None) for f in fingers
+    ]
     if any(k is not None for k in named):
         return [(k, chain) for k, chain in zip(named, fingers, strict=True) if k is not None]
     if len(fingers) < 2:

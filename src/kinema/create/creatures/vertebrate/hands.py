@@ -32,7 +32,9 @@ def add_fingers(body: Body, side: str, hand: int, wrist: Vector, along: Vector, 
     _finger(body, f"{side}_thumb", hand, root, way / np.linalg.norm(way), 0.44 * length, 1.15 * thick, color)
 
 
-def _finger(body: Body, name: str, hand: int, root: Vector, way: Vector, length: float, thick: float, color: Rgb) -> None:
+def _finger(
+    body: Body, name: str, hand: int, root: Vector, way: Vector, length: float, thick: float, color: Rgb
+) -> None:
     nodes = [root + share * length * way for share in (0.0, *np.cumsum(BONES))]
     joints = body.chain([f"{name}_{k + 1}" for k in range(3)], hand, nodes)
     for k, joint in enumerate(joints):

@@ -178,7 +178,7 @@ class Vertebrate:
             "girth": {"chest": factor, "belly": factor**1.3, "rump": factor, "thigh": root, "shank": root},
             "neck": {"neck.length": factor},
             "tail": {"tail.length": factor},
-            "toy": {"trunk": 0.85, "leg": 0.62, "head.radius": 1.75, "head.snout": 1.3, "neck.length": 0.7, "head.eye": 1.15},
+            "toy": {"trunk": 0.85, "leg": 0.62, "head.radius": 1.75, "head.snout": 1.3, "neck.length": 0.7, "head.eye": 0.8},
         }[quality])  # fmt: skip
 
     def limited(self, row: "Vertebrate") -> "Vertebrate":

@@ -1,12 +1,20 @@
-"""Bodies in another style: people with fingers, robots, skeletons."""
+"""Bodies in another style: people with fingers, robots, skeletons, goblins."""
 
 from dataclasses import replace
 
 from kinema.create.creatures.proportions import Coat, Proportions, scaled
-from kinema.create.creatures.vertebrate.proportions import Arms, Vertebrate
+from kinema.create.creatures.vertebrate.proportions import Arms, Ears, Vertebrate
 from kinema.create.creatures.vertebrate.species import VERTEBRATES
 
-COATS = {"robot": VERTEBRATES["robot"].coat, "skeleton": Coat((0.90, 0.87, 0.78))}
+GREEN = (0.42, 0.60, 0.30)
+COATS = {
+    "robot": VERTEBRATES["robot"].coat,
+    "skeleton": Coat((0.90, 0.87, 0.78)),
+    "greenskin": replace(
+        VERTEBRATES["human"].coat, base=(0.36, 0.26, 0.18), head=GREEN, legs=GREEN, accent=(0.3, 0.22, 0.15)
+    ),
+}
+"""Colours of each style."""
 SOFT = ("hair", "clothes", "mane", "ruff", "comb", "plumage", "udder", "nose", "hump", "two humps")
 """Extras that neither a robot nor a skeleton has."""
 
@@ -23,6 +31,9 @@ def styled(row: Proportions, style: str) -> Proportions:
     coat = COATS[style]
     if not isinstance(row, Vertebrate):
         return replace(row, coat=coat)  # pyright: ignore[reportCallIssue]
+    if style == "greenskin":
+        bare = tuple(extra for extra in row.extras if extra != "hair")
+        return replace(row, coat=coat, extras=bare, ears=Ears("pointed", 0.26, 0.06, 74))
     extras = tuple(extra for extra in row.extras if extra not in SOFT)
     if style == "robot":
         return replace(row, coat=coat, extras=(*extras, "boxy"))
