@@ -58,7 +58,9 @@ def sheet(out: Path) -> Image.Image:
     for words, prompt in PROMPTS:
         folder = out / slug(words)
         done = (folder / RESULTS[-1]).is_file()
-        picture = Image.open(folder / "contact_sheet.png").convert("RGB") if done else Image.new("RGB", (400, 300), "grey")
+        picture = (
+            Image.open(folder / "contact_sheet.png").convert("RGB") if done else Image.new("RGB", (400, 300), "grey")
+        )
         tile = picture.resize((WIDTH, round(WIDTH * picture.height / picture.width)))
         report = json.loads((folder / RESULTS[-1]).read_text()) if done else {}
         said = f"{prompt}: {report['verdict']['colour']}" if done else f"{prompt}: not run"

@@ -22,7 +22,7 @@ from kinema.rig.limbs import find_limbs
 def walking(words: str = "a fox") -> tuple[Character, Clip]:
     character = creature(words, detail="low")
     assert character.skeleton is not None
-    motion, _ = make_motion(Rig.from_skeleton(character.skeleton), find_limbs(character), "walk", frames=33, fps=16.0)
+    motion, _ = make_motion(Rig.from_skeleton(character.skeleton), find_limbs(character), "walk", frames=61, fps=30.0)
     return character, replace(as_clip(character, motion), name="walk")
 
 

@@ -1,5 +1,4 @@
-"""How a character file is read, and how its joints and clips are called when written. Light, so that the command line can
-show it without numpy."""
+"""How a character file is read, and how joints and clips are called in one that is written. Light: no numpy."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path

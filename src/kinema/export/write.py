@@ -91,10 +91,9 @@ def _dressed(
     named = renamed(character, naming.names, reserved=reserved)
     if not naming.root_bone:
         return named, clips
-    if path.suffix.lower() == ".xml":
-        raise KinemaError(
-            f"{path}: --root-bone: a simulated body has no bone at the origin; its trajectory has the path"
-        )
+    if path.suffix.lower() in (".xml", ".vrma"):
+        what = "a simulated body has no bone at the origin" if path.suffix.lower() == ".xml" else "VRM moves the hips"
+        raise KinemaError(f"{path}: --root-bone: {what}")
     return with_root_bone(named, *reserved), tuple(with_root_motion(named, clip) for clip in clips)
 
 
@@ -115,8 +114,9 @@ def convert(
     """Read any character (a file, a creature's words, the folder of a run) and write it as a file: `kinema convert`.
 
     All clips go along where the target holds several, the first (or the one named `clip`) where it holds one. A
-    glTF's own clips are copied as they are unless `clip`, `fps`, `in_place`, `loop` or a name or a root bone ask for
-    something else. With a file `motion` (or a run) the character has that motion alone, and a mesh without a rig gets one.
+    glTF's own clips are copied as they are unless `clip`, `fps`, `in_place`, `loop`, a name or a root bone ask for
+    something else. With a file `motion` (or a run) the character has that motion alone, and a mesh without a rig gets
+    one.
     `reading` are the options of `asset.load.load`; a skeleton from another file gets its weights by bone heat.
     """
     from kinema.motion.source import find_character, find_motion_of, find_path, sub_runs
@@ -172,6 +172,15 @@ def _write_mjcf(job: Job) -> None:
     write_mjcf(job.path, rig, make_model(rig, cuboids), cuboids, motion=motion)
 
 
+def _write_vrma(job: Job) -> None:
+    """For VRM avatars: the clip alone."""
+    from kinema.export.vrma import write_vrma
+
+    if not job.clips:
+        raise KinemaError(f"{job.path}: {job.character.name} has no clip, which .vrma is about")
+    write_vrma(job.path, job.character, job.clip)
+
+
 def _write_with_blender(job: Job) -> None:
     """FBX and BLEND: our GLB, imported and saved by Blender, whose frames are whole."""
     first = (*job.clips, *job.character.clips)[:1]
@@ -192,4 +201,5 @@ FORMATS: dict[str, Callable[[Job], None]] = {
     ".npz": lambda job: write_npz(job.path, job.skeleton, job.clip),
     ".json": lambda job: write_json(job.path, job.character.frame, job.skeleton, job.clip, still=not job.clips),
     ".xml": _write_mjcf,
+    ".vrma": _write_vrma,
 }

@@ -208,11 +208,8 @@ class Kin:
     def said(self, word: str) -> str:
         """One line for the user."""
         names = [f"{name} {share:.1f}" for name, share in self.shares.items()]
-        between = (
-            f"between {', '.join(names[:-1])} and {names[-1]}"
-            if len(names) > 1
-            else f"like a {next(iter(self.shares))}"
-        )
+        first = next(iter(self.shares))
+        between = f"between {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else f"like a {first}"
         return f"{word}: {between}" + "".join(f", {adjective}" for adjective in self.adjectives)
 
 

@@ -5,9 +5,12 @@ import numpy as np
 from kinema.create.creatures.body import Body, Rgb, Vector
 
 FINGERS = {
-    "index": (0.72, 0.50, 0.92), "middle": (0.24, 0.53, 1.0), "ring": (-0.24, 0.51, 0.94), "little": (-0.72, 0.47, 0.74),
-}  # fmt: skip
-"""Place across the hand [hand radii], where it begins along the hand, and length, both in lengths of hand and finger."""
+    "index": (0.72, 0.50, 0.92),
+    "middle": (0.24, 0.53, 1.0),
+    "ring": (-0.24, 0.51, 0.94),
+    "little": (-0.72, 0.47, 0.74),
+}
+"""Place across the hand [hand radii], where it begins along the hand, and length relative to the middle finger's."""
 BONES = (0.46, 0.30, 0.24)
 """Shares of a finger's length."""
 
