@@ -43,9 +43,10 @@ def shap_e(
         words, guidance_scale=GUIDANCE, num_inference_steps=steps, generator=generator, output_type="latent"
     ).images
     try:
-        found = pipeline.shap_e_renderer.decode_to_mesh(latents[:1].reshape(1, -1), device, grid_size=grid)
-    except (RuntimeError, ZeroDivisionError, IndexError) as error:
-        raise KinemaError(f"shap-e: {words!r}: no surface was found ({_first_line(error)})") from None
+        found = pipeline.shap_e_renderer.decode_to_mesh(latents[:1], device, grid_size=grid)
+    except (RuntimeError, ValueError, IndexError):
+        # Where the field has no inside, its decoder fails in one of several ways.
+        raise KinemaError(f"shap-e: {words!r}: no surface was found") from None
     vertices, faces = found.verts.double().cpu().numpy(), found.faces.long().cpu().numpy()
     if not len(faces) or not np.isfinite(vertices).all():
         raise KinemaError(f"shap-e: {words!r}: the mesh is empty")

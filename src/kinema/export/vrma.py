@@ -5,6 +5,7 @@ rest pose may be another (arms that hang), so each bone has a turn R_T from our 
 written is R(t) R_Tᵀ, the turn from the T-pose to the pose at t.
 """
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -33,12 +34,12 @@ def _parents() -> dict[str, tuple[str, ...]]:
     for side in SIDES:
         leg = [name.format(side=side) for name in VRM.leg]
         arm = [name.format(side=side) for name in (VRM.shoulder, *VRM.arm)]
-        tree |= {leg[0]: ("hips",), **{child: (parent,) for parent, child in zip(leg, leg[1:])}}
+        tree |= {leg[0]: ("hips",), **{child: (parent,) for parent, child in itertools.pairwise(leg)}}
         tree |= {arm[0]: trunk, arm[1]: (arm[0], *trunk), arm[2]: (arm[1],), arm[3]: (arm[2],)}
         for finger, template in zip(FINGERS, VRM.fingers, strict=True):
             parts = VRM.thumb if finger == FINGERS[0] else VRM.phalanges
             chain = [arm[3], *(template.format(side=side, p=part) for part in parts)]
-            tree |= {child: (parent,) for parent, child in zip(chain, chain[1:])}
+            tree |= {child: (parent,) for parent, child in itertools.pairwise(chain)}
     return tree
 
 
@@ -99,7 +100,7 @@ def t_pose(skeleton: Skeleton, bones: dict[str, int]) -> Turns:
         leg = [bones.get(name.format(side=side)) for name in VRM.leg[:3]]
         arm = [bones.get(name.format(side=side)) for name in VRM.arm]
         for chain, way in ((leg, [0.0, -1.0, 0.0]), (arm, [sign, 0.0, 0.0])):
-            for joint, end in zip(chain, chain[1:]):
+            for joint, end in itertools.pairwise(chain):
                 if joint is not None and end is not None:
                     turns[joint] = between(skeleton.heads[end] - skeleton.heads[joint], np.array(way))
         hand = arm[2]
