@@ -186,6 +186,6 @@ def test_every_failure_of_shap_e_is_one_line(tmp_path):
         with pytest.raises(KinemaError, match=said) as caught:
             shap_e(words, folder, steps=1, grid=16)
         assert "\n" not in str(caught.value)
+    (tmp_path / "x.png").write_bytes(b"png")
     with pytest.raises(KinemaError, match="shap-e is told words"):
-        (tmp_path / "x.png").write_bytes(b"png")
         make_character("a pug", MakerOptions("shap-e", image=tmp_path / "x.png"))
