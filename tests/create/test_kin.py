@@ -52,7 +52,7 @@ def test_words_that_nobody_wrote_down_are_placed_by_meaning():
 
 @pytest.mark.parametrize("words", ["a teapot", "a xqzzt", "some democracy", "a keyboard", "the", "a blorf"])
 def test_things_and_nonsense_are_refused_in_one_line(words):
-    with pytest.raises(KinemaError, match="names no creature|neither") as caught:
+    with pytest.raises(KinemaError, match=r"names no creature|neither") as caught:
         read_words(words)
     assert "\n" not in str(caught.value)
 

@@ -67,14 +67,14 @@ def test_the_program_is_told_the_words_and_the_picture_as_they_are(tmp_path, dog
         f"shutil.copy({str(dog_file)!r}, sys.argv[3])\n"
     )
     command = f"{sys.executable} {script} {{prompt}} --image={{image}} {{out}}"
-    found = run_program(command, words, picture, seconds=60)
+    found = run_program(command, words, picture, seconds=60.0)
     assert len(found.mesh.faces) > 1000
 
 
 def test_another_format_is_asked_for_by_a_suffix(tmp_path):
     file = tmp_path / "ball.obj"
     trimesh.creation.icosphere(subdivisions=1).export(file)
-    found = run_program(copy_of(file).replace("{out}", "{out}.obj"), "a ball", None, seconds=60)
+    found = run_program(copy_of(file).replace("{out}", "{out}.obj"), "a ball", None, seconds=60.0)
     assert len(found.mesh.faces) == 80
 
 
@@ -95,7 +95,7 @@ def test_another_format_is_asked_for_by_a_suffix(tmp_path):
 )
 def test_every_failure_of_a_program_is_one_line(command, said):
     with pytest.raises(KinemaError) as caught:
-        run_program(command.replace("{python}", sys.executable), "a pug", None, seconds=1)
+        run_program(command.replace("{python}", sys.executable), "a pug", None, seconds=1.0)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -104,7 +104,7 @@ def test_an_empty_mesh_is_refused(tmp_path):
     file = tmp_path / "empty.obj"
     file.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\n")
     with pytest.raises(KinemaError):
-        run_program(copy_of(file).replace("{out}", "{out}.obj"), "a pug", None, seconds=60)
+        run_program(copy_of(file).replace("{out}", "{out}.obj"), "a pug", None, seconds=60.0)
 
 
 def test_built_in_bodies_take_no_picture(tmp_path):

@@ -42,6 +42,6 @@ def _finger(
     joints = body.chain([f"{name}_{k + 1}" for k in range(3)], hand, nodes)
     for k, joint in enumerate(joints):
         radius = thick * (1.0 - 0.1 * k)
-        ends = nodes[k] - 0.7 * radius * way, nodes[k + 1] + 0.7 * radius * way
+        ends = nodes[k] - 0.7 * radius * way, nodes[k + 1] + (0.3 if k == 2 else -0.4) * radius * way
         path = np.linspace(*ends, 6)
         body.tube(path, radius * np.array([0.0, 0.8, 1.0, 0.98, 0.78, 0.0]), color, joint)

@@ -150,7 +150,7 @@ def _arms(body: Body, p: Vertebrate, arms: Arms, parent: int, shoulders: Vector)
     wrist = elbow + 0.40 * length * fore
     if p.upright:
         # Shoulders: without them the arms grow out of a sausage.
-        yoke, wide = start * [0.85, 1, 1] - [0, 0.02 * unit, 0], (1.0 if arms.fingers else 1.15) * radius
+        yoke, wide = start * [0.85, 1, 1] - [0, 0.02 * unit, 0], (0.9 if arms.fingers else 1.15) * radius
         body.blob(yoke, mirror(yoke, -1.0), wide, wide, coat.base, blend=0.12 * unit, sharp=boxy)
     names = ("wing_upper", "wing_lower", "wing_hand") if arms.wing else ("arm_upper", "arm_lower", "hand")
     reach = (0.25 if arms.fingers else 0.16) * length
@@ -176,8 +176,10 @@ def _arms(body: Body, p: Vertebrate, arms: Arms, parent: int, shoulders: Vector)
         look = {"limb": limb, "blend": 0.5 * soft, "sharp": boxy}
         if arms.fingers:
             along = mirror(fore, sign)
-            top = mirror(start * [0.5, 1, 1], sign)
-            body.blob(top, here[0], 1.1 * radius, 1.2 * radius, coat.base, limb=limb, blend=soft, sharp=boxy)
+            # The collar bone shows: what moves with it lies on top of the chest.
+            lift, wide = (1.1, 1.7) if boxy > 2 else (0.5, 1.25)
+            top = mirror(start * [0.5, 1, 1] + [0, lift * radius, 0], sign)
+            body.blob(top, here[0], wide * radius, 1.2 * radius, coat.base, limb=limb, blend=soft, sharp=boxy)
             body.blob(here[2], palm, 0.62 * hand, 0.95 * hand, skin, scale=(0.6, 1, 1), **look)
             add_fingers(body, name, joints[-1], here[2], along, length=reach, radius=hand, color=skin)
             continue
