@@ -6,12 +6,12 @@ import numpy as np
 from jaxtyping import Int
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
 
 from kinema.asset.character import Character, Frame, Mesh
 from kinema.asset.rigs.orientation import find_frame, place
 from kinema.create.make import Made
 from kinema.errors import KinemaError
+from kinema.geometry.nearest import SurfaceTree
 
 SMALL = 0.02
 """A part with less than this share of the surface may be a floater."""
@@ -71,11 +71,14 @@ def without_floaters(mesh: Mesh) -> tuple[Mesh, int]:
     area = np.bincount(label, np.linalg.norm(np.cross(b - a, c - a), axis=-1))
     largest, small = int(area.argmax()), np.flatnonzero((area > 0) & (area < SMALL * area.sum()))
     kept = np.ones(len(mesh.faces), dtype=bool)
-    body = cKDTree(vertices[mesh.faces[~np.isin(label, small) | (label == largest)]].reshape(-1, 3))
+    body = SurfaceTree.from_triangles(vertices, mesh.faces[~np.isin(label, small) | (label == largest)])
     dropped = 0
     for part in small[small != largest].tolist():
         own = label == part
-        if body.query(vertices[mesh.faces[own]].reshape(-1, 3))[0].min() > APART * size:
+        points = vertices[np.unique(mesh.faces[own])]
+        near = body.nearest(points)
+        places = np.einsum("pk,pkx->px", near.barycentric, body.corners[near.face])
+        if np.linalg.norm(points - places, axis=-1).min() > APART * size:
             kept &= ~own
             dropped += 1
     used, faces = np.unique(mesh.faces[kept], return_inverse=True)

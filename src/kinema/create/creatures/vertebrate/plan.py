@@ -177,7 +177,7 @@ def _arms(body: Body, p: Vertebrate, arms: Arms, parent: int, shoulders: Vector)
         if arms.fingers:
             along = mirror(fore, sign)
             # The collar bone shows: what moves with it lies on top of the chest.
-            lift, wide = (1.1, 1.7) if boxy > 2 else (0.5, 1.25)
+            lift, wide = (1.5, 2.0) if boxy > 2 else (0.5, 1.25)
             top = mirror(start * [0.5, 1, 1] + [0, lift * radius, 0], sign)
             body.blob(top, here[0], wide * radius, 1.2 * radius, coat.base, limb=limb, blend=soft, sharp=boxy)
             body.blob(here[2], palm, 0.62 * hand, 0.95 * hand, skin, scale=(0.6, 1, 1), **look)
