@@ -136,8 +136,10 @@ def run(
 
 def made(config: Animate, prior: VideoPrior) -> Animate:
     """The job with the file of a character that a model or a program has made; it is kept in the run's folder."""
-    if config.making == MADE_HERE:
+    if config.making.maker is None and config.making.image is None:
         return config
+    if find_path(config.asset) is not None:
+        raise KinemaError(f"{config.asset}: is a file; --with and --image make a character from words")
     # What cannot be animated need not be made.
     for prompt in config.prompts:
         read_prompt(replace(config, prompt=prompt), prior)

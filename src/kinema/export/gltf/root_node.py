@@ -36,13 +36,17 @@ def with_root_node(binding: GltfBinding, frame: Frame, name: str) -> RootNode:
     rest, parent = binding.T_file_node_rest, parents[top]
     above = rest[parent] if parent >= 0 else np.eye(4)
     place = np.linalg.solve(above, np.append(to_file(frame, np.zeros(3)), 1.0))[:3]
-    root = file.add("nodes", {"name": name, "translation": place.tolist(), "children": [top]})
+    # Feet that hang on no leg stand beside the hips: they go along.
+    tops = [node for node in range(len(parents)) if parents[node] == parent and (node in skinned or node == top)]
+    root = file.add("nodes", {"name": name, "translation": place.tolist(), "children": tops})
     holders = [nodes[parent]] if parent >= 0 else file.json.get("scenes", [])
     for holder in holders:
         key = "children" if parent >= 0 else "nodes"
-        holder[key] = [root if node == top else node for node in holder.get(key, ())]
-    _move_node(nodes[top], -place)
-    _move_animations(file, binding, top, -place)
+        if top in holder.get(key, ()):
+            holder[key] = [node for node in holder[key] if node not in tops] + [root]
+    for node in tops:
+        _move_node(nodes[node], -place)
+        _move_animations(file, binding, node, -place)
     at_root = above.copy()
     at_root[:3, 3] += above[:3, :3] @ place
     for skin in skins:
