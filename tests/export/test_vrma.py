@@ -89,7 +89,7 @@ def test_a_fox_is_refused_in_one_line(tmp_path):
     assert fox.skeleton is not None
     still = np.tile([1.0, 0, 0, 0], (2, len(fox.skeleton.names), 1))
     clip = Clip("swim", 24.0, np.repeat(fox.skeleton.heads[:1], 2, 0), still)
-    with pytest.raises(KinemaError, match=r"is no humanoid as VRM wants it, no joint is spine, ") as caught:
+    with pytest.raises(KinemaError, match=r"is no humanoid as vrm wants it, no joint is spine, ") as caught:
         write(tmp_path / "fox.vrma", fox, clip)
     assert "\n" not in str(caught.value)
     assert not list(tmp_path.iterdir())

@@ -18,8 +18,8 @@ QUICK = {"views": 1, "fit_iterations": 2, "iterations": 1, "physics": False, "sp
 
 
 def test_mistakes_are_told_before_anything_is_run(tmp_path: Path) -> None:
-    job = Animate("a fox", "walks", ("frobnicates",), out=tmp_path / "run", **QUICK)
-    with pytest.raises(KinemaError, match="frobnicates"):
+    job = Animate("a fox", "walks", ("does not walk",), out=tmp_path / "run", **QUICK)
+    with pytest.raises(KinemaError, match="does not walk"):
         run_all(job)
     with pytest.raises(KinemaError, match="names 1 clips, but there are 2"):
         run_all(Animate("a fox", "walks", ("runs",), naming=NameOptions(clip_name="a"), out=tmp_path / "run"))

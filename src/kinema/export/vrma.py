@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Character, Clip, Skeleton
-from kinema.errors import KinemaError
 from kinema.export.gltf.file import GltfFile
-from kinema.export.names.conventions import REQUIRED, VRM
+from kinema.export.names import check_required
+from kinema.export.names.conventions import VRM
 from kinema.export.names.roles import joint_names
 from kinema.export.timing import world_transforms
 from kinema.geometry import rotations
@@ -51,10 +51,7 @@ def write_vrma(path: Path, character: Character, clip: Clip) -> None:
     skeleton = character.skeleton
     assert skeleton is not None
     bones = {name: joint for joint, name in joint_names(character, VRM).items() if name in PARENTS}
-    missing = [name for name in REQUIRED["vrm"] if name not in bones]
-    if missing:
-        lacks = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
-        raise KinemaError(f"{path}: {character.name} is no humanoid as VRM wants it, no joint is {lacks}")
+    check_required(f"{path}: {character.name}", bones, "vrm")
     bones = {name: bones[name] for name in PARENTS if name in bones}
     # A finger or an upper chest without what carries it has no place in the tree.
     for name in list(bones):

@@ -1,9 +1,9 @@
 """A character with the joint names of an engine."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from kinema.asset.character import Character
+from kinema.asset.character import Character, listed
 from kinema.asset.gltf.document import GltfBinding
 from kinema.asset.options import Names
 from kinema.errors import KinemaError
@@ -39,13 +39,11 @@ def renamed(character: Character, names: Names, *, reserved: tuple[str, ...] = (
     return replace(character, source=_renamed_nodes(source, dict(zip(source.joint_nodes, new, strict=True))))
 
 
-def check_required(character: Character, names: Names) -> None:
-    """Refuse a character that lacks a bone which the engine's humanoids must have."""
-    assert character.skeleton is not None
-    missing = [bone for bone in REQUIRED[names] if bone not in character.skeleton.names]
+def check_required(about: object, bones: Collection[str], names: Names) -> None:
+    """Refuse a body that lacks a bone which the engine's humanoids must have; the error is about a file or a name."""
+    missing = [bone for bone in REQUIRED[names] if bone not in bones]
     if missing:
-        lacks = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
-        raise KinemaError(f"{character.name}: is no humanoid as {names} wants it, no joint is {lacks}")
+        raise KinemaError(f"{about}: is no humanoid as {names} wants it, no joint is {listed(missing, 4)}")
 
 
 def _renamed_nodes(binding: GltfBinding, names: Mapping[int, str]) -> GltfBinding:
