@@ -1,7 +1,6 @@
 """Joint names of engines, from the roles of joints, in every file that is written."""
 
 import json
-import os
 import struct
 from functools import cache
 from pathlib import Path
@@ -17,7 +16,6 @@ from kinema.export.names import check_required, renamed
 from kinema.export.names.conventions import CONVENTIONS, REQUIRED
 from kinema.export.write import write
 
-SHARED = Path(os.environ.get("KINEMA_SHARED", Path(__file__).parents[3] / "shared")) / "data/library/assets"
 HUMANOIDS = (
     "m2m_human", "rocketbox_man", "rocketbox_woman", "ual1_mannequin", "ual2_mannequin", "quat_man", "quat_woman",
 )  # fmt: skip
@@ -100,10 +98,9 @@ def test_a_fox_is_no_humanoid():
         check_required("a snake", named("a snake", "vrm"), "vrm")
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="third-party data is absent")
 @pytest.mark.parametrize("name", HUMANOIDS)
-def test_humanoids_of_the_library_pass_the_lists(name):
-    character: Character = load(SHARED / f"{name}.glb")
+def test_humanoids_of_the_library_pass_the_lists(name, shared_data: Path):
+    character = load(shared_data / "library" / "assets" / f"{name}.glb")
     for engine in REQUIRED:
         skeleton = renamed(character, engine).skeleton
         assert skeleton is not None
