@@ -1,6 +1,6 @@
-"""Draw the built-in creatures side by side: `python docs/creatures_sheet.py docs/results/creatures.png [species ...]`.
+"""Draw the built-in creatures side by side: `python docs/creatures_sheet.py docs/results/creatures.png [words ...]`.
 
-All species get one picture each, named ones two (side and front).
+All species get one picture each, named ones two (side and front), smaller ones if they are more than four.
 """
 
 import sys
@@ -40,7 +40,7 @@ def draw(mesh: Mesh, *, yaw_deg: float, elevation_deg: float, size: int) -> np.n
 
 def main(path: Path, names: list[str]) -> None:
     views = [(75, 8), (20, 14)] if names else [(50, 12)]
-    size, columns = (400, 2) if names else (200, 7)
+    size, columns = (400, 2) if 0 < len(names) <= 4 else (200, 4 if names else 7)
     tiles = []
     for name in names or [entry.name for entry in species()]:
         mesh = creature(name).mesh

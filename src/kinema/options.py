@@ -66,6 +66,8 @@ def _typed(wanted: Any, value: Any) -> Any:
         return value
     if is_dataclass(wanted) and isinstance(value, dict):
         return _dataclass(wanted, value)
+    if origin is tuple and isinstance(value, list | tuple) and inner[1:] == (...,):
+        return tuple(_typed(inner[0], entry) for entry in value)
     if origin is tuple and isinstance(value, list) and len(value) == len(inner):
         return tuple(_typed(each, entry) for each, entry in zip(inner, value))
     if origin is list and isinstance(value, list):

@@ -122,7 +122,7 @@ def bash_script(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 COMPLETIONS = [
-    (["cre"], {"creature"}),
+    (["cre"], {"create", "creature"}),
     (["animate", "fox", "walk", "--prior", "cogvideox-2"], {"cogvideox-2b"}),
     (["animate", "--prior", "na"], {"nano"}),
     (["animate", "--preset", ""], {"default", "fast", "paper", "gpu"}),

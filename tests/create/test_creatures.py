@@ -89,7 +89,9 @@ def test_species(name: str, zoo: dict[str, Character]) -> None:
     assert 2000 <= len(character.mesh.vertices) <= 8000
     # Each joint mainly moves some part of the surface.
     assert (character.weights.max(0) > 0.5).all()
-    outside = ~solid(character).contains(character.skeleton.heads)
+    # Bones of fingers lie within the palm too: a joint is inside if any closed part has it inside.
+    parts = solid(character).split(only_watertight=False)
+    outside = ~np.any([part.contains(character.skeleton.heads) for part in parts], axis=0)
     assert not outside.any(), [n for n, out in zip(character.skeleton.names, outside, strict=True) if out]
 
 
@@ -175,10 +177,10 @@ def test_adjectives() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("a jabberwock", "known are dog, goat"),
+        ("a jabberwock", "nearest: rabbit"),
         ("a hosre", "did you mean horse"),
         ("a purpel cat", "did you mean purple"),
-        ("", "known are"),
+        ("", "names no creature"),
     ],
 )
 def test_unknown_words_are_one_line_errors(words: str, told: str) -> None:

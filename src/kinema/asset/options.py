@@ -1,13 +1,15 @@
-"""How a character file is read; light, so that the command line can show it without numpy."""
+"""How a character file is read, and how joints and clips are called in one that is written. Light: no numpy."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from kinema.options import named
+from kinema.errors import KinemaError
+from kinema.options import Flag, named
 
 Axis = Literal["+x", "-x", "+y", "-y", "+z", "-z"]
 Ground = Literal["none", "flat"]
+Names = Literal["keep", "mixamo", "unreal", "unity", "vrm", "godot"]
 
 
 @dataclass(frozen=True)
@@ -30,3 +32,27 @@ class FileOptions:
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of `asset.load.load`."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class NameOptions:
+    """How joints and clips are called in the files that are written."""
+
+    names: Names = "keep"
+    """Joint names of an engine, from the roles of the joints; those without a role keep theirs."""
+    root_bone: Flag = False
+    """Add a bone at the origin that carries the travel; the hips move the body above it."""
+    clip_name: Annotated[str | None, named("NAME")] = None
+    """Name of the clip in the file; of several clips NAME,NAME,..."""
+
+    def clip_names(self, count: int) -> tuple[str, ...] | None:
+        """A name for each of so many clips, or None if none were given."""
+        if self.clip_name is None:
+            return None
+        names = tuple(name.strip() for name in self.clip_name.split(",")) if count > 1 else (self.clip_name.strip(),)
+        if len(names) != count or not all(names):
+            raise KinemaError(f"--clip-name {self.clip_name}: names {len(names)} clips, but there are {count}")
+        return names
+
+
+AS_NAMED = NameOptions()

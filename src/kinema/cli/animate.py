@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinema.cli.arguments import LOCAL, Listen
@@ -13,6 +14,7 @@ from kinema.cli.boxes import split_box
 from kinema.cli.output import Output
 from kinema.cli.progress import Bar
 from kinema.distill.config import Animate
+from kinema.errors import KinemaError
 from kinema.options import Flag
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ GROUPS = {
         "--help", "--out", "--preset", "--as", "--anyway", "--seed", "--loop", "--in-place", "--speed", "--period",
         "--frames", "--fps", "--live", "--resume", "--overwrite", "--quiet", "--verbose", "--json",
     ),
+    "files": ("--names", "--root-bone", "--clip-name"),
+    "who makes the mesh": ("--with", "--image", "--maker-seconds", "--most-faces"),
     "feet and physics": ("--physics", "--physics-iterations", "--plant-feet", "--settle"),
     "which video model, and where": (
         "--prior", "--device", "--quantize", "--offload", "--tiling", "--tiny-encoder", "--video-size", "--describe",
@@ -38,7 +42,8 @@ examples:
   kinema animate "a red fox" "a fox is trotting"
   kinema animate wolf.glb "a wolf is walking" -o runs/wolf
   kinema animate mesh.obj "a person is running" --preset fast
-  kinema animate runs/wolf/motion.glb "a wolf is running"  # a second clip
+  kinema animate wolf.glb "walks" "runs" "sits" --names unreal --root-bone  # three clips in one file
+  kinema animate "a pug in a cape" "walks" --with shap-e
   kinema animate --resume runs/wolf
 """
 
@@ -66,6 +71,9 @@ class AnimateCommand(Animate):
 def animate(command: AnimateCommand, output: Output) -> None:
     from kinema.job.folder import RESULTS, choose_folder
 
+    if command.more or (command.resume is not None and _has_several(command.resume)):
+        _animate_several(command, output)
+        return
     done = command.resume is not None and (command.resume / RESULTS[-1]).is_file()
     job = replace(command.job, out=choose_folder(command.job))
     result = _animate_live(job, command, output) if command.live else run_with_bar(job, output)
@@ -79,6 +87,30 @@ def animate(command: AnimateCommand, output: Output) -> None:
     if output.verbose:
         lines += [f"  {name}: {seconds:.1f} s" for name, seconds in result.report["stage_seconds"].items()]
     lines.append(f"look at it: kinema view {result.folder}")
+    output.say("\n".join(lines), folder=result.folder, **result.report)
+
+
+def _has_several(folder: Path) -> bool:
+    from kinema.motion.source import read_config
+
+    return bool(read_config(folder)[0].more)
+
+
+def _animate_several(command: AnimateCommand, output: Output) -> None:
+    """A clip for each prompt, in one file."""
+    from kinema.job.folder import choose_folder
+    from kinema.job.several import run_all
+
+    if command.live:
+        raise KinemaError("--live: shows one prompt at a time")
+    job = replace(command.job, out=choose_folder(command.job))
+    with Bar(quiet=output.silent) as bar, _resumable(job):
+        result = run_all(job, progress=bar.update, heard=partial(say_reading, output))
+    lines = list(result.report["notes"])
+    for row in result.report["clips"]:
+        lines.append(f"{row['clip']}: {row['read_as']}, {row['verdict']['colour']}: {row['verdict']['reason']}")
+    lines.append(f"{result.folder}/motion.glb: {len(result.runs)} clips in {result.report['seconds']} s")
+    lines.append(f"look at one: kinema view {result.runs[0].folder}")
     output.say("\n".join(lines), folder=result.folder, **result.report)
 
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import tyro
 
-from kinema.asset.options import FileOptions
+from kinema.asset.options import AS_NAMED as AS_NAMED
+from kinema.asset.options import FileOptions, NameOptions
 from kinema.distill.config import AS_FOUND as AS_FOUND
 from kinema.errors import check_number
 from kinema.options import named
@@ -15,6 +16,7 @@ Asset = Annotated[tyro.conf.Positional[str], named("ASSET")]
 OutFile = Annotated[Path, named("FILE", "-o")]
 OutFolder = Annotated[Path, named("FOLDER", "-o")]
 Reading = tyro.conf.OmitArgPrefixes[FileOptions]
+Naming = tyro.conf.OmitArgPrefixes[NameOptions]
 Listen = tyro.conf.OmitArgPrefixes[Address]
 LOCAL = Address()
 

@@ -1,4 +1,4 @@
-"""`kinema inspect`, `creature`, `splat`, `convert`: characters in and out of files."""
+"""`kinema inspect`, `splat`, `convert`: characters in and out of files."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import tyro
 
-from kinema.cli.arguments import AS_FOUND, Asset, OutFile, Reading, check_seed
+from kinema.cli.arguments import AS_FOUND, AS_NAMED, Asset, Naming, OutFile, Reading, check_seed
 from kinema.cli.output import Output
 from kinema.errors import KinemaError, check_number
 from kinema.options import Flag, named
@@ -32,33 +32,6 @@ def inspect(command: InspectCommand, output: Output) -> None:
     roles = describe_roles(character) if character.skeleton is not None else None
     text = "" if output.json else "\n".join(inspect_lines(character, roles=role_lines(roles) if roles else ()))
     output.say(text, **describe(character), roles=roles)
-
-
-@dataclass(frozen=True)
-class CreatureCommand:
-    """Make a built-in creature: kinema creature "a red fox" -o fox.glb"""
-
-    words: Annotated[tyro.conf.Positional[str], named("WORDS")] = ""
-    """Species with adjectives; without words the species are listed."""
-    out: Annotated[Path | None, named("FILE", "-o")] = None
-    """GLB, BVH, USD, FBX ...; by default WORDS.glb."""
-    seed: Annotated[int | None, named("INT")] = None
-    """Random variation of proportions and colours; by default none."""
-
-
-def make_creature(command: CreatureCommand, output: Output) -> None:
-    from kinema.create.creatures import creature, species
-
-    check_seed(command.seed)
-    if not command.words:
-        text = "\n".join(f"{s.name:14s} {s.family}" for s in species())
-        output.say(text, species={s.name: s.family for s in species()})
-        return
-    from kinema.export.write import write
-
-    out = command.out or Path(command.words.strip().replace(" ", "_") + ".glb")
-    write(out, creature(command.words, seed=command.seed))
-    output.say(str(out), file=out)
 
 
 @dataclass(frozen=True)
@@ -120,6 +93,8 @@ class ConvertCommand:
     """Leave the root's travel out."""
     loop: Flag = False
     """Close the loop: the last frame meets the first."""
+    naming: Naming = AS_NAMED
+    """How joints and clips are called."""
     reading: Reading = AS_FOUND
     """How the file is read; what is not given is found."""
 
@@ -131,6 +106,6 @@ def convert(command: ConvertCommand, output: Output) -> None:
     check_number("--fps", command.fps, 1, 240)
     check_target(command.target)
     timing = {"fps": command.fps, "in_place": command.in_place, "loop": command.loop}
-    chosen = {"clip": command.clip, "motion": command.motion}
+    chosen = {"clip": command.clip, "motion": command.motion, "naming": command.naming}
     convert_file(command.source, command.target, **chosen, **timing, **command.reading.arguments())
     output.say(str(command.target), file=command.target)

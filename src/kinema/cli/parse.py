@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union
 
 import tyro
 
-from kinema.cli import animate, convert, demo, doctor, measure, rig, show, train, words
+from kinema.cli import animate, convert, create, demo, doctor, measure, rig, show, train, words
 from kinema.cli.output import Output
 from kinema.cli.usage import UsageError, check
 from kinema.options import Flag, named
@@ -42,7 +42,8 @@ COMMANDS: dict[str, tuple[type, Any]] = {
     "read": (words.ReadCommand, words.read),
     "motions": (words.MotionsCommand, words.motions),
     "inspect": (convert.InspectCommand, convert.inspect),
-    "creature": (convert.CreatureCommand, convert.make_creature),
+    "create": (create.CreateCommand, create.create),
+    "creature": (create.CreatureCommand, create.create),
     "rig": (rig.RigCommand, rig.rig),
     "splat": (convert.SplatCommand, convert.splat),
     "render": (show.RenderCommand, show.render),

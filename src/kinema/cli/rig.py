@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from kinema.cli.arguments import AS_FOUND, Reading
+from kinema.cli.arguments import AS_FOUND, AS_NAMED, Naming, Reading
 from kinema.cli.output import Output
 from kinema.errors import KinemaError
 from kinema.options import named
@@ -33,6 +33,8 @@ class RigCommand:
     tree for any other); found if not given."""
     visibility: Literal["field", "rays"] = "field"
     """How bone heat tests whether a bone is visible from a vertex: Pinocchio's distance field, or rays."""
+    naming: Naming = AS_NAMED
+    """How joints are called."""
     reading: Reading = AS_FOUND
     """How the file is read; what is not given is found."""
 
@@ -61,7 +63,7 @@ def rig(command: RigCommand, output: Output) -> None:
         character = replace(character, weights=None)
     rigged, found = rig_as(character, command.body, visibility=command.visibility)
     if command.out is not None:
-        write_rig(command.out, rigged)
+        write_rig(command.out, rigged, naming=command.naming)
     if command.picture is not None:
         from kinema.render.rig_picture import draw_rig
 

@@ -1,12 +1,13 @@
 """What a user's words for a character mean: a file or a built-in creature. Needs no torch, so that it answers soon."""
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
 from kinema.asset.character import Character
 from kinema.asset.load import as_told, load
-from kinema.create.creatures import creature
+from kinema.create.creatures import creature, read_words
 from kinema.errors import KinemaError
 
 LONGEST_NAME = 1000
@@ -30,4 +31,7 @@ def find_character(words: str, **reading: Any) -> Character:
         return load(path, **reading)
     if len(words) < LONGEST_NAME and (re.search(r"\.\w{2,5}$", words) or "/" in words):
         raise KinemaError(f"{words}: no such file")
+    note = read_words(words).note
+    if note:
+        warnings.warn(note, stacklevel=2)
     return as_told(creature(words), ground=reading.get("ground"), legs=reading.get("legs"))

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from kinema.asset.options import FileOptions
+from kinema.asset.options import AS_NAMED, FileOptions, NameOptions
+from kinema.create.options import MADE_HERE, MakerOptions
 from kinema.options import Flag, named
 
 Positional = tyro.conf.Positional
@@ -23,6 +24,8 @@ class Animate:
     """A character file (GLB, glTF, FBX, ...) or the words of a built-in creature ("a red fox")."""
     prompt: Annotated[Positional[str], named("PROMPT")] = ""
     """What it does: "a fox is trotting"."""
+    more: Annotated[Positional[tuple[str, ...]], named("PROMPT ...")] = ()
+    """More prompts: a run for each in the folder, and one file with all clips."""
     as_motion: Annotated[str | None, tyro.conf.arg(name="as", metavar="NAME", help_behavior_hint="")] = None
     """Read the prompt as this motion (`kinema motions` lists them), whatever it says."""
     anyway: Flag = False
@@ -109,8 +112,17 @@ class Animate:
     """Gaussians that the prior sees (the preview uses more); in paper mode at least one per vertex of the mesh."""
     reading: tyro.conf.OmitArgPrefixes[FileOptions] = AS_FOUND
     """How the character's file is read; what is not given is found."""
+    making: tyro.conf.OmitArgPrefixes[MakerOptions] = MADE_HERE
+    """Who makes the mesh of a character that is given by words; by default it is a built-in body."""
+    naming: tyro.conf.OmitArgPrefixes[NameOptions] = AS_NAMED
+    """How joints and clips are called in the exported files."""
     checkpoint_seconds: float = 10.0
     """How often to save, which is what a killed run loses at most."""
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """All that the character does, one clip each."""
+        return (self.prompt, *self.more)
 
     @property
     def told(self) -> str:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from kinema.asset.character import Character
+from kinema.asset.options import AS_NAMED, NameOptions
 from kinema.asset.rignet import write_rignet
 from kinema.asset.rigs.orientation import unplace_skeleton
 from kinema.asset.skeleton_json import write_skeleton_json
@@ -21,11 +22,11 @@ def check_rig_target(path: Path) -> None:
         check_target(path)
 
 
-def write_rig(path: Path, character: Character) -> None:
+def write_rig(path: Path, character: Character, *, naming: NameOptions = AS_NAMED) -> None:
     """Write a rigged character, or its rig alone in the coordinates of the mesh's own file."""
     suffix = path.suffix.lower()
     if suffix not in ALONE:
-        write(path, character)
+        write(path, character, naming=naming)
         return
     if character.skeleton is None:
         raise KinemaError(f"{path}: {character.name} has no skeleton to write")

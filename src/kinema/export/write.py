@@ -12,9 +12,12 @@ import numpy as np
 from kinema.asset.blender import convert_with_blender
 from kinema.asset.bvh import write_bvh
 from kinema.asset.character import Character, Clip, Skeleton
+from kinema.asset.options import AS_NAMED, NameOptions
 from kinema.errors import KinemaError
 from kinema.export.arrays import write_json, write_npz
 from kinema.export.gltf.glb import is_bound, write_glb
+from kinema.export.names import renamed, root_name
+from kinema.export.root_bone import with_root_bone, with_root_motion
 from kinema.export.timing import arrange, as_clip, check_rate, in_file_frame, resample
 from kinema.export.usd import write_usd
 from kinema.files import check_output
@@ -51,6 +54,7 @@ class Job:
 def write(
     path: Path, character: Character, motion: Motion | Clip | Sequence[Clip] | None = None, *, name: str | None = None,
     fps: float | None = None, in_place: bool = False, loop: bool = False, keep_clips: bool = True,
+    naming: NameOptions = AS_NAMED,
 ) -> None:  # fmt: skip
     """Write a character and its new motion as the suffix of `path` says: a key of `FORMATS`.
 
@@ -63,6 +67,7 @@ def write(
         loop: The last frame meets the first.
         keep_clips: Keep the clips that a glTF already had. Formats that are written from it through Blender hold the
             new motion alone, or all clips if there is none.
+        naming: Names of joints and clips, and whether there is a bone for root motion.
     """
     path = Path(path)
     check_target(path)
@@ -72,7 +77,24 @@ def write(
     clips = tuple(arrange(character, as_clip(character, one), fps=fps, in_place=in_place, loop=loop) for one in several)
     if name is not None and clips:
         clips = (replace(clips[0], name=name), *clips[1:])
+    if clips and (called := naming.clip_names(len(clips))) is not None:
+        clips = tuple(replace(clip, name=one) for clip, one in zip(clips, called, strict=True))
+    character, clips = _dressed(path, character, clips, naming)
     FORMATS[path.suffix.lower()](Job(path, character, clips, keep_clips))
+
+
+def _dressed(
+    path: Path, character: Character, clips: tuple[Clip, ...], naming: NameOptions
+) -> tuple[Character, tuple[Clip, ...]]:
+    """Character and clips with the joint names and the root bone that were asked for."""
+    reserved = (root_name(naming.names),) if naming.root_bone else ()
+    named = renamed(character, naming.names, reserved=reserved)
+    if not naming.root_bone:
+        return named, clips
+    if path.suffix.lower() in (".xml", ".vrma"):
+        what = "a simulated body has no bone at the origin" if path.suffix.lower() == ".xml" else "VRM moves the hips"
+        raise KinemaError(f"{path}: --root-bone: {what}")
+    return with_root_bone(named, *reserved), tuple(with_root_motion(named, clip) for clip in clips)
 
 
 def check_target(path: Path, *, simulator: bool = False) -> None:
@@ -87,24 +109,33 @@ def check_target(path: Path, *, simulator: bool = False) -> None:
 
 def convert(
     source: Path | str, target: Path, *, clip: str | None = None, motion: str | None = None, fps: float | None = None,
-    in_place: bool = False, loop: bool = False, **reading: Any,
+    in_place: bool = False, loop: bool = False, naming: NameOptions = AS_NAMED, **reading: Any,
 ) -> None:  # fmt: skip
     """Read any character (a file, a creature's words, the folder of a run) and write it as a file: `kinema convert`.
 
     All clips go along where the target holds several, the first (or the one named `clip`) where it holds one. A
-    glTF's own clips are copied as they are unless `clip`, `fps`, `in_place` or `loop` ask for something else. With a
-    file `motion` (or a run) the character has that motion alone, and a mesh without a rig gets one.
+    glTF's own clips are copied as they are unless `clip`, `fps`, `in_place`, `loop`, a name or a root bone ask for
+    something else. With a file `motion` (or a run) the character has that motion alone, and a mesh without a rig gets
+    one.
     `reading` are the options of `asset.load.load`; a skeleton from another file gets its weights by bone heat.
     """
-    from kinema.motion.source import find_character, find_motion_of, find_path
+    from kinema.motion.source import find_character, find_motion_of, find_path, sub_runs
 
     source, target, timing = str(source), Path(target), {"fps": fps, "in_place": in_place, "loop": loop}
+    options = {**timing, "naming": naming}
     folder = find_path(source)
     if motion is not None or (folder is not None and folder.is_dir()):
         if clip is not None:
             raise KinemaError(f"--clip {clip}: chooses among the clips of a character file, not with a motion or a run")
+        several = sub_runs(folder) if folder is not None and folder.is_dir() and motion is None else ()
+        if several:
+            runs = [(one.name.partition("-")[2], find_motion_of(str(one), None)) for one in several]
+            character = runs[0][1][0]
+            clips = [replace(as_clip(character, found[2]), name=name) for name, found in runs]
+            write(target, character, clips, keep_clips=False, **options)
+            return
         character, _, moves = find_motion_of(source, motion, **reading)
-        write(target, character, moves, name=Path(motion or source).stem, keep_clips=False, **timing)
+        write(target, character, moves, name=Path(motion or source).stem, keep_clips=False, **options)
         return
     character = find_character(source, **reading)
     if character.skeleton is not None and character.weights is None:
@@ -117,10 +148,11 @@ def convert(
         raise KinemaError(f"{source}: has no clip {clip!r}; it has {names}")
     # These take the character's own glTF along, with its clips.
     keeping = target.suffix.lower() in GLTF + BLENDER and (character.skeleton is None or is_bound(character))
-    if keeping and clip is None and fps is None and not in_place and not loop:
-        write(target, character)
+    as_they_are = clip is None and fps is None and not in_place and not loop
+    if keeping and as_they_are and not naming.root_bone and naming.clip_name is None:
+        write(target, character, naming=naming)
     else:
-        write(target, character, clips, keep_clips=False, **timing)
+        write(target, character, clips, keep_clips=False, **options)
 
 
 def _write_mjcf(job: Job) -> None:
@@ -138,6 +170,15 @@ def _write_mjcf(job: Job) -> None:
         reason = f"simulated joints only turn; the translations of joints in {job.clip.name!r} are left out"
         warnings.warn(f"{job.path}: {reason}", stacklevel=3)
     write_mjcf(job.path, rig, make_model(rig, cuboids), cuboids, motion=motion)
+
+
+def _write_vrma(job: Job) -> None:
+    """For VRM avatars: the clip alone."""
+    from kinema.export.vrma import write_vrma
+
+    if not job.clips:
+        raise KinemaError(f"{job.path}: {job.character.name} has no clip, which .vrma is about")
+    write_vrma(job.path, job.character, job.clip)
 
 
 def _write_with_blender(job: Job) -> None:
@@ -160,4 +201,5 @@ FORMATS: dict[str, Callable[[Job], None]] = {
     ".npz": lambda job: write_npz(job.path, job.skeleton, job.clip),
     ".json": lambda job: write_json(job.path, job.character.frame, job.skeleton, job.clip, still=not job.clips),
     ".xml": _write_mjcf,
+    ".vrma": _write_vrma,
 }

@@ -8,6 +8,7 @@ import re
 import resource
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,6 +19,8 @@ import torch
 
 import kinema
 from kinema.asset.character import Character
+from kinema.create.make import make_character
+from kinema.create.options import MADE_HERE
 from kinema.distill.config import Animate, resolve
 from kinema.distill.describe import describe
 from kinema.distill.loop import Observer
@@ -86,6 +89,7 @@ def run(
     progress: Report = lambda _: None,
     watch: Callable[[Character, Anatomy, Animate], Observer] | None = None,
     heard: Callable[[PromptReading], None] = lambda _: None,
+    prior: VideoPrior | None = None,
     **options: Any,
 ) -> Animation:
     """Run or resume a job; everything that it used is written beside the result.
@@ -96,15 +100,20 @@ def run(
         progress: Called after every step.
         watch: Called once before the distillation; gives the observer that is called after each of its steps.
         heard: Called once with what the prompt is read as, before anything is computed.
+        prior: The prior that the options name, if it is loaded already.
         options: Fields of `Animate`, such as out, seed, prior, frames.
     """
     begun, cpu = time.monotonic(), time.process_time()
     job = check(_job(asset, prompt, options))
+    if job.more:
+        raise KinemaError(f"{len(job.prompts)} prompts: kinema.job.several.run_all runs more than one")
     finished = _finished(job.resume) if job.resume is not None else None
     if finished is not None:
         return finished
-    prior = load_named_prior(job)
+    prior = load_named_prior(job) if prior is None else prior
     Schedule.of(job, prior)  # refuses an engine that the prior does not have
+    if job.resume is None:
+        job = made(job, prior)
     character = rigged(find_character(job.asset, **job.reading.arguments()))
     reading = read_prompt(job, prior, find_limbs(character).body)
     if job.describe and job.description is None:
@@ -121,8 +130,26 @@ def run(
         report |= {"seconds": round(time.monotonic() - begun, 1), "peak_memory_gb": peak_memory_gb()}
         report |= {"cpu_seconds": round(time.process_time() - cpu, 1)}
         write_report(folder / "report.html", report, outcome)
-        _write_text(folder / "report.json", json.dumps(report, indent=2))
+        write_text(folder / "report.json", json.dumps(report, indent=2))
     return Animation(folder, outcome.character, outcome.anatomy.rig, outcome.motion, outcome.distilled, report)
+
+
+def made(config: Animate, prior: VideoPrior) -> Animate:
+    """The job with the file of a character that a model or a program has made; it is kept in the run's folder."""
+    if config.making.maker is None and config.making.image is None:
+        return config
+    if find_path(config.asset) is not None:
+        raise KinemaError(f"{config.asset}: is a file; --with and --image make a character from words")
+    # What cannot be animated need not be made.
+    for prompt in config.prompts:
+        read_prompt(replace(config, prompt=prompt), prior)
+    found = make_character(config.asset, config.making, seed=config.seed)
+    for note in found.notes:
+        warnings.warn(note, stacklevel=2)
+    folder = make_folder(choose_folder(config))
+    file = folder / "character.glb"
+    write(file, rigged(found.character))
+    return replace(config, asset=str(file.resolve()), out=folder, making=MADE_HERE)
 
 
 def load_named_prior(config: Animate) -> VideoPrior:
@@ -150,7 +177,7 @@ def check(config: Animate) -> Animate:
         return resumed(config.resume)
     if not config.asset.strip():
         raise KinemaError("no character: give a file or the words of a built-in creature, such as 'a red fox'")
-    config = replace(config, prompt=config.prompt.strip())
+    config = replace(config, prompt=config.prompt.strip(), more=tuple(prompt.strip() for prompt in config.more))
     check_options(config)
     file = find_path(config.asset)
     return resolve(config if file is None else replace(config, asset=str(file.resolve())))
@@ -158,13 +185,13 @@ def check(config: Animate) -> Animate:
 
 def check_options(config: Animate) -> None:
     """Refuse a prompt without words and numbers out of their range."""
-    prompt = config.prompt
-    if not prompt:
-        raise KinemaError("the prompt is empty: say what the character does, such as 'a fox is trotting'")
-    if len(prompt) > LONGEST_PROMPT:
-        raise KinemaError(f"the prompt has {len(prompt)} characters, more than {LONGEST_PROMPT}")
-    if not any(character.isalnum() for character in prompt):
-        raise KinemaError(f"the prompt {prompt!r} has no words: say what the character does")
+    for prompt in config.prompts:
+        if not prompt:
+            raise KinemaError("the prompt is empty: say what the character does, such as 'a fox is trotting'")
+        if len(prompt) > LONGEST_PROMPT:
+            raise KinemaError(f"the prompt has {len(prompt)} characters, more than {LONGEST_PROMPT}")
+        if not any(character.isalnum() for character in prompt):
+            raise KinemaError(f"the prompt {prompt!r} has no words: say what the character does")
     for name, (least, most) in RANGES.items():
         check_number(f"--{name.replace('_', '-')}", getattr(config, name), least, most)
     if 0 < config.frames < LEAST_FRAMES:
@@ -173,7 +200,9 @@ def check_options(config: Animate) -> None:
 
 def default_folder(config: Animate) -> Path:
     """Where the results of a job are or will be."""
-    return config.resume or config.out or Path("runs") / _slug(f"{Path(config.asset[-4000:]).stem}-{config.prompt}")
+    return (
+        config.resume or config.out or Path("runs") / slug("-".join((Path(config.asset[-4000:]).stem, *config.prompts)))
+    )
 
 
 def choose_folder(config: Animate) -> Path:
@@ -198,7 +227,7 @@ def begin(config: Animate) -> Path:
     # What an earlier run left here must not be taken for this one's.
     for name in OWN_FILES:
         (folder / name).unlink(missing_ok=True)
-    _write_text(folder / CONFIG, json.dumps(saved, indent=2))
+    write_text(folder / CONFIG, json.dumps(saved, indent=2))
     return folder
 
 
@@ -251,8 +280,8 @@ def _digest(paths: list[Path]) -> str:
 
 def _write_results(config: Animate, folder: Path, outcome: Outcome) -> None:
     for suffix in ("glb", "bvh"):
-        name = _slug(config.prompt)
-        write(folder / f"motion.{suffix}", outcome.character, outcome.motion, name=name, in_place=config.in_place)
+        how = {"name": slug(config.prompt), "in_place": config.in_place, "naming": config.naming}
+        write(folder / f"motion.{suffix}", outcome.character, outcome.motion, **how)
     save_motion(folder / "motion.npz", outcome.motion, outcome.anatomy.rig)
     save_motion(folder / "distilled.npz", outcome.distilled, outcome.anatomy.rig)
     if outcome.deformation is not None:
@@ -286,10 +315,11 @@ def _versions() -> dict[str, str]:
     }
 
 
-def _write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
     with replacing(path) as partial:
         partial.write_text(text)
 
 
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
+    """Words as the name of a folder or a clip."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "run"

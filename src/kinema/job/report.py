@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kinema.asset.options import NameOptions
 from kinema.distill.config import Animate
 from kinema.evaluate.amount import amount_done
 from kinema.evaluate.metrics import UNITS
@@ -71,11 +72,20 @@ def summarise(config: Animate, outcome: Outcome) -> dict[str, Any]:
 
 def command_line(config: Animate) -> str:
     """The command that makes this run: all options that are not as by default."""
-    words = ["kinema", "animate", config.asset, config.prompt]
-    values = {field.name: getattr(config, field.name) for field in fields(config)} | vars(config.reading)
+    words = ["kinema", "animate", config.asset, *config.prompts]
+    values = {field.name: getattr(config, field.name) for field in fields(config)}
+    values |= vars(config.reading) | vars(config.naming)
+    keywords = {"as_motion": "as"}
     for name, value in values.items():
-        option, default = name.replace("_", "-"), getattr(Animate, name, None)
-        if name in ("asset", "prompt", "resume", "reading", "overwrite") or value is None or value == default:
+        option, default = (
+            keywords.get(name, name).replace("_", "-"),
+            getattr(Animate, name, getattr(NameOptions, name, None)),
+        )
+        if (
+            name in ("asset", "prompt", "more", "resume", "reading", "naming", "making", "overwrite")
+            or value is None
+            or value == default
+        ):
             continue
         if isinstance(value, bool):
             words.append(f"--{option}" if value else f"--no-{option}")

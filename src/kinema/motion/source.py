@@ -101,6 +101,7 @@ class SavedJob:
 
     asset: str
     prompt: str = ""
+    more: tuple[str, ...] = ()
     reading: FileOptions = AS_FOUND
 
 
@@ -123,9 +124,21 @@ def read_config(folder: Path) -> tuple[SavedJob, SavedRun]:
     return from_json(SavedJob, saved.config, about=path), saved
 
 
+def sub_runs(folder: Path) -> tuple[Path, ...]:
+    """Folders of the runs of several prompts, in their order; none in the folder of a single run."""
+    count = len(read_config(folder)[0].more) + 1 if (folder / CONFIG).is_file() else 0
+    if count < 2:
+        return ()
+    found = (next(iter(sorted(folder.glob(f"{k + 1}-*/{CONFIG}"))), None) for k in range(count))
+    return tuple(path.parent for path in found if path is not None)
+
+
 def load_result(folder: Path) -> tuple[Character, Rig, Motion]:
     """A finished run's character and motion."""
     job, _ = read_config(folder)
+    if job.more:
+        names = ", ".join(one.name for one in sub_runs(folder)) or "none is finished"
+        raise KinemaError(f"{folder}: holds {1 + len(job.more)} runs; give the folder of one: {names}")
     if not (folder / "motion.npz").is_file():
         raise KinemaError(f"{folder}: is not finished; go on with kinema animate --resume {folder}")
     character = rigged(find_character(job.asset, **job.reading.arguments()))

@@ -10,8 +10,8 @@ from kinema.create.creatures.body import Number, Rgb
 from kinema.create.creatures.proportions import Coat, Degrees, Proportions
 
 
-def mix(a: Any, b: Any, t: float, rng: np.random.Generator) -> Any:
-    """`a` moved a share `t` towards `b`: numbers linearly, what cannot be mixed is taken from either."""
+def mix(a: Any, b: Any, t: float, rng: np.random.Generator | None) -> Any:
+    """`a` moved a share `t` towards `b`: numbers linearly, what cannot be mixed is drawn from either, or `a`'s."""
     if is_dataclass(a) and type(a) is type(b):
         values = {f.name: mix(getattr(a, f.name), getattr(b, f.name), t, rng) for f in fields(a)}
         return replace(a, **values)  # pyright: ignore[reportArgumentType]
@@ -19,7 +19,7 @@ def mix(a: Any, b: Any, t: float, rng: np.random.Generator) -> Any:
         return a + t * (b - a) if isinstance(a, float) or isinstance(b, float) else a
     if isinstance(a, tuple) and isinstance(b, tuple) and a and len(a) == len(b) and not isinstance(a[0], str):
         return tuple(mix(x, y, t, rng) for x, y in zip(a, b, strict=True))
-    return a if rng.random() >= 0.5 * t else (b if a is not None and type(a) is type(b) else a)
+    return a if rng is None or rng.random() >= 0.5 * t else (b if a is not None and type(a) is type(b) else a)
 
 
 def shake(value: Any, rng: np.random.Generator, *, amount: float, kind: Any = None) -> Any:

@@ -9,9 +9,11 @@ import numpy as np
 from kinema.asset.character import Character
 from kinema.create.creatures.body import Number, Rgb
 from kinema.create.creatures.generate import Detail, generate
-from kinema.create.creatures.proportions import Coat
+from kinema.create.creatures.kin import KIN, blend, find_kin, nearest_names
+from kinema.create.creatures.proportions import Coat, Proportions
 from kinema.create.creatures.table import ALSO, FAMILY_SHARES, SPECIES
 from kinema.create.creatures.variation import mix, random_coat, shade_coat, vary
+from kinema.create.creatures.vertebrate.styles import COATS, styled, with_fingers
 from kinema.errors import KinemaError
 
 COLORS: dict[str, Rgb] = {
@@ -25,9 +27,11 @@ SHAPES: dict[str, tuple[str, float]] = {
     "giant": ("size", 3.0), "baby": ("youth", 0.5), "young": ("youth", 0.5), "long-legged": ("leg", 1.35),
     "short-legged": ("leg", 0.7), "tall": ("leg", 1.2), "fat": ("girth", 1.22), "thick": ("girth", 1.22),
     "thin": ("girth", 0.85), "slim": ("girth", 0.85), "long-necked": ("neck", 1.6), "long-tailed": ("tail", 1.5),
-    "short-tailed": ("tail", 0.5),
+    "short-tailed": ("tail", 0.5), "chibi": ("toy", 1.0),
 }  # fmt: skip
 """Adjectives of shape: the quality and the factor that a row's `shaped` takes."""
+STYLES = tuple(COATS)
+"""Styles of a body, which are named before it: a robot dog."""
 FILLERS = {"a", "an", "the", "one", "my", "of", "and", "with", "very", "cute", "little", "walking", "standing"}
 
 
@@ -51,22 +55,65 @@ def creature(words: str, *, seed: int | None = None, detail: Detail = "full") ->
     A seed draws an individual with its own proportions; None is the table's row itself. "full" detail is 2-8k
     vertices, "low" about a thousand.
     """
-    tokens = re.findall(r"[a-z]+(?:-[a-z]+)*", words.lower())
-    name, used = _find_species(tokens, words)
-    row = SPECIES[name]
+    named = read_words(words)
+    name, row = named.species, named.row
+    if detail == "full":
+        row = with_fingers(row)
     if seed is not None:
         rng = np.random.default_rng(seed)
         row = replace(vary(row, rng, amount=0.07), coat=shade_coat(row.coat, rng))
-    for token in tokens:
+    for token in named.adjectives:
         if token in COLORS:
             row = replace(row, coat=_colored(row.coat, COLORS[token], species=name, token=token))
-        elif token in SHAPES:
-            row = row.shaped(*SHAPES[token])
-        elif token not in used and token not in FILLERS:
-            close = difflib.get_close_matches(token, [*COLORS, *SHAPES], n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            raise KinemaError(f"{words!r}: {token!r} is neither a colour nor a shape{hint}")
+        else:
+            row = styled(row, token) if token in STYLES else row.shaped(*SHAPES[token])
     return generate(words.strip(), row, seed=seed or 0, detail=detail)
+
+
+@dataclass(frozen=True)
+class Named:
+    """What words say about a creature."""
+
+    species: str
+    """The species, or the first of several."""
+    row: Proportions
+    adjectives: tuple[str, ...]
+    """Colours, shapes and styles, in their order."""
+    note: str = ""
+    """Of which species a word that names none is a blend; one line for the user."""
+
+
+def read_words(words: str) -> Named:
+    """The species that words name, or the blend of species that is nearest in meaning, and the adjectives before it."""
+    tokens = re.findall(r"[a-z]+(?:-[a-z]+)*", words.lower())
+    found = _find_species(tokens)
+    if found is not None:
+        name, used = found
+        adjectives = []
+        for token in tokens:
+            if token in (*COLORS, *SHAPES) or (token in STYLES and token not in used):
+                adjectives.append(token)
+            elif token not in used and token not in FILLERS:
+                close = difflib.get_close_matches(token, [*COLORS, *SHAPES], n=1)
+                hint = f"; did you mean {close[0]}?" if close else ""
+                raise KinemaError(f"{words!r}: {token!r} is neither a colour nor a shape{hint}")
+        return Named(name, SPECIES[name], tuple(adjectives))
+    said = _kin_word(tokens)
+    used = {*FILLERS, *(said or "").split(), *(f"{token}s" for token in (said or "").split())}
+    adjectives = tuple(token for token in tokens if token in (*COLORS, *SHAPES))
+    left = [token for token in tokens if token not in (*COLORS, *SHAPES, *used)]
+    if said is not None and left:
+        raise KinemaError(f"{words!r}: {left[0]!r} is neither a colour nor a shape")
+    word = said or " ".join(left)
+    close = difflib.get_close_matches(word, [*SPECIES, *ALSO], n=1, cutoff=0.75)
+    if close:
+        # A slip of the pen is no new animal.
+        raise KinemaError(f"{words!r}: names no built-in creature; did you mean {close[0]}?")
+    kin = find_kin(word) if word else None
+    if kin is None:
+        near = f"; nearest: {', '.join(nearest_names(word))}" if word else ""
+        raise KinemaError(f"{words!r}: names no creature that is known or alike to one{near} (kinema create lists all)")
+    return Named(next(iter(kin.shares)), blend(kin.shares), (*kin.adjectives, *adjectives), kin.said(word))
 
 
 def random_creature(
@@ -91,17 +138,21 @@ def random_creature(
     return generate(f"random {name}", row, seed=int(rng.integers(2**31)), detail=detail)
 
 
-def _find_species(tokens: list[str], words: str) -> tuple[str, set[str]]:
+def _kin_word(tokens: list[str]) -> str | None:
+    """The word of `KIN` that stands last, which is what a creature is: a boar is no bear, a guinea pig no pig."""
+    spaced = " ".join(tokens).replace("-", " ")
+    return max((word for word in KIN if re.search(rf"\b{word}s?$", spaced)), key=len, default=None)
+
+
+def _find_species(tokens: list[str]) -> tuple[str, set[str]] | None:
     """The last species named, and the words that named it."""
     spaced, known = " ".join(tokens).replace("-", " "), {**{name: name for name in SPECIES}, **ALSO}
     matches = [(re.search(rf"\b{name}s?\b", spaced), len(name), target) for name, target in known.items()]
-    found = [(match.start(), length, match.group(), target) for match, length, target in matches if match]
-    if found:
-        *_, said, target = max(found, key=lambda one: one[:2])
-        return target, {*said.split(), *(token for token in tokens if token.replace("-", " ") == said)}
-    close = [match for token in tokens for match in difflib.get_close_matches(token, known, n=1, cutoff=0.75)]
-    hint = f"did you mean {close[0]}? " if close else ""
-    raise KinemaError(f"{words!r}: names no built-in creature; {hint}known are {', '.join(SPECIES)}")
+    found = [(match.end(), length, match.group(), target) for match, length, target in matches if match]
+    if not found or _kin_word(tokens) is not None:
+        return None
+    *_, said, target = max(found, key=lambda one: one[:2])
+    return target, {*said.split(), *(token for token in tokens if token.replace("-", " ") == said)}
 
 
 def _colored(coat: Coat, rgb: Rgb, *, species: str, token: str) -> Coat:

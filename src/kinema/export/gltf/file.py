@@ -79,7 +79,7 @@ class GltfFile:
         return Document(path, self.json, (bytes(self.data),) if self.data else (), ())
 
     def write(self, path: Path) -> None:
-        """Write .glb, or .gltf with the buffer as a data URI. The file appears whole or not at all."""
+        """Write .gltf with the buffer as a data URI, any other suffix as GLB. The file appears whole or not at all."""
         content = {key: value for key, value in self.json.items() if value != []}
         content.pop("buffers", None)
         data = bytes(self.data) + bytes(-len(self.data) % 4)
@@ -90,7 +90,7 @@ class GltfFile:
             text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
         except ValueError as error:
             raise KinemaError(f"{path}: cannot be written as glTF ({error})") from None
-        if path.suffix.lower() == ".glb":
+        if path.suffix.lower() != ".gltf":
             text += b" " * (-len(text) % 4)
             chunks = struct.pack("<I4s", len(text), b"JSON") + text
             if data:

@@ -254,6 +254,21 @@ def _silverback(body: Body, p: Vertebrate, middle: Vector) -> None:
     body.blob(middle, middle + 0.65 * r * forward(112), 0.8 * r, 0.6 * r, p.coat.head or p.coat.base, blend=0.4 * r)
 
 
+def _ribs(body: Body, p: Vertebrate, middle: Vector) -> None:
+    """A rib cage around a spine, hip bones, and dark sockets for eyes."""
+    unit, up, back, r = p.trunk, p.up, p.back, p.skull
+    angle = np.linspace(-0.93 * np.pi, 0.93 * np.pi, 15)
+    for share in np.linspace(0.42, 0.95, 6):
+        wide = (0.9 + 0.5 * np.sin(np.pi * (share - 0.2))) * p.chest * unit
+        at, joint = body.heads[0] + share * unit * up, body.core[1 if share < 0.6 else 2]
+        ring = np.outer(np.sin(angle), [p.width, 0, 0]) + np.outer(-np.cos(angle), -back)
+        thick = 0.028 * unit * np.minimum(1.0, 6 * np.sin(np.linspace(0, np.pi, 15)))
+        body.tube(at + wide * ring - 0.1 * wide * back, thick, BONE, joint)
+    for _, sign in SIDES:
+        socket = middle + 0.95 * r * toward(p.head.eye_side, p.head.eye_up, sign)
+        body.mark(socket, socket, 0.32 * r, 0.32 * r, DARK, soft=0.04 * r)
+
+
 def _spikes(body: Body, p: Vertebrate, middle: Vector) -> None:
     """A row of small spikes along the back."""
     unit, up, back = p.trunk, p.up, p.back
@@ -272,7 +287,7 @@ EXTRAS = {
     "comb": _comb, "hump": _hump, "mane": _mane, "ruff": _ruff, "jaw": _jaw, "teeth": _teeth, "hair": _hair,
     "helmet": _helmet, "backpack": _backpack, "antenna": _antenna, "visor": _visor, "plumage": _plumage,
     "claws": _claws, "udder": _udder, "silverback": _silverback, "spikes": _spikes, "two humps": _two_humps,
-    "patched eyes": _patched_eyes, "flat beak": _beak,
+    "patched eyes": _patched_eyes, "flat beak": _beak, "ribs": _ribs,
 }  # fmt: skip
 PLAN_EXTRAS = {"nose", "boxy", "clothes"}
 """Extras that change the plan or the face itself."""

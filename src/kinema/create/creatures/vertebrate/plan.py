@@ -5,6 +5,7 @@ import numpy as np
 from kinema.create.creatures.body import CORE, SIDES, Body, Number, Vector, forward, mirror
 from kinema.create.creatures.vertebrate.extras import EXTRAS, PLAN_EXTRAS
 from kinema.create.creatures.vertebrate.face import add_face
+from kinema.create.creatures.vertebrate.hands import add_fingers
 from kinema.create.creatures.vertebrate.proportions import Arms, Bones, Tail, Vertebrate
 
 
@@ -149,12 +150,18 @@ def _arms(body: Body, p: Vertebrate, arms: Arms, parent: int, shoulders: Vector)
     wrist = elbow + 0.40 * length * fore
     if p.upright:
         # Shoulders: without them the arms grow out of a sausage.
-        yoke = start * [0.85, 1, 1] - [0, 0.02 * unit, 0]
-        body.blob(yoke, mirror(yoke, -1.0), 1.15 * radius, 1.15 * radius, coat.base, blend=0.12 * unit, sharp=boxy)
+        yoke, wide = start * [0.85, 1, 1] - [0, 0.02 * unit, 0], (0.9 if arms.fingers else 1.15) * radius
+        body.blob(yoke, mirror(yoke, -1.0), wide, wide, coat.base, blend=0.12 * unit, sharp=boxy)
     names = ("wing_upper", "wing_lower", "wing_hand") if arms.wing else ("arm_upper", "arm_lower", "hand")
+    reach = (0.25 if arms.fingers else 0.16) * length
     for name, sign in SIDES:
-        here = [mirror(node, sign) for node in (start, elbow, wrist, wrist + 0.16 * length * fore)]
-        limb = body.limb(body.chain([f"{name}_{n}" for n in names], parent, here), 0.9 * radius + 0.01 * unit)
+        here = [mirror(node, sign) for node in (start, elbow, wrist, wrist + reach * fore)]
+        if arms.fingers:
+            collar, grown = start * [0.28, 1, 1], [f"{name}_{n}" for n in ("clavicle", *names)]
+            joints = body.chain(grown, parent, [mirror(collar, sign), *here])
+        else:
+            joints = body.chain([f"{name}_{n}" for n in names], parent, here)
+        limb = body.limb(joints, 0.9 * radius + 0.01 * unit)
         if arms.wing:
             look = {"limb": limb, "blend": radius, "scale": (0.45, 1.0, 1.0)}
             body.blob(here[0], here[1], 1.3 * radius, 1.5 * radius, coat.accent, **look)
@@ -167,6 +174,15 @@ def _arms(body: Body, p: Vertebrate, arms: Arms, parent: int, shoulders: Vector)
         skin = coat.feet or lower if "clothes" not in p.extras else coat.head or lower
         palm = here[2] + 0.45 * (here[3] - here[2])
         look = {"limb": limb, "blend": 0.5 * soft, "sharp": boxy}
+        if arms.fingers:
+            along = mirror(fore, sign)
+            # The collar bone shows: what moves with it lies on top of the chest.
+            lift, wide = (1.5, 2.0) if boxy > 2 else (0.5, 1.25)
+            top = mirror(start * [0.5, 1, 1] + [0, lift * radius, 0], sign)
+            body.blob(top, here[0], wide * radius, 1.2 * radius, coat.base, limb=limb, blend=soft, sharp=boxy)
+            body.blob(here[2], palm, 0.62 * hand, 0.95 * hand, skin, scale=(0.6, 1, 1), **look)
+            add_fingers(body, name, joints[-1], here[2], along, length=reach, radius=hand, color=skin)
+            continue
         body.blob(here[2], palm, 0.75 * hand, hand, skin, scale=(0.8, 1, 1), **look)
         body.blob(palm, here[3], 0.85 * hand, 0.6 * hand, skin, scale=(0.7, 1, 1), **look)
 

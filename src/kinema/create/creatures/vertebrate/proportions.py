@@ -89,6 +89,8 @@ class Arms:
     wing: bool = False
     chord: Number = 0
     """Width of a wing that is spread at rest; 0: it lies folded along the body."""
+    fingers: bool = False
+    """Collar bones, and hands with five fingers; without, a mitten at an arm of three joints."""
 
 
 @dataclass(frozen=True)
@@ -170,12 +172,14 @@ class Vertebrate:
             return replace(self, leg=max(self.leg * factor, 1.15 * self.belly))
         root = factor**0.5
         young = {"leg": 0.88, "neck.length": 0.85, "head.radius": 1.35, "head.eye": 1.25, "head.snout": 1.1}
+        big_head = {"head.radius": 1.75, "head.snout": 1.3, "neck.length": 0.7, "head.eye": 0.8}
         return scaled(self, {
             "size": {"trunk": factor},
             "youth": {"trunk": factor, **young},
             "girth": {"chest": factor, "belly": factor**1.3, "rump": factor, "thigh": root, "shank": root},
             "neck": {"neck.length": factor},
             "tail": {"tail.length": factor},
+            "toy": {"trunk": 0.85, "leg": 0.62, **big_head},
         }[quality])  # fmt: skip
 
     def limited(self, row: "Vertebrate") -> "Vertebrate":
