@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union
 
 import tyro
 
-from kinema.cli import animate, convert, demo, doctor, measure, show, train, words
+from kinema.cli import animate, batch, convert, demo, doctor, measure, show, train, words
 from kinema.cli.output import Output
 from kinema.cli.usage import UsageError, check
 from kinema.options import Flag, named
@@ -39,6 +39,7 @@ def completion(command: CompletionCommand, output: Output) -> None:
 
 COMMANDS: dict[str, tuple[type, Any]] = {
     "animate": (animate.AnimateCommand, animate.animate),
+    "batch": (batch.BatchCommand, batch.batch),
     "read": (words.ReadCommand, words.read),
     "motions": (words.MotionsCommand, words.motions),
     "inspect": (convert.InspectCommand, convert.inspect),

@@ -1,6 +1,6 @@
 """The options of `kinema animate`; light, so that the command line can show them without torch."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,6 +12,8 @@ from kinema.options import Flag, named
 Positional = tyro.conf.Positional
 Engine = Literal["auto", "fit", "sds"]
 AS_FOUND = FileOptions()
+RENAMED = {"as_motion": "as"}
+"""Options whose name is a word of Python's, by field."""
 Preset = Literal["default", "fast", "paper", "gpu"]
 
 
@@ -144,3 +146,18 @@ def resolve(config: Animate) -> Animate:
 def _filled(config: Animate, values: dict[str, Any]) -> Animate:
     left = {name: value for name, value in values.items() if getattr(config, name) == getattr(Animate, name)}
     return replace(config, **left)
+
+
+def command_words(config: Animate) -> list[str]:
+    """Arguments of `kinema` that make this job: all options that are not as by default."""
+    words = ["animate", config.asset, config.prompt]
+    values = {field.name: getattr(config, field.name) for field in fields(config)} | vars(config.reading)
+    for name, value in values.items():
+        option, default = RENAMED.get(name, name.replace("_", "-")), getattr(Animate, name, None)
+        if name in ("asset", "prompt", "resume", "reading", "overwrite") or value is None or value == default:
+            continue
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        else:
+            words += [f"--{option}", *map(str, value if isinstance(value, tuple) else (value,))]
+    return words

@@ -2,13 +2,13 @@
 
 import html
 import shlex
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kinema.distill.config import Animate
+from kinema.distill.config import Animate, command_words
 from kinema.evaluate.metrics import UNITS
 from kinema.evaluate.verdict import good_values, verdict
 from kinema.files import replacing
@@ -46,7 +46,7 @@ def summarise(config: Animate, outcome: Outcome) -> dict[str, Any]:
         "read_as": tempo.motion,
         "reading": asdict(outcome.reading),
         "verdict": asdict(found),
-        "command": command_line(config),
+        "command": shlex.join(["kinema", *command_words(config)]),
         "period_s": tempo.period / tempo.fps,
         "speed_m_s": tempo.speed * tempo.fps,
         "notes": outcome.notes,
@@ -61,21 +61,6 @@ def summarise(config: Animate, outcome: Outcome) -> dict[str, Any]:
         ground = {"before": asdict(tracked.before), "after": asdict(tracked.after)}
         report["physics"] = ground | {"joint_error_deg": tracked.joint_error_deg, "losses": tracked.losses}
     return report
-
-
-def command_line(config: Animate) -> str:
-    """The command that makes this run: all options that are not as by default."""
-    words = ["kinema", "animate", config.asset, config.prompt]
-    values = {field.name: getattr(config, field.name) for field in fields(config)} | vars(config.reading)
-    for name, value in values.items():
-        option, default = name.replace("_", "-"), getattr(Animate, name, None)
-        if name in ("asset", "prompt", "resume", "reading", "overwrite") or value is None or value == default:
-            continue
-        if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-        else:
-            words += [f"--{option}", *map(str, value if isinstance(value, tuple) else (value,))]
-    return shlex.join(words)
 
 
 def html_report(report: dict[str, Any], rig: Rig, limbs: Limbs, clips: dict[str, Motion]) -> str:

@@ -1,0 +1,107 @@
+"""`kinema batch`: many jobs of `kinema animate`, with progress over all of them."""
+
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from kinema.cli import stop
+from kinema.cli.arguments import OutFolder
+from kinema.cli.output import Output
+from kinema.errors import KinemaError, check_number
+from kinema.options import Flag, named
+
+if TYPE_CHECKING:
+    from kinema.batch.engine import Batch
+    from kinema.batch.job import Command, Executor
+
+
+@dataclass(frozen=True)
+class BatchCommand:
+    """Run many jobs of `kinema animate`. The same command goes on with what is not done, whatever ended it."""
+
+    jobs: Annotated[tyro.conf.Positional[Path], named("JOBS")]
+    """A .csv or .toml file: a row per job, columns are the options of `kinema animate` (asset, prompt, seed ...)."""
+    out: OutFolder
+    """Folder for all results: one folder per job, manifest.jsonl, index.html and batch.log."""
+    workers: Annotated[int | None, named("INT")] = None
+    """Processes at a time on this machine; by default one per core."""
+    attempts: int = 3
+    """How often a job is tried that crashes or is killed; it goes on from its checkpoint."""
+    retry_failed: Flag = False
+    """Try those again too that an earlier call recorded as bad input."""
+
+
+def batch(command: BatchCommand, output: Output) -> None:
+    from kinema.batch.animate import animate_command, run_batch
+    from kinema.batch.rows import read_jobs
+
+    check_number("--workers", command.workers, 1, 10_000)
+    check_number("--attempts", command.attempts, 1, 100)
+    jobs = read_jobs(command.jobs)
+    executor = make_executor(command, animate_command)
+    options: dict[str, Any] = {"attempts": command.attempts, "retry_failed": command.retry_failed}
+    with JobsBar(quiet=output.silent) as bar:
+        done = run_batch(jobs, executor, title=command.jobs.name, tell=bar.tell, **options)
+    finish(done, output)
+
+
+def make_executor(command: BatchCommand, work: "Command") -> "Executor":
+    from kinema.batch.pool import Pool
+
+    return Pool(work, command.out, workers=command.workers)
+
+
+def finish(done: "Batch", output: Output) -> None:
+    """Say what came out; jobs that failed make the exit code 1, after all others are done."""
+    lines = [f"{done.out / 'index.html'}: {done.count('done')} of {len(done.entries)} jobs done"]
+    entries = [asdict(entry) for entry in done.entries.values()]
+    output.say("\n".join(lines), folder=done.out, done=done.count("done"), jobs=entries)
+    failed = done.failed()
+    if failed:
+        first = failed[0]
+        where = ", ".join(str(line) for entry in failed for line in entry.lines[:1])
+        raise KinemaError(
+            f"{done.out}: {len(failed)} of {len(done.entries)} jobs failed (lines {where}); the first: {first.message}"
+        )
+
+
+class JobsBar:
+    """One bar over all jobs on a terminal; elsewhere each line of the log."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet, self.live = quiet, sys.stderr.isatty() and not quiet
+
+    def __enter__(self) -> "JobsBar":
+        if self.live:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            note = TextColumn("{task.fields[note]}")
+            self.rich = Progress(
+                TextColumn("jobs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), note,
+                console=Console(stderr=True),
+            )  # fmt: skip
+            self.task = self.rich.add_task("jobs", total=None, note="")
+            self.rich.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live:
+            self.rich.stop()
+
+    def tell(self, line: str, batch: "Batch") -> None:
+        stop.check()
+        if self.quiet:
+            return
+        over = batch.count("done") + batch.count("failed")
+        if not self.live:
+            print(f"{time.strftime('%H:%M:%S')} {over}/{len(batch.entries)} {line}", file=sys.stderr, flush=True)
+            return
+        running = f"{batch.count('running')} running, {batch.count('failed')} failed"
+        self.rich.update(self.task, completed=over, total=len(batch.entries), note=running)
+        if "FAILED" in line or "tried again" in line or "resumed" in line:
+            self.rich.console.print(line, markup=False, highlight=False)
