@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union
 
 import tyro
 
-from kinema.cli import animate, batch, convert, demo, doctor, measure, show, train, words
+from kinema.cli import animate, batch, convert, demo, doctor, measure, show, study, train, words
 from kinema.cli.output import Output
 from kinema.cli.usage import UsageError, check
 from kinema.options import Flag, named
@@ -51,12 +51,16 @@ COMMANDS: dict[str, tuple[type, Any]] = {
     "convert": (convert.ConvertCommand, convert.convert),
     "view": (show.ViewCommand, show.view),
     "eval": (measure.EvalCommand, measure.evaluate),
+    "study": (study.StudyCommand, study.study),
+    "study-report": (study.StudyReportCommand, study.study_report),
     "doctor": (doctor.DoctorCommand, doctor.doctor),
     "train-prior": (TrainPrior, train.train_prior),
     "completion": (CompletionCommand, completion),
     "demo": (demo.DemoCommand, demo.demo),
 }
 """Every command: the dataclass of its options and the function that runs it."""
+TWO_WORDS = {("study", "report"): "study-report"}
+"""Commands that are also spelled as two words."""
 Command = Union[tuple(Annotated[cls, tyro.conf.subcommand(name)] for name, (cls, _) in COMMANDS.items())]  # noqa: UP007
 
 
@@ -88,6 +92,7 @@ class Kinema:
 
 
 def parse(arguments: list[str]) -> Kinema:
+    arguments = _one_word(arguments)
     if not {"-h", "--help"} & set(arguments):
         return _parse_or_one_line(arguments)
     shown = TextIOWrapper(BytesIO(), encoding=sys.stdout.encoding)
@@ -99,6 +104,13 @@ def parse(arguments: list[str]) -> Kinema:
         shown.seek(0)
         text = _folded(shown.read(), shutil.get_terminal_size().columns)
         print(animate.arranged_help(text) if "animate" in arguments else text, end="")
+
+
+def _one_word(arguments: list[str]) -> list[str]:
+    """`study report ...` as `study-report ...`; options may stand before."""
+    at = next((k for k, word in enumerate(arguments) if not word.startswith("-")), len(arguments))
+    command = TWO_WORDS.get(tuple(arguments[at : at + 2]))  # pyright: ignore[reportArgumentType]
+    return [*arguments[:at], command, *arguments[at + 2 :]] if command else arguments
 
 
 def _parse_or_one_line(arguments: list[str]) -> Kinema:
