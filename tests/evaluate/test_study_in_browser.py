@@ -1,4 +1,4 @@
-"""The page of a study in Chromium: films play, a rater answers all, and the downloaded file is what the report reads."""
+"""The page of a study in Chromium: films play, a rater answers all, and the report reads the downloaded file."""
 
 import json
 import sys

@@ -2,17 +2,21 @@
 
 import json
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kinema.batch.engine import Batch, Tell, run_jobs, write_manifest
 from kinema.batch.job import DONE, Executor, Job
+from kinema.batch.key import LENGTH, digest, files_of
 from kinema.batch.page import write_page
 from kinema.batch.process import CONFIG
+from kinema.batch.store import Store
 from kinema.distill.config import Animate, command_words
 from kinema.files import read_json, replacing
 
+ASSETS = "assets"
+"""Where characters lie in a store, each in a folder by its content."""
 SHOWN = ("gait", "slide", "hover", "penetration", "jerk", "motion")
 """Metrics that the page shows; the report of a run has all."""
 
@@ -25,6 +29,43 @@ def animate_command(job: Job, folder: Path) -> list[str]:
         return [*kinema, *command_words(replace(config, out=folder))]
     relocate(folder, config)
     return [*kinema, "animate", "--resume", str(folder)]
+
+
+@dataclass(frozen=True)
+class AnimateFromStore:
+    """`animate_command` where the character's file is in a store and not on the machine."""
+
+    store: Store
+
+    def __call__(self, job: Job, folder: Path) -> list[str]:
+        return animate_command(fetched(job, self.store), folder)
+
+
+def shipped(jobs: list[Job], store: Store) -> list[Job]:
+    """Put the characters' files of all jobs into the store; the jobs then know them by their place there."""
+    return [_shipped(job, store) for job in jobs]
+
+
+def _shipped(job: Job, store: Store) -> Job:
+    files = [] if job.mistake else files_of(job.content.asset)
+    if not files:
+        return job
+    if len(files) > 1:
+        return replace(job, mistake=f"{files[0]}: has files beside it; for --store give a .glb (kinema convert)")
+    name = f"{ASSETS}/{digest(files)[:LENGTH]}/{files[0].name}"
+    store.put(files[0], name)
+    return replace(job, content=replace(job.content, asset=name))
+
+
+def fetched(job: Job, store: Store) -> Job:
+    """The job with its character's file on this machine."""
+    place, _, name = str(job.content.asset).rpartition("/")
+    if not place.startswith(f"{ASSETS}/"):
+        return job
+    folder = store.scratch(place)
+    if not (folder / name).is_file():
+        store.pull(place, folder)
+    return replace(job, content=replace(job.content, asset=str(folder / name)))
 
 
 def relocate(folder: Path, config: Animate) -> None:

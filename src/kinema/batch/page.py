@@ -13,7 +13,8 @@ body { font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1400p
 h1 { font-size: 1.4em } .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(300px, 1fr)); gap: 18px }
 .clip { border: 1px solid #ddd; border-radius: 6px; padding: 10px } video { width: 100%; border-radius: 4px }
 .clip h2 { font-size: 1em; margin: .4em 0 } table { border-collapse: collapse; color: #444 }
-td { padding: 0 14px 0 0; font-variant-numeric: tabular-nums } .failed td { vertical-align: top; padding: 3px 14px 3px 0 }
+td { padding: 0 14px 0 0; font-variant-numeric: tabular-nums }
+.failed td { vertical-align: top; padding: 3px 14px 3px 0 }
 .verdict { padding: 1px 8px; border-radius: 4px } .green { background: #c8e6c9 } .amber { background: #ffecb3 }
 .red { background: #ffcdd2 } .key { color: #888; font-size: .85em }
 """

@@ -16,7 +16,7 @@ from kinema.options import Flag, named
 
 if TYPE_CHECKING:
     from kinema.batch.engine import Batch
-    from kinema.batch.job import Command, Executor
+    from kinema.batch.job import Executor, Job
 
 
 @dataclass(frozen=True)
@@ -28,31 +28,59 @@ class BatchCommand:
     out: OutFolder
     """Folder for all results: one folder per job, manifest.jsonl, index.html and batch.log."""
     workers: Annotated[int | None, named("INT")] = None
-    """Processes at a time on this machine; by default one per core."""
+    """Processes at a time on this machine, by default one per core; with --keep-prior, models in the cluster."""
     attempts: int = 3
     """How often a job is tried that crashes or is killed; it goes on from its checkpoint."""
     retry_failed: Flag = False
     """Try those again too that an earlier call recorded as bad input."""
+    ray: Annotated[str | None, named("ADDRESS")] = None
+    """Run on a Ray cluster: its address, `auto` for the one of this machine, `local` to start one here."""
+    cpus: float = 1.0
+    """Cores that a job takes of the cluster."""
+    gpus: float = 0.0
+    """GPUs that a job takes of the cluster; 0.5 lets two share one."""
+    keep_prior: Flag = False
+    """Keep a large video model loaded from job to job: one process per GPU instead of one per job (with --ray)."""
+    store: Annotated[str | None, named("URL")] = None
+    """Storage that all machines reach (s3://..., gs://..., file://...), if they do not share FOLDER (with --ray)."""
 
 
 def batch(command: BatchCommand, output: Output) -> None:
-    from kinema.batch.animate import animate_command, run_batch
+    from kinema.batch.animate import run_batch
     from kinema.batch.rows import read_jobs
 
     check_number("--workers", command.workers, 1, 10_000)
     check_number("--attempts", command.attempts, 1, 100)
-    jobs = read_jobs(command.jobs)
-    executor = make_executor(command, animate_command)
+    check_number("--cpus", command.cpus, 0.01, 1000)
+    check_number("--gpus", command.gpus, 0, 100)
+    executor, jobs = make_executor(command, read_jobs(command.jobs))
     options: dict[str, Any] = {"attempts": command.attempts, "retry_failed": command.retry_failed}
     with JobsBar(quiet=output.silent) as bar:
         done = run_batch(jobs, executor, title=command.jobs.name, tell=bar.tell, **options)
     finish(done, output)
 
 
-def make_executor(command: BatchCommand, work: "Command") -> "Executor":
-    from kinema.batch.pool import Pool
+def make_executor(command: BatchCommand, jobs: "list[Job]") -> "tuple[Executor, list[Job]]":
+    """What runs the jobs, and the jobs as it knows them."""
+    from kinema.batch.animate import AnimateFromStore, animate_command, shipped
 
-    return Pool(work, command.out, workers=command.workers)
+    if command.ray is None:
+        from kinema.batch.pool import Pool
+
+        if command.store is not None or command.keep_prior:
+            raise KinemaError("--store and --keep-prior are for --ray: on one machine the folder itself is shared")
+        return Pool(animate_command, command.out, workers=command.workers), jobs
+    from kinema.batch.cluster import RayTasks
+    from kinema.batch.prior_actor import PriorActors
+    from kinema.batch.store import Store
+
+    store = None if command.store is None else Store(command.store)
+    jobs = jobs if store is None else shipped(jobs, store)
+    place: dict[str, Any] = {"address": command.ray, "cpus": command.cpus, "gpus": command.gpus, "store": store}
+    if command.keep_prior:
+        return PriorActors(command.out, workers=command.workers, **place), jobs
+    work = animate_command if store is None else AnimateFromStore(store)
+    return RayTasks(work, command.out, **place), jobs
 
 
 def finish(done: "Batch", output: Output) -> None:

@@ -86,6 +86,7 @@ def run(
     progress: Report = lambda _: None,
     watch: Callable[[Character, Anatomy, Animate], Observer] | None = None,
     heard: Callable[[PromptReading], None] = lambda _: None,
+    prior: VideoPrior | None = None,
     **options: Any,
 ) -> Animation:
     """Run or resume a job; everything that it used is written beside the result.
@@ -96,14 +97,15 @@ def run(
         progress: Called after every step.
         watch: Called once before the distillation; gives the observer that is called after each of its steps.
         heard: Called once with what the prompt is read as, before anything is computed.
-        options: Fields of `Animate`, such as out, seed, prior, frames.
+        prior: The one that the options name, if it is loaded already; else it is loaded.
+        options: Fields of `Animate`, such as out, seed, frames.
     """
     begun, cpu = time.monotonic(), time.process_time()
     job = check(_job(asset, prompt, options))
     finished = _finished(job.resume) if job.resume is not None else None
     if finished is not None:
         return finished
-    prior = load_named_prior(job)
+    prior = load_named_prior(job) if prior is None else prior
     Schedule.of(job, prior)  # refuses an engine that the prior does not have
     character = rigged(find_character(job.asset, **job.reading.arguments()))
     reading = read_prompt(job, prior, find_limbs(character).body)
