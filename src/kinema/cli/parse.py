@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union
 
 import tyro
 
-from kinema.cli import animate, batch, convert, demo, doctor, measure, show, study, train, words
+from kinema.cli import animate, batch, convert, demo, doctor, measure, show, study, suite, train, words
 from kinema.cli.output import Output
 from kinema.cli.usage import UsageError, check
 from kinema.options import Flag, named
@@ -51,6 +51,7 @@ COMMANDS: dict[str, tuple[type, Any]] = {
     "convert": (convert.ConvertCommand, convert.convert),
     "view": (show.ViewCommand, show.view),
     "eval": (measure.EvalCommand, measure.evaluate),
+    "eval-suite": (suite.EvalSuiteCommand, suite.eval_suite),
     "study": (study.StudyCommand, study.study),
     "study-report": (study.StudyReportCommand, study.study_report),
     "doctor": (doctor.DoctorCommand, doctor.doctor),
@@ -59,7 +60,7 @@ COMMANDS: dict[str, tuple[type, Any]] = {
     "demo": (demo.DemoCommand, demo.demo),
 }
 """Every command: the dataclass of its options and the function that runs it."""
-TWO_WORDS = {("study", "report"): "study-report"}
+TWO_WORDS = {("study", "report"): "study-report", ("eval", "suite"): "eval-suite"}
 """Commands that are also spelled as two words."""
 Command = Union[tuple(Annotated[cls, tyro.conf.subcommand(name)] for name, (cls, _) in COMMANDS.items())]  # noqa: UP007
 
