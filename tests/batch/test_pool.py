@@ -165,3 +165,10 @@ def test_a_program_that_does_not_exist_fails_its_job_only(tmp_path: Path) -> Non
     done = run_jobs(jobs(2, 1, 0.0), Pool(missing, tmp_path), attempts=2)
     assert [entry.state for entry in done.entries.values()] == ["failed", "done"]
     assert "cannot be started" in done.entries["job00"].message
+
+
+def test_the_engine_of_the_docs_runs_as_printed(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "batch.md").read_text()
+    code = page.split("```python\n")[1].split("```")[0]
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    assert (tmp_path / "runs" / "squares" / "square-2" / "report.json").read_text() == "4"

@@ -14,8 +14,9 @@ ray = pytest.importorskip("ray", reason="needs the extra `ray`")
 
 from small_work import command, jobs, steps_of  # noqa: E402
 
-from kinema.batch.cluster import LOST, RayTasks  # noqa: E402
+from kinema.batch.cluster import RayTasks  # noqa: E402
 from kinema.batch.engine import LOG, run_jobs  # noqa: E402
+from kinema.batch.job import LOST  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +28,9 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     # Workers import the module of the command by its name.
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(Path(__file__).parent), os.environ.get("PYTHONPATH", ""))))
-    monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # Ray lets its workers give way to everything else on the machine.
+    monkeypatch.setenv("RAY_worker_niceness", "0")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     found = Cluster(initialize_head=True, connect=False, head_node_args={"num_cpus": 0, "include_dashboard": False})
     nodes = [found.add_node(num_cpus=1) for _ in range(3)]
     found.wait_for_nodes()

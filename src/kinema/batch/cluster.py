@@ -11,14 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kinema.batch.job import Command, Ended, Job
+from kinema.batch.job import BUG, BUSY, LOST, Command, Ended, Job
 from kinema.batch.process import start
 from kinema.batch.store import PUSH_SECONDS, Seen, Store
 from kinema.errors import KinemaError
 
-LOST = -9
-"""Code of an attempt whose machine or process is gone."""
-BUG, BUSY = 70, 75
 LOOK_SECONDS = 0.1
 COUNT_SECONDS = 5.0
 """How often the cluster is asked for its size."""
@@ -26,6 +23,7 @@ COUNT_SECONDS = 5.0
 
 def connect(address: str) -> Any:
     """Ray, connected to its cluster; `local` starts one on this machine, `auto` finds the one of this machine."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports to its makers unless told not to
     try:
         import ray
     except ImportError:

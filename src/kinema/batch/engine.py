@@ -13,14 +13,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from kinema.batch.job import BAD_INPUT, DONE, FAILED, Ended, Executor, Job
+from kinema.batch.job import BAD_INPUT, BUSY, DONE, FAILED, Ended, Executor, Job
 from kinema.errors import KinemaError
 from kinema.files import make_folder, read_json, replacing
 from kinema.job.lock import locked
 
 MANIFEST, LOG = "manifest.jsonl", "batch.log"
-BUSY = 75
-"""Exit code of an attempt that could not begin because another process works in its folder."""
 PUBLISH_SECONDS = 10.0
 """How often the manifest is written while jobs run."""
 

@@ -11,6 +11,8 @@ FAILED = "failed.json"
 """How a job failed, in its folder."""
 BAD_INPUT = (1, 2)
 """Exit codes of a mistake in the input or of wrong usage: trying again would give the same."""
+BUG, BUSY, LOST = 70, 75, -9
+"""Codes of attempts that met a mistake of ours, could not begin, or whose machine or process is gone."""
 
 
 @dataclass(frozen=True)

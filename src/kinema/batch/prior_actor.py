@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from kinema.batch.animate import fetched, relocate
-from kinema.batch.cluster import BUG, collect, connect, here, slots
-from kinema.batch.job import BAD_INPUT, Ended, Job
+from kinema.batch.cluster import collect, connect, here, slots
+from kinema.batch.job import BAD_INPUT, BUG, Ended, Job
 from kinema.batch.process import CONFIG, await_lock
 from kinema.batch.store import Store
 from kinema.distill.config import Animate, resolve

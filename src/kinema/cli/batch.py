@@ -46,7 +46,6 @@ class BatchCommand:
 
 
 def batch(command: BatchCommand, output: Output) -> None:
-    from kinema.batch.animate import run_batch
     from kinema.batch.rows import read_jobs
 
     check_number("--workers", command.workers, 1, 10_000)
@@ -55,9 +54,18 @@ def batch(command: BatchCommand, output: Output) -> None:
     check_number("--gpus", command.gpus, 0, 100)
     executor, jobs = make_executor(command, read_jobs(command.jobs))
     options: dict[str, Any] = {"attempts": command.attempts, "retry_failed": command.retry_failed}
-    with JobsBar(quiet=output.silent) as bar:
-        done = run_batch(jobs, executor, title=command.jobs.name, tell=bar.tell, **options)
-    finish(done, output)
+    finish(run_with_bar(jobs, executor, output, title=command.jobs.name, **options), output)
+
+
+def run_with_bar(jobs: "list[Job]", executor: "Executor", output: Output, **options: Any) -> "Batch":
+    """Run jobs with a bar over all of them; an interrupted batch says how to go on."""
+    from kinema.batch.animate import run_batch
+
+    try:
+        with JobsBar(quiet=output.silent) as bar:
+            return run_batch(jobs, executor, tell=bar.tell, **options)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("; the same command goes on with what is not done") from None
 
 
 def make_executor(command: BatchCommand, jobs: "list[Job]") -> "tuple[Executor, list[Job]]":

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from kinema.cli.arguments import OutFolder
-from kinema.cli.batch import BatchCommand, JobsBar, make_executor
+from kinema.cli.batch import BatchCommand, make_executor, run_with_bar
 from kinema.cli.output import Output
 from kinema.distill.config import Preset
 from kinema.errors import check_number
@@ -35,7 +35,6 @@ class EvalSuiteCommand:
 
 
 def eval_suite(command: EvalSuiteCommand, output: Output) -> None:
-    from kinema.batch.animate import run_batch
     from kinema.batch.suite import TABLE, Suite, film, score_actions, tabulate
 
     check_number("--seeds", command.seeds, 1, 1000)
@@ -44,8 +43,7 @@ def eval_suite(command: EvalSuiteCommand, output: Output) -> None:
     executor, jobs = make_executor(
         BatchCommand(Path(), command.out, workers=command.workers, ray=command.ray), suite.jobs()
     )
-    with JobsBar(quiet=output.silent) as bar:
-        done = run_batch(jobs, executor, title="suite", tell=bar.tell)
+    done = run_with_bar(jobs, executor, output, title="suite")
     score_actions(jobs, done)
     if command.films:
         film(jobs, done)
