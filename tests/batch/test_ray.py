@@ -21,23 +21,24 @@ from kinema.batch.job import LOST  # noqa: E402
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
     """A head without cores, so that all work is on the nodes, and three nodes with one core each."""
     from ray.cluster_utils import Cluster
 
-    # Workers import the module of the command by its name.
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(Path(__file__).parent), os.environ.get("PYTHONPATH", ""))))
-    # Ray lets its workers give way to everything else on the machine.
-    monkeypatch.setenv("RAY_worker_niceness", "0")
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    found = Cluster(initialize_head=True, connect=False, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    nodes = [found.add_node(num_cpus=1) for _ in range(3)]
-    found.wait_for_nodes()
-    ray.init(address=found.address, log_to_driver=False)
-    yield found, nodes
-    ray.shutdown()
-    found.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        # Workers import the module of the command by its name.
+        patch.setenv("PYTHONPATH", os.pathsep.join((str(Path(__file__).parent), os.environ.get("PYTHONPATH", ""))))
+        # Ray lets its workers give way to everything else on the machine.
+        patch.setenv("RAY_worker_niceness", "0")
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        found = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+        nodes = [found.add_node(num_cpus=1) for _ in range(3)]
+        found.wait_for_nodes()
+        ray.init(address=found.address, log_to_driver=False)
+        yield found, nodes
+        ray.shutdown()
+        found.shutdown()
 
 
 def kill(node: Any) -> None:
@@ -63,6 +64,14 @@ class Killing(RayTasks):
         return super().wait(0.1)
 
 
+def test_bad_input_is_not_tried_again_on_a_cluster(cluster: Any, tmp_path: Path) -> None:
+    found, _ = cluster
+    mixed = [*jobs(1, 1, 0.0, "bad"), *jobs(2, 1, 0.0)[1:]]
+    done = run_jobs(mixed, RayTasks(command, tmp_path, address=found.address))
+    assert [(entry.state, entry.attempts) for entry in done.entries.values()] == [("failed", 1), ("done", 1)]
+    assert done.entries["job00"].message == "the prompt is empty"
+
+
 def test_a_node_is_lost_and_its_jobs_go_on_elsewhere(cluster: Any, tmp_path: Path) -> None:
     found, nodes = cluster
     Killing.node = nodes[1]
@@ -80,11 +89,3 @@ def test_a_node_is_lost_and_its_jobs_go_on_elsewhere(cluster: Any, tmp_path: Pat
     log = (tmp_path / LOG).read_text()
     assert f"killed by signal {-LOST}" in log
     assert "had resumed from its checkpoint" in log
-
-
-def test_bad_input_is_not_tried_again_on_a_cluster(cluster: Any, tmp_path: Path) -> None:
-    found, _ = cluster
-    mixed = [*jobs(1, 1, 0.0, "bad"), *jobs(2, 1, 0.0)[1:]]
-    done = run_jobs(mixed, RayTasks(command, tmp_path, address=found.address))
-    assert [(entry.state, entry.attempts) for entry in done.entries.values()] == [("failed", 1), ("done", 1)]
-    assert done.entries["job00"].message == "the prompt is empty"

@@ -16,7 +16,7 @@ def feet(speeds: list[float], heights: list[float], body: np.ndarray | None = No
     velocity[..., 2] = speeds
     world = np.zeros((FRAMES, count, 3))
     world[..., 2] = np.arange(FRAMES)[:, None] / FPS * np.array(speeds)
-    height = np.tile(np.array(heights), (FRAMES, 1))
+    height = np.tile(np.array(heights, dtype=float), (FRAMES, 1))
     body = np.zeros((FRAMES, 3)) if body is None else body
     return Feet(world, world, height, velocity, body, np.zeros(FRAMES), FPS, leg, False)
 
