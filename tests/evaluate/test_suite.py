@@ -71,6 +71,6 @@ def test_the_table_has_a_row_per_group_and_method() -> None:
 
 
 def test_a_job_of_the_suite_is_known_by_its_content() -> None:
-    a, b = (job_of(Case("fox", "walk", seed, "skeleton"), "fast") for seed in (0, 1))
+    a, b = (job_of(Case("fox", "walk", seed, "skeleton"), preset="fast") for seed in (0, 1))
     assert a.key != b.key
-    assert job_of(Case("fox", "walk", 0, "skeleton"), "fast").key == a.key
+    assert job_of(Case("fox", "walk", 0, "skeleton"), preset="fast").key == a.key

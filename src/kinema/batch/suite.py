@@ -1,8 +1,8 @@
 """Run the suite of the evaluation as a batch, then film and tabulate it. Everything that is there already is kept."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ class Suite:
     motions: Sequence[str] = tuple(MOTIONS)
     seeds: int = 2
     preset: Preset = "default"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Further options of all runs."""
 
     def check(self) -> None:
         for known, given, option in ((CHARACTERS, self.characters, "characters"), (MOTIONS, self.motions, "motions")):
@@ -36,13 +38,14 @@ class Suite:
 
     def jobs(self) -> list[Job]:
         self.check()
-        return [job_of(case, self.preset) for case in cases(self.characters, self.motions, self.seeds)]
+        told = {"preset": self.preset, **self.options}
+        return [job_of(case, **told) for case in cases(self.characters, self.motions, self.seeds)]
 
 
-def job_of(case: Case, preset: Preset) -> Job:
+def job_of(case: Case, **options: Any) -> Job:
     """Both methods with the same prior and steps; planting and physics need bones."""
-    field = {"parameters": "field", "physics": False} if case.method == "field" else {}
-    config = Animate(f"a {case.character}", case.prompt, seed=case.seed, preset=preset, **field)
+    options |= {"parameters": "field", "physics": False} if case.method == "field" else {}
+    config = Animate(f"a {case.character}", case.prompt, seed=case.seed, **options)
     return Job(key_of(config), f"{case.name} ({case.method})", content=config)
 
 
