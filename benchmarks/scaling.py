@@ -44,7 +44,9 @@ def with_joints(character: Any, count: int) -> Any:
     names, parents = list(skeleton.names), list(skeleton.parents)
     heads, tails = list(skeleton.heads), list(skeleton.tails)
     columns = [weights]
-    for number, vertex in enumerate(rng.choice(len(vertices), extra, replace=extra > len(vertices))):
+    # Not on the feet, which are measured.
+    high = np.flatnonzero(vertices[:, 1] > np.median(vertices[:, 1]))
+    for number, vertex in enumerate(rng.choice(high, extra, replace=extra > len(high))):
         parent = int(weights[vertex, : len(skeleton.names)].argmax())
         near = np.linalg.norm(vertices - vertices[vertex], axis=-1) < 0.02 * size
         taken = np.where(near, 0.5 * weights[:, parent], 0.0)
