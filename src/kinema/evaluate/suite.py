@@ -91,8 +91,8 @@ def _right(case: Case, metrics: dict[str, Any], text: dict[str, Any] | None) -> 
 
 NOTES = """\
 - mean ± standard deviation over seeds of the mean over characters and motions; without ± there was one seed.
-- "after" is after feet were planted and physics: planting holds feet in place, so slide, skating and PFC after it are
-  small by construction. The fair columns are those as distilled.
+- "after" is after feet were planted and physics, which hold stance feet in place by construction; the baseline has no
+  such stage. The fair columns are those as distilled.
 - Bones of a skeleton cannot change their length: by construction, so there is no figure.
 - A gait is right by its footfalls; an action if the embedded prior, which also distilled it, finds the sentence more
   fitting than five others.
