@@ -77,6 +77,15 @@ def test_crashes_are_tried_again_from_where_they_were_and_not_for_ever(tmp_path:
     assert run_jobs(mixed, Pool(command, tmp_path), attempts=1).entries["job01"].attempts == 1
 
 
+def test_a_worker_that_is_killed_after_its_last_file_is_done(tmp_path: Path) -> None:
+    def killed(job, folder: Path) -> list[str]:
+        end = "import os, sys; open(sys.argv[1] + '/report.json', 'w').close(); os.kill(os.getpid(), 9)"
+        return [sys.executable, "-S", "-c", end, str(folder)]
+
+    done = run_jobs(jobs(1), Pool(killed, tmp_path))
+    assert (done.entries["job00"].state, done.entries["job00"].attempts) == ("done", 1)
+
+
 def test_a_worker_that_is_killed_goes_on_elsewhere(tmp_path: Path) -> None:
     killed = []
 
@@ -88,12 +97,12 @@ def test_a_worker_that_is_killed_goes_on_elsewhere(tmp_path: Path) -> None:
                 os.kill(killed[0], signal.SIGKILL)
             return super().wait(0.02)
 
-    done = run_jobs(jobs(3, 6, 0.05), Killing(command, tmp_path, workers=2))
+    done = run_jobs(jobs(3, 30, 0.05), Killing(command, tmp_path, workers=2))
     assert done.count("done") == 3
     steps = steps_of(tmp_path / "job01")
-    assert sorted({step for _, step in steps}) == list(range(6))
+    assert sorted({step for _, step in steps}) == list(range(30))
     # At most the step at which it was killed is done twice: it went on and did not begin anew.
-    assert len(steps) <= 7
+    assert len(steps) <= 31
     assert {process for process, _ in steps} > set(killed)
     assert done.entries["job01"].resumed == 1
 

@@ -4,6 +4,7 @@ Ray decides where an attempt runs and tells when a machine is lost. It retries n
 attempts, and its log says what was resumed.
 """
 
+import logging
 import os
 import socket
 import time
@@ -30,7 +31,7 @@ def connect(address: str) -> Any:
         raise KinemaError("--ray needs Ray: pip install 'kinema[ray]'") from None
     if not ray.is_initialized():
         try:
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise KinemaError(f"--ray {address}: no cluster there ({str(error).splitlines()[0][:200]})") from None
     return ray

@@ -157,7 +157,7 @@ class _Run:
         if ended.resumed:
             entry.resumed += 1
             self.say("had resumed from its checkpoint", entry)
-        if ended.code == 0 and (folder / self.done).is_file():
+        if (folder / self.done).is_file():  # however its process ended: it may be killed after its last file
             entry.state, entry.message = "done", ""
             (folder / FAILED).unlink(missing_ok=True)
             self.say(f"done in {ended.seconds:.1f} s by {ended.where}", entry)

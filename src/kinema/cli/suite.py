@@ -36,10 +36,10 @@ class EvalSuiteCommand:
 
 def eval_suite(command: EvalSuiteCommand, output: Output) -> None:
     from kinema.batch.suite import TABLE, Suite, film, score_actions, tabulate
+    from kinema.evaluate.suite import CHARACTERS, MOTIONS
 
     check_number("--seeds", command.seeds, 1, 1000)
-    given = {"characters": command.characters, "motions": command.motions}
-    suite = Suite(**{name: value for name, value in given.items() if value}, seeds=command.seeds, preset=command.preset)
+    suite = Suite(command.characters or CHARACTERS, command.motions or tuple(MOTIONS), command.seeds, command.preset)
     executor, jobs = make_executor(
         BatchCommand(Path(), command.out, workers=command.workers, ray=command.ray), suite.jobs()
     )
