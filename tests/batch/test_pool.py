@@ -109,7 +109,7 @@ def test_a_worker_that_is_killed_goes_on_elsewhere(tmp_path: Path) -> None:
 
 def test_the_parent_is_killed_and_the_same_command_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    call = [sys.executable, str(Path(__file__).with_name("small_work.py")), "parent", str(out), "6", "8", "0.05"]
+    call = [sys.executable, str(Path(__file__).with_name("small_work.py")), "parent", str(out), "4", "30", "0.05"]
     process = subprocess.Popen(call)
     wait_for(lambda: len(list(out.glob("job*/state.txt"))) >= 2)
     process.kill()
@@ -118,13 +118,13 @@ def test_the_parent_is_killed_and_the_same_command_goes_on(tmp_path: Path) -> No
     wait_for(lambda: not workers_in(out), 10.0)
     assert not list(out.glob("job*/report.json"))
     subprocess.run(call, check=True)
-    assert len(list(out.glob("job*/report.json"))) == 6
-    assert [entry["state"] for entry in manifest(out)] == ["done"] * 6
+    assert len(list(out.glob("job*/report.json"))) == 4
+    assert [entry["state"] for entry in manifest(out)] == ["done"] * 4
     assert sum(entry["resumed"] for entry in manifest(out)) == 2
     for folder in sorted(out.glob("job*")):
         steps = [step for _, step in steps_of(folder)]
-        assert sorted(set(steps)) == list(range(8))
-        assert len(steps) <= 9
+        assert sorted(set(steps)) == list(range(30))
+        assert len(steps) <= 31
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -135,7 +135,7 @@ def test_a_signal_stops_all_and_loses_nothing(number: int, tmp_path: Path) -> No
         "import sys; from pathlib import Path; from kinema.cli import stop; stop.listen();"
         f"sys.path.insert(0, {path!r}); from small_work import command, jobs;"
         "from kinema.batch.engine import run_jobs; from kinema.batch.pool import Pool;"
-        f"run_jobs(jobs(4, 8, 0.05), Pool(command, Path({str(out)!r}), workers=2), tell=lambda *_: stop.check())"
+        f"run_jobs(jobs(4, 30, 0.05), Pool(command, Path({str(out)!r}), workers=2), tell=lambda *_: stop.check())"
     )
     restore = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, preexec_fn=restore)
@@ -145,7 +145,7 @@ def test_a_signal_stops_all_and_loses_nothing(number: int, tmp_path: Path) -> No
     assert workers_in(out) == []
     assert "stopped with 4 jobs to do" in (out / LOG).read_text()
     assert [entry["state"] for entry in manifest(out)] == ["waiting"] * 4
-    done = run_jobs(jobs(4, 8, 0.05), Pool(command, out, workers=2))
+    done = run_jobs(jobs(4, 30, 0.05), Pool(command, out, workers=2))
     assert (done.count("done"), sum(entry.resumed for entry in done.entries.values())) == (4, 2)
 
 
