@@ -1,5 +1,6 @@
 """How options look in `--help`, and how they are read back from JSON; shared by the dataclasses of all commands."""
 
+import contextlib
 import types
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
@@ -61,7 +62,7 @@ def _typed(wanted: Any, value: Any) -> Any:
         return value
     if origin in (Union, types.UnionType):
         options = [option for option in inner if option is not type(None)]
-        return None if value is None and len(options) < len(inner) else _typed(options[0], value)
+        return None if value is None and len(options) < len(inner) else _one_of(options, value)
     if origin is Literal and isinstance(value, str) and value in inner:
         return value
     if is_dataclass(wanted) and isinstance(value, dict):
@@ -87,3 +88,11 @@ def _typed(wanted: Any, value: Any) -> Any:
     shown = repr(value)
     kind = " or ".join(map(str, inner)) if origin is Literal else WORDS.get(origin or wanted, "an object")
     raise ValueError(f"is {shown if len(shown) < 40 else shown[:37] + '...'}, not {kind}")
+
+
+def _one_of(options: list[Any], value: Any) -> Any:
+    """The value as the first of several types that it can have."""
+    for option in options:
+        with contextlib.suppress(ValueError):
+            return _typed(option, value)
+    return _typed(options[0], value)  # raises

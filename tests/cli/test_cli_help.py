@@ -17,6 +17,7 @@ from kinema.asset.options import FileOptions
 from kinema.cli.main import main
 from kinema.cli.parse import COMMANDS, Kinema, parse
 from kinema.cli.usage import COMMON, options_of
+from kinema.distill.config import RENAMED
 from kinema.view.server import Address
 
 
@@ -49,10 +50,6 @@ def test_every_option_has_a_text(cls: type) -> None:
 
 def names_of_commands() -> dict[str, type]:
     return {name: cls for name, (cls, _) in COMMANDS.items()}
-
-
-RENAMED = {"as_motion": "as"}
-"""Options whose name is a word of Python's, by field."""
 
 
 @pytest.mark.parametrize("name", names_of_commands())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kinema.errors import KinemaError
-from kinema.evaluate.videophy import INFER, PREPARE, VideoPhy
+from kinema.evaluate.videophy import INFER, INFER_2, PREPARE, VideoPhy, VideoPhy2
 
 PREPARES = """
 import argparse, csv, pathlib
@@ -66,6 +66,40 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
 def test_a_script_that_writes_nothing_gives_no_score(tmp_path: Path) -> None:
     with pytest.raises(KinemaError, match="gave no score"):
         clone(tmp_path, infers="").scores(tmp_path / "film.mp4", "a fox")
+
+
+INFERS_2 = """
+import argparse, csv
+p = argparse.ArgumentParser()
+for flag in ("input_csv", "output_csv", "checkpoint", "task"): p.add_argument("--" + flag, required=True)
+a = p.parse_args()
+row = next(csv.DictReader(open(a.input_csv)))
+with open(a.output_csv, "w", newline="") as file:
+    w = csv.writer(file); w.writerow(("", "videopath", "caption", "score"))
+    w.writerow((0, row["videopath"], row["caption"], {"sa": len(row["caption"]), "pc": 4}[a.task]))
+"""
+
+
+def second_clone(folder: Path) -> VideoPhy2:
+    """A program with the command line of VideoPhy-2's own; the score of the text is the length of the sentence."""
+    (folder / INFER_2).parent.mkdir(parents=True)
+    (folder / INFER_2).write_text(INFERS_2)
+    (folder / "weights").mkdir()
+    (folder / "weights" / "config.json").write_text("{}")
+    (folder / "film.mp4").touch()
+    return VideoPhy2(folder, folder / "weights", Path(sys.executable))
+
+
+def test_the_second_judge_scores_from_one_to_five(tmp_path: Path) -> None:
+    judge = second_clone(tmp_path)
+    assert judge.scores(tmp_path / "film.mp4", "a fox") == {"semantic": 5.0, "physical": 4.0, "joint": 1.0}
+    assert judge.scores(tmp_path / "film.mp4", "fox") == {"semantic": 3.0, "physical": 4.0, "joint": 0.0}
+    with pytest.raises(KinemaError, match="gave 0 for task sa"):
+        judge.scores(tmp_path / "film.mp4", "")
+    with pytest.raises(KinemaError, match="no weights of videophy_2_auto"):
+        VideoPhy2(tmp_path, tmp_path / "empty").check()
+    with pytest.raises(KinemaError, match="not a clone of VideoPhy"):
+        VideoPhy2(tmp_path / "empty", tmp_path / "weights").check()
 
 
 @pytest.mark.slow

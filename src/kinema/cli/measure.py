@@ -3,7 +3,7 @@
 import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from kinema.cli.arguments import AS_FOUND, Asset, OutFile, Reading
 from kinema.cli.output import Output
@@ -89,7 +89,9 @@ class EvalCommand:
     videophy: Annotated[Path | None, named("FOLDER")] = None
     """A clone of VideoPhy (github.com/Hritikbansal/videophy): its judge scores the film as well; needs CUDA."""
     videophy_weights: Annotated[Path | None, named("FOLDER")] = None
-    """The folder of its weights videophysics/videocon_physics; by default videocon_physics in the clone."""
+    """The folder of its weights: videocon_physics, or videophy_2_auto of VideoPhy-2; by default in the clone."""
+    videophy_version: Literal["1", "2"] = "1"
+    """Which of the two judges of the clone is asked."""
     videophy_python: Annotated[Path | None, named("FILE")] = None
     """The Python that has VideoPhy's requirements; by default this one."""
     reading: Reading = AS_FOUND
@@ -101,10 +103,12 @@ def evaluate(command: EvalCommand, output: Output) -> None:
 
     videophy = None
     if command.videophy is not None:
-        from kinema.evaluate.videophy import VideoPhy
+        from kinema.evaluate.videophy import VideoPhy, VideoPhy2
 
-        weights = command.videophy_weights or command.videophy / "videocon_physics"
-        videophy = VideoPhy(command.videophy, weights, command.videophy_python or Path(sys.executable))
+        judges = {"1": (VideoPhy, "videocon_physics"), "2": (VideoPhy2, "videophy_2_auto")}
+        judge_class, usual = judges[command.videophy_version]
+        weights = command.videophy_weights or command.videophy / usual
+        videophy = judge_class(command.videophy, weights, command.videophy_python or Path(sys.executable))
     asked = {"prompt": command.prompt, "score": command.score, "videophy": videophy}
     verdict = judge(command.file, command.motion, **asked, **command.reading.arguments())
     output.say("\n".join(verdict_lines(verdict)), **verdict)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union
 
 import tyro
 
-from kinema.cli import animate, convert, create, demo, doctor, measure, rig, show, train, words
+from kinema.cli import animate, batch, convert, create, demo, doctor, measure, rig, show, study, suite, train, words
 from kinema.cli.output import Output
 from kinema.cli.usage import UsageError, check
 from kinema.options import Flag, named
@@ -39,6 +39,7 @@ def completion(command: CompletionCommand, output: Output) -> None:
 
 COMMANDS: dict[str, tuple[type, Any]] = {
     "animate": (animate.AnimateCommand, animate.animate),
+    "batch": (batch.BatchCommand, batch.batch),
     "read": (words.ReadCommand, words.read),
     "motions": (words.MotionsCommand, words.motions),
     "inspect": (convert.InspectCommand, convert.inspect),
@@ -52,12 +53,17 @@ COMMANDS: dict[str, tuple[type, Any]] = {
     "view": (show.ViewCommand, show.view),
     "eval": (measure.EvalCommand, measure.evaluate),
     "eval-rig": (rig.EvalRigCommand, rig.eval_rig),
+    "eval-suite": (suite.EvalSuiteCommand, suite.eval_suite),
+    "study": (study.StudyCommand, study.study),
+    "study-report": (study.StudyReportCommand, study.study_report),
     "doctor": (doctor.DoctorCommand, doctor.doctor),
     "train-prior": (TrainPrior, train.train_prior),
     "completion": (CompletionCommand, completion),
     "demo": (demo.DemoCommand, demo.demo),
 }
 """Every command: the dataclass of its options and the function that runs it."""
+TWO_WORDS = {("study", "report"): "study-report", ("eval", "suite"): "eval-suite"}
+"""Commands that are also spelled as two words."""
 Command = Union[tuple(Annotated[cls, tyro.conf.subcommand(name)] for name, (cls, _) in COMMANDS.items())]  # noqa: UP007
 
 
@@ -89,6 +95,7 @@ class Kinema:
 
 
 def parse(arguments: list[str]) -> Kinema:
+    arguments = _one_word(arguments)
     if not {"-h", "--help"} & set(arguments):
         return _parse_or_one_line(arguments)
     shown = TextIOWrapper(BytesIO(), encoding=sys.stdout.encoding)
@@ -100,6 +107,13 @@ def parse(arguments: list[str]) -> Kinema:
         shown.seek(0)
         text = _folded(shown.read(), shutil.get_terminal_size().columns)
         print(animate.arranged_help(text) if "animate" in arguments else text, end="")
+
+
+def _one_word(arguments: list[str]) -> list[str]:
+    """`study report ...` as `study-report ...`; options may stand before."""
+    at = next((k for k, word in enumerate(arguments) if not word.startswith("-")), len(arguments))
+    command = TWO_WORDS.get(tuple(arguments[at : at + 2]))  # pyright: ignore[reportArgumentType]
+    return [*arguments[:at], command, *arguments[at + 2 :]] if command else arguments
 
 
 def _parse_or_one_line(arguments: list[str]) -> Kinema:

@@ -1,6 +1,6 @@
 """The options of `kinema animate`; light, so that the command line can show them without torch."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,6 +13,10 @@ from kinema.options import Flag, named
 Positional = tyro.conf.Positional
 Engine = Literal["auto", "fit", "sds"]
 AS_FOUND = FileOptions()
+RENAMED = {"as_motion": "as"}
+"""Options whose name is a word of Python's, by field."""
+UNSPOKEN = ("asset", "prompt", "more", "resume", "reading", "naming", "making", "overwrite")
+"""Fields that are no options, groups of options, or not part of what makes a run."""
 Preset = Literal["default", "fast", "paper", "gpu"]
 
 
@@ -158,3 +162,21 @@ def resolve(config: Animate) -> Animate:
 def _filled(config: Animate, values: dict[str, Any]) -> Animate:
     left = {name: value for name, value in values.items() if getattr(config, name) == getattr(Animate, name)}
     return replace(config, **left)
+
+
+def command_words(config: Animate) -> list[str]:
+    """Arguments of `kinema` that make this job: all options that are not as by default."""
+    words = ["animate", config.asset, *config.prompts]
+    values = {field.name: getattr(config, field.name) for field in fields(config) if field.name not in UNSPOKEN}
+    for group in (config.reading, config.naming):
+        values |= vars(group)
+    defaults = vars(Animate) | vars(AS_NAMED)
+    for name, value in values.items():
+        option = RENAMED.get(name, name.replace("_", "-"))
+        if value is None or value == defaults.get(name):
+            continue
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        else:
+            words += [f"--{option}", *map(str, value if isinstance(value, tuple) else (value,))]
+    return words

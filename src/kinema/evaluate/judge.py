@@ -12,7 +12,7 @@ from kinema.asset.character import Character
 from kinema.errors import KinemaError
 from kinema.evaluate.classify import prompt_errors
 from kinema.evaluate.metrics import UNITS, Metrics, measure
-from kinema.evaluate.videophy import VideoPhy
+from kinema.evaluate.videophy import VideoPhy, VideoPhy2
 from kinema.gait.hang import hanging_arms
 from kinema.motion.motion import Motion
 from kinema.motion.source import find_motion_of, find_path, read_config
@@ -31,7 +31,7 @@ OTHERS = ("walking", "trotting", "running", "hopping", "standing still")
 
 def judge(
     words: str, motion: str | None = None, *, prompt: str | None = None, score: bool = True,
-    videophy: VideoPhy | None = None, **reading: Any,
+    videophy: VideoPhy | VideoPhy2 | None = None, **reading: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Metrics of a clip and, where there is a sentence for it, how well that fits.
 
@@ -40,7 +40,7 @@ def judge(
         motion: A motion file or the name of a clip; by default the run's motion or the first clip.
         prompt: By default the run's.
         score: Ask the prior.
-        videophy: Ask VideoPhy too, with a film in true colours.
+        videophy: Ask VideoPhy too, with a film in true colours and without ground.
     """
     if videophy is not None:
         videophy.check()
@@ -60,7 +60,7 @@ def judge(
             raise KinemaError("VideoPhy needs a sentence: say with --prompt what the clip should show")
         with tempfile.TemporaryDirectory() as folder:
             film = Path(folder) / "film.mp4"
-            render_character(character, clip, film, options=FilmOptions(width=512, height=384))
+            render_character(character, clip, film, options=FilmOptions(width=512, height=384, ground=False))
             verdict["videophy"] = videophy.scores(film, prompt)
     return verdict
 

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from kinema.asset.character import Character
 from kinema.evaluate.amount import joint_swings
 from kinema.evaluate.gaits import name_gait
+from kinema.evaluate.published import foot_contact_score, skating_ratio
 from kinema.motion.feet import Feet, Stance, find_cycle, find_stance, ground_speed, track_pose
 from kinema.motion.foot_skin import PerFrame, SkinContacts, skin_contacts
 from kinema.motion.loop import without_stills
@@ -33,6 +34,7 @@ _NAMES = {
     "m": "depth",
     "of the frames in stance": "airborne",
     "stances": "missed",
+    "of the frames": "skating",
     "in the clip": "stances",
     "W/kg": "power",
 }
@@ -82,6 +84,10 @@ class Metrics:
     """1 if left and right legs swing equally far, 0 if only one side moves."""
     bone_change: float
     """Largest relative change of a bone's length."""
+    skating: float = 0.0
+    """Skating ratio of GMD: share of frames in which a low foot moves, scaled to human legs."""
+    foot_contact: float = 0.0
+    """Physical foot contact score (PFC) of EDGE, scaled to human legs: 0 while a foot stands still."""
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -144,6 +150,8 @@ def measure_pose(
         swing=float(joint_swings(T_world_joint[..., :3]).max()),
         symmetry=_symmetry(limbs, cycle.reach + 2 * cycle.lift),
         bone_change=bone_change(joints, parents),
+        skating=skating_ratio(shown) if limbs.ground else 0.0,
+        foot_contact=foot_contact_score(shown) if limbs.ground else 0.0,
     )
 
 

@@ -1,6 +1,8 @@
-"""VideoPhy's judge (VideoCon-Physics, a 7B video language model): does a film show the sentence, and obey physics?
+"""The judges of VideoPhy and VideoPhy-2 (7B video language models): does a film show the sentence, and obey physics?
 
-Its code needs another transformers than ours and CUDA, so its own scripts load and run it, in its own Python.
+Their code needs another transformers than ours and CUDA, so their own scripts load and run them, in their own Python.
+VideoPhy's physics disagrees with its own human raters about which models are better: it is never reported alone.
+Films are shown without ground, as AKD's were.
 """
 
 import csv
@@ -14,6 +16,11 @@ from kinema.errors import KinemaError
 
 PREPARE = Path("utils/prepare_data.py")
 INFER = Path("videocon/training/pipeline_video/entailment_inference.py")
+INFER_2 = Path("VIDEOPHY2/inference.py")
+TASKS_2 = {"semantic": "sa", "physical": "pc"}
+"""What VideoPhy-2 calls its questions."""
+GOOD_2 = 4.0
+"""Score of VideoPhy-2, of 1 to 5, from which on a film counts as good."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,9 @@ class VideoPhy:
             folder = Path(name)
             with (folder / "films.csv").open("w", newline="") as file:
                 csv.writer(file).writerows([("videopath", "caption"), (str(film.resolve()), prompt)])
-            self._run(PREPARE, "--input_csv", folder / "films.csv", "--output_folder", folder)
+            run_script(
+                self.python, self.checkout / PREPARE, "--input_csv", folder / "films.csv", "--output_folder", folder
+            )
             return {
                 "semantic": self._infer(folder / "sa_testing.csv"),
                 "physical": self._infer(folder / "physics_testing.csv"),
@@ -51,20 +60,66 @@ class VideoPhy:
     def _infer(self, questions: Path) -> float:
         answers = questions.with_suffix(".answers")
         weights = self.weights.resolve()
-        self._run(INFER, "--input_csv", questions, "--output_csv", answers, "--checkpoint", weights, "--batch_size", 1)
+        told = ("--input_csv", questions, "--output_csv", answers, "--checkpoint", weights, "--batch_size", 1)
+        run_script(self.python, self.checkout / INFER, *told)
         try:
             with answers.open(newline="") as file:
                 return float(next(csv.reader(file))[-1])
         except (OSError, StopIteration, ValueError, IndexError) as error:
             raise KinemaError(f"{self.checkout / INFER}: gave no score ({error or 'its file is empty'})") from None
 
-    def _run(self, script: Path, *arguments: object) -> None:
-        path = (self.checkout / script).resolve()
-        command = [str(self.python), str(path), *map(str, arguments)]
-        try:
-            done = subprocess.run(command, cwd=path.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        except OSError as error:
-            raise KinemaError(f"{self.python}: cannot be run ({error.strerror})") from None
-        if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise KinemaError(f"{path}: ended with code {done.returncode} ({last})")
+
+@dataclass(frozen=True)
+class VideoPhy2:
+    """Where the second judge is installed."""
+
+    checkout: Path
+    """A clone of github.com/Hritikbansal/videophy."""
+    weights: Path
+    """The folder of videophysics/videophy_2_auto."""
+    python: Path = Path(sys.executable)
+    """The Python that has VideoPhy-2's requirements."""
+
+    def check(self) -> None:
+        """Before a film is rendered for nothing."""
+        if not (self.checkout / INFER_2).is_file():
+            raise KinemaError(f"{self.checkout}: not a clone of VideoPhy, {INFER_2} is missing")
+        if not (self.weights / "config.json").is_file():
+            raise KinemaError(f"{self.weights}: no weights of videophy_2_auto there, config.json is missing")
+
+    def scores(self, film: Path, prompt: str) -> dict[str, float]:
+        """Scores of 1 to 5, `semantic` and `physical`, and `joint`: 1 if both are good."""
+        self.check()
+        found = {name: self._infer(film, prompt, task) for name, task in TASKS_2.items()}
+        return {**found, "joint": float(min(found.values()) >= GOOD_2)}
+
+    def _infer(self, film: Path, prompt: str, task: str) -> float:
+        with tempfile.TemporaryDirectory() as name:
+            films, answers = Path(name) / "films.csv", Path(name) / "answers.csv"
+            with films.open("w", newline="") as file:
+                csv.writer(file).writerows([("videopath", "caption"), (str(film.resolve()), prompt)])
+            told = ("--input_csv", films, "--checkpoint", self.weights.resolve(), "--output_csv", answers)
+            run_script(self.python, self.checkout / INFER_2, *told, "--task", task)
+            try:
+                with answers.open(newline="") as file:
+                    score = float(next(csv.DictReader(file))["score"])
+            except (OSError, StopIteration, ValueError, KeyError) as error:
+                raise KinemaError(
+                    f"{self.checkout / INFER_2}: gave no score ({error or 'its file is empty'})"
+                ) from None
+        if not 1 <= score <= 5:  # 0 stands for an answer that the script could not read
+            raise KinemaError(f"{self.checkout / INFER_2}: gave {score:g} for task {task}, not a score of 1 to 5")
+        return score
+
+
+def run_script(python: Path, script: Path, *arguments: object) -> None:
+    """Run a judge's own script, in its folder."""
+    path = script.resolve()
+    command = [str(python), str(path), *map(str, arguments)]
+    try:
+        done = subprocess.run(command, cwd=path.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    except OSError as error:
+        raise KinemaError(f"{python}: cannot be run ({error.strerror})") from None
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise KinemaError(f"{path}: ended with code {done.returncode} ({last})")

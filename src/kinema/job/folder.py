@@ -39,7 +39,7 @@ from kinema.options import from_json
 from kinema.prior.load import load_prior, weights_files
 from kinema.prior.protocol import PromptReading, VideoPrior
 from kinema.progress import Report
-from kinema.render.show import FilmOptions, render_character
+from kinema.render.show import FilmOptions, render_character, render_vertices
 from kinema.rig.anatomy import Anatomy
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
@@ -287,8 +287,11 @@ def _write_results(config: Animate, folder: Path, outcome: Outcome) -> None:
     if outcome.deformation is not None:
         with replacing(folder / "field.npz") as partial, partial.open("wb") as file:
             np.savez_compressed(file, vertices=outcome.deformation.vertices.astype(np.float32), fps=outcome.motion.fps)
-    films = [folder / "preview.mp4", folder / "contact_sheet.png"]
-    render_character(outcome.character, outcome.motion, films, options=FilmOptions(width=480, height=360))
+    films, options = [folder / "preview.mp4", folder / "contact_sheet.png"], FilmOptions(width=480, height=360)
+    if outcome.deformation is None:
+        render_character(outcome.character, outcome.motion, films, options=options)
+    else:  # the field itself, and not the clip that was read out of it
+        render_vertices(outcome.character, outcome.deformation.vertices, films, fps=outcome.motion.fps, options=options)
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -66,3 +66,11 @@ def _owner(text: str) -> tuple[int, str] | None:
         return int(values["pid"]), str(values["host"])
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def clear_lock(folder: Path) -> None:
+    """Delete a lock that nobody holds, whichever host wrote it; if somebody does, a KinemaError says who."""
+    path = folder / LOCK
+    if path.exists():
+        with _open(path):
+            path.unlink(missing_ok=True)

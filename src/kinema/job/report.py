@@ -2,14 +2,13 @@
 
 import html
 import shlex
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kinema.asset.options import NameOptions
-from kinema.distill.config import Animate
+from kinema.distill.config import Animate, command_words
 from kinema.evaluate.amount import amount_done
 from kinema.evaluate.metrics import UNITS
 from kinema.evaluate.verdict import good_values, verdict
@@ -53,7 +52,7 @@ def summarise(config: Animate, outcome: Outcome) -> dict[str, Any]:
         "read_as": tempo.motion,
         "reading": asdict(outcome.reading),
         "verdict": asdict(found),
-        "command": command_line(config),
+        "command": shlex.join(["kinema", *command_words(config)]),
         "period_s": tempo.period / tempo.fps,
         "speed_m_s": tempo.speed * tempo.fps,
         "notes": outcome.notes,
@@ -68,30 +67,6 @@ def summarise(config: Animate, outcome: Outcome) -> dict[str, Any]:
         ground = {"before": asdict(tracked.before), "after": asdict(tracked.after)}
         report["physics"] = ground | {"joint_error_deg": tracked.joint_error_deg, "losses": tracked.losses}
     return report
-
-
-def command_line(config: Animate) -> str:
-    """The command that makes this run: all options that are not as by default."""
-    words = ["kinema", "animate", config.asset, *config.prompts]
-    values = {field.name: getattr(config, field.name) for field in fields(config)}
-    values |= vars(config.reading) | vars(config.naming)
-    keywords = {"as_motion": "as"}
-    for name, value in values.items():
-        option, default = (
-            keywords.get(name, name).replace("_", "-"),
-            getattr(Animate, name, getattr(NameOptions, name, None)),
-        )
-        if (
-            name in ("asset", "prompt", "more", "resume", "reading", "naming", "making", "overwrite")
-            or value is None
-            or value == default
-        ):
-            continue
-        if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-        else:
-            words += [f"--{option}", *map(str, value if isinstance(value, tuple) else (value,))]
-    return shlex.join(words)
 
 
 def html_report(report: dict[str, Any], rig: Rig, limbs: Limbs, clips: dict[str, Motion]) -> str:

@@ -1,7 +1,5 @@
 """A rollout of the simulation as one differentiable function, computed by the native kernel."""
 
-import os
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -30,10 +28,10 @@ def rollout(
             start, which is the paper's integrator and needs hundreds of steps per frame.
         clip: Greatest norm of the adjoints of position, of velocity and of the controls, enforced every `clip_every`
             steps on the way back; None leaves the gradient exact.
-        threads: For rollouts of a batch; None takes the number of cores.
+        threads: For rollouts of a batch; None takes as many as torch, so that a job of many stays within its share.
     """
     check(model, state, control, dt=dt, steps=steps, save_every=save_every)
-    step = {"dt": dt, "implicit": implicit, "threads": threads or os.cpu_count() or 1}
+    step = {"dt": dt, "implicit": implicit, "threads": threads or torch.get_num_threads()}
     adjoint = {"save_every": save_every, "clip": clip or 0.0, "clip_every": clip_every}
     native = _native(model, state.q.dtype)
     return _Rollout.apply(native, steps, step, adjoint, state.q, state.v, control.targets)  # type: ignore[misc]

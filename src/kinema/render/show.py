@@ -1,11 +1,12 @@
 """Render a character and its motion to video files: what `kinema render` does."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -27,6 +28,7 @@ from kinema.skin import Skin
 from kinema.splat.colors import canonical_colors
 from kinema.splat.pose import PosedSplats, pose_splats, rest_splats
 from kinema.splat.splats import Splats
+from kinema.splat.surface import pose_on_surface
 from kinema.splat.transfer import splat_character
 
 CHUNK = 24
@@ -88,19 +90,41 @@ def render_character(
         cloud, skin = Splats.from_mesh(character.mesh, options.count, rng=rng)[0], None
     else:
         cloud, skin = splat_character(character, options.count, rng=rng)
-    with torch.no_grad():
-        posed, shade = _posed(character, cloud, skin, motion, options.turn), None
-        if options.light and splats is None and options.look == "color":
-            # The cloud one deviation further out: posing both tells where each Gaussian's outside is.
-            normal = quaternion_to_matrix(cloud.wxyz)[:, :, 2]
-            outer = replace(cloud, centers=cloud.centers + cloud.scales_log[:, :1].exp() * normal)
-            outside = _posed(character, outer, skin, motion, options.turn).centers - posed.centers
-            # Light from a wide sky above, a little in front and to the left: 1 - light (1 - n·l) / 2.
-            facing = normalize(outside, dim=-1) @ normalize(torch.tensor([0.35, 0.85, 0.4]), dim=0)
-            shade = 1 - options.light * (1 - facing)[..., None] / 2
-        options = replace(options, camera="turntable") if motion is None else options
-        chunks = _frames(options, character, cloud, posed, shade)
-        write_video(outputs, chunks, fps=motion.fps if motion else 24.0)
+    options = replace(options, camera="turntable") if motion is None else options
+    fps = motion.fps if motion else 24.0
+    lit = options.light if splats is None else 0.0
+    _film(character, cloud, lambda c: _posed(character, c, skin, motion, options.turn), outputs, options, lit, fps)
+
+
+def render_vertices(
+    character: Character, vertices: Float[np.ndarray, "frames vertices 3"], outputs: Path | Sequence[Path], *,
+    fps: float, options: FilmOptions | None = None, seed: int = 0,
+) -> None:  # fmt: skip
+    """Render a mesh whose vertices are known in time, such as that of a deformation field."""
+    options = options or FilmOptions()
+    mesh = character.mesh
+    cloud, at = Splats.from_mesh(mesh, options.count, rng=np.random.default_rng(seed))
+    rest = np.asarray(mesh.vertices, dtype=np.float64)
+    moving = lambda c: pose_on_surface(c, at, mesh.faces, rest, vertices)  # noqa: E731
+    _film(character, cloud, moving, outputs, options, options.light, fps)
+
+
+@torch.no_grad()
+def _film(
+    character: Character, cloud: Splats, pose: Callable[[Splats], PosedSplats], outputs: Path | Sequence[Path],
+    options: FilmOptions, light: float, fps: float,
+) -> None:  # fmt: skip
+    """Render the cloud as `pose` moves it."""
+    posed, shade = pose(cloud), None
+    if light and options.look == "color":
+        # The cloud one deviation further out: posing both tells where each Gaussian's outside is.
+        normal = quaternion_to_matrix(cloud.wxyz)[:, :, 2]
+        outer = replace(cloud, centers=cloud.centers + cloud.scales_log[:, :1].exp() * normal)
+        outside = pose(outer).centers - posed.centers
+        # Light from a wide sky above, a little in front and to the left: 1 - light (1 - n·l) / 2.
+        facing = normalize(outside, dim=-1) @ normalize(torch.tensor([0.35, 0.85, 0.4]), dim=0)
+        shade = 1 - light * (1 - facing)[..., None] / 2
+    write_video(outputs, _frames(options, character, cloud, posed, shade), fps=fps)
 
 
 def _posed(character: Character, cloud: Splats, skin: Skin | None, motion: Motion | None, turn: int) -> PosedSplats:

@@ -1,0 +1,155 @@
+"""Run the suite of the evaluation as a batch, then film and tabulate it. Everything that is there already is kept."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kinema.batch.engine import Batch
+from kinema.batch.job import DONE, Job
+from kinema.batch.key import key_of
+from kinema.distill.config import Animate, Preset
+from kinema.errors import KinemaError
+from kinema.evaluate.suite import CHARACTERS, METHODS, MOTIONS, Case, cases, figures, suite_table
+from kinema.files import make_folder, read_json, replacing
+
+TEXT = "text.json"
+"""What the prior says of an action, in its run's folder."""
+TABLE, FIGURES = "suite.md", "suite.json"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Which part of the suite is run."""
+
+    characters: Sequence[str] = CHARACTERS
+    motions: Sequence[str] = tuple(MOTIONS)
+    seeds: int = 2
+    preset: Preset = "default"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Further options of all runs."""
+
+    def check(self) -> None:
+        for known, given, option in ((CHARACTERS, self.characters, "characters"), (MOTIONS, self.motions, "motions")):
+            for name in given:
+                if name not in known:
+                    raise KinemaError(f"--{option} {name}: the suite has {', '.join(known)}")
+
+    def jobs(self) -> list[Job]:
+        self.check()
+        told = {"preset": self.preset, **self.options}
+        return [job_of(case, **told) for case in cases(self.characters, self.motions, self.seeds)]
+
+
+def job_of(case: Case, **options: Any) -> Job:
+    """Both methods with the same prior and steps; planting and physics need bones."""
+    options |= {"parameters": "field", "physics": False} if case.method == "field" else {}
+    config = Animate(f"a {case.character}", case.prompt, seed=case.seed, **options)
+    return Job(key_of(config), f"{case.name} ({case.method})", content=config)
+
+
+def case_of(job: Job) -> Case:
+    """The case that a job was made of."""
+    name, _, method = job.title.removesuffix(")").rpartition(" (")
+    character, motion, seed = name.rsplit("-", 2)
+    return Case(character.replace("-", " "), motion, int(seed), method)
+
+
+def tabulate(jobs: list[Job], batch: Batch) -> str:
+    """Write suite.json and suite.md of all runs that are done; returns the table."""
+    rows = []
+    for job in jobs:
+        folder, case = batch.out / job.key, case_of(job)
+        if batch.entries[job.key].state == "done":
+            report = read_json(folder / DONE)
+            text = read_json(folder / TEXT) if (folder / TEXT).is_file() else None
+            rows.append((case, figures(case, report | {"text": text})))
+    table = suite_table(rows)
+    failed = [f"- {entry.title}: {entry.message}" for entry in batch.failed()]
+    table += "\n".join(["", "Not run:", *failed, ""]) if failed else ""
+    told: list[dict[str, Any]] = [{**vars(case), **values} for case, values in rows]
+    for name, content in ((FIGURES, json.dumps(told, indent=1)), (TABLE, table)):
+        with replacing(batch.out / name) as partial:
+            partial.write_text(content)
+    return table
+
+
+def score_actions(jobs: list[Job], batch: Batch) -> None:
+    """Ask the prior which sentence fits each action best."""
+    from kinema.evaluate.judge import text_score
+    from kinema.evaluate.metrics import measure
+    from kinema.evaluate.verdict import FITS
+    from kinema.motion.source import load_result
+
+    for job in jobs:
+        folder, case = batch.out / job.key, case_of(job)
+        if case.motion in FITS or batch.entries[job.key].state != "done" or (folder / TEXT).is_file():
+            continue
+        character, rig, clip = load_result(folder)
+        found = text_score(character, rig, clip, MOTIONS[case.motion], metrics=measure(character, clip, rig=rig))
+        with replacing(folder / TEXT) as partial:
+            partial.write_text(json.dumps(found))
+
+
+def film(jobs: list[Job], batch: Batch) -> None:
+    """Films of both methods in films/METHOD, with ground, and films/METHOD-plain, without; and one sheet of all."""
+    import shutil
+
+    import numpy as np
+
+    from kinema.motion.source import load_result
+    from kinema.render.show import FilmOptions, render_character, render_vertices
+
+    options = FilmOptions(width=320, height=240, ground=False, count=8000)
+    prompts: dict[str, list[str]] = {}
+    for job in jobs:
+        run, case = batch.out / job.key, case_of(job)
+        if batch.entries[job.key].state != "done":
+            continue
+        ground, plain = (make_folder(batch.out / "films" / f"{case.method}{kind}") for kind in ("", "-plain"))
+        for folder in (ground, plain):
+            prompts.setdefault(str(folder), ["film,prompt"]).append(f"{case.name}.mp4,{case.prompt}")
+        if not (ground / f"{case.name}.mp4").is_file():
+            shutil.copyfile(run / "preview.mp4", ground / f"{case.name}.mp4")
+        outputs = [plain / f"{case.name}.mp4", plain / f"{case.name}.png"]
+        if all(path.is_file() for path in outputs):
+            continue
+        character, _, motion = load_result(run)
+        if case.method == "field":
+            with np.load(run / "field.npz") as saved:
+                render_vertices(
+                    character, saved["vertices"].astype(np.float64), outputs, fps=float(saved["fps"]), options=options
+                )
+        else:
+            render_character(character, motion, outputs, options=options)
+    for folder, lines in prompts.items():
+        with replacing(Path(folder) / "prompts.csv") as partial:
+            partial.write_text("\n".join(lines) + "\n")
+    sheet(batch.out)
+
+
+def sheet(out: Path, *, width: int = 480) -> None:
+    """One picture: a row per clip, its sheet of frames by each method side by side."""
+    from PIL import Image, ImageDraw
+
+    folders = [out / "films" / f"{method}-plain" for method in METHODS]
+    names = [path.name for path in sorted(folders[0].glob("*.png")) if (folders[1] / path.name).is_file()]
+    if not names:
+        return
+    rows = []
+    for name in names:
+        parts = [Image.open(folder / name).convert("RGB") for folder in folders]
+        height = max(1, round(width * parts[0].height / parts[0].width))
+        row = Image.new("RGB", (2 * width, height + 16), "white")
+        for k, part in enumerate(parts):
+            row.paste(part.resize((width, height)), (k * width, 16))
+            ImageDraw.Draw(row).text((k * width + 4, 2), f"{Path(name).stem}: {METHODS[k]}", fill="black")
+        rows.append(row)
+    whole = Image.new("RGB", (2 * width, sum(row.height for row in rows)), "white")
+    top = 0
+    for row in rows:
+        whole.paste(row, (0, top))
+        top += row.height
+    with replacing(out / "sheet.jpg") as partial:
+        whole.save(partial, format="JPEG", quality=80)

@@ -1,0 +1,143 @@
+"""`kinema batch`: many jobs of `kinema animate`, with progress over all of them."""
+
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from kinema.cli import stop
+from kinema.cli.arguments import OutFolder
+from kinema.cli.output import Output
+from kinema.errors import KinemaError, check_number
+from kinema.options import Flag, named
+
+if TYPE_CHECKING:
+    from kinema.batch.engine import Batch
+    from kinema.batch.job import Executor, Job
+
+
+@dataclass(frozen=True)
+class BatchCommand:
+    """Run many jobs of `kinema animate`. The same command goes on with what is not done, whatever ended it."""
+
+    jobs: Annotated[tyro.conf.Positional[Path], named("JOBS")]
+    """A .csv or .toml file: a row per job, columns are the options of `kinema animate` (asset, prompt, seed ...)."""
+    out: OutFolder
+    """Folder for all results: one folder per job, manifest.jsonl, index.html and batch.log."""
+    workers: Annotated[int | None, named("INT")] = None
+    """Processes at a time on this machine, by default one per core; with --keep-prior, models in the cluster."""
+    attempts: int = 3
+    """How often a job is tried that crashes or is killed; it goes on from its checkpoint."""
+    retry_failed: Flag = False
+    """Try those again too that an earlier call recorded as bad input."""
+    ray: Annotated[str | None, named("ADDRESS")] = None
+    """Run on a Ray cluster: its address, `auto` for the one of this machine, `local` to start one here."""
+    cpus: float = 1.0
+    """Cores that a job takes of the cluster."""
+    gpus: float = 0.0
+    """GPUs that a job takes of the cluster; 0.5 lets two share one."""
+    keep_prior: Flag = False
+    """Keep a large video model loaded from job to job: one process per GPU instead of one per job (with --ray)."""
+    store: Annotated[str | None, named("URL")] = None
+    """Storage that all machines reach (s3://..., gs://..., file://...), if they do not share FOLDER (with --ray)."""
+
+
+def batch(command: BatchCommand, output: Output) -> None:
+    from kinema.batch.rows import read_jobs
+
+    check_number("--workers", command.workers, 1, 10_000)
+    check_number("--attempts", command.attempts, 1, 100)
+    check_number("--cpus", command.cpus, 0.01, 1000)
+    check_number("--gpus", command.gpus, 0, 100)
+    executor, jobs = make_executor(command, read_jobs(command.jobs))
+    options: dict[str, Any] = {"attempts": command.attempts, "retry_failed": command.retry_failed}
+    finish(run_with_bar(jobs, executor, output, title=command.jobs.name, **options), output)
+
+
+def run_with_bar(jobs: "list[Job]", executor: "Executor", output: Output, **options: Any) -> "Batch":
+    """Run jobs with a bar over all of them; an interrupted batch says how to go on."""
+    from kinema.batch.animate import run_batch
+
+    try:
+        with JobsBar(quiet=output.silent) as bar:
+            return run_batch(jobs, executor, tell=bar.tell, **options)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("; the same command goes on with what is not done") from None
+
+
+def make_executor(command: BatchCommand, jobs: "list[Job]") -> "tuple[Executor, list[Job]]":
+    """What runs the jobs, and the jobs as it knows them."""
+    from kinema.batch.animate import AnimateFromStore, animate_command, shipped
+
+    if command.ray is None:
+        from kinema.batch.pool import Pool
+
+        if command.store is not None or command.keep_prior:
+            raise KinemaError("--store and --keep-prior are for --ray: on one machine the folder itself is shared")
+        return Pool(animate_command, command.out, workers=command.workers), jobs
+    from kinema.batch.cluster import RayTasks
+    from kinema.batch.prior_actor import PriorActors
+    from kinema.batch.store import Store
+
+    store = None if command.store is None else Store(command.store)
+    jobs = jobs if store is None else shipped(jobs, store)
+    place: dict[str, Any] = {"address": command.ray, "cpus": command.cpus, "gpus": command.gpus, "store": store}
+    if command.keep_prior:
+        return PriorActors(command.out, workers=command.workers, **place), jobs
+    work = animate_command if store is None else AnimateFromStore(store)
+    return RayTasks(work, command.out, **place), jobs
+
+
+def finish(done: "Batch", output: Output) -> None:
+    """Say what came out; jobs that failed make the exit code 1, after all others are done."""
+    lines = [f"{done.out / 'index.html'}: {done.count('done')} of {len(done.entries)} jobs done"]
+    entries = [asdict(entry) for entry in done.entries.values()]
+    output.say("\n".join(lines), folder=done.out, done=done.count("done"), jobs=entries)
+    failed = done.failed()
+    if failed:
+        first = failed[0]
+        where = ", ".join(str(line) for entry in failed for line in entry.lines[:1])
+        raise KinemaError(
+            f"{done.out}: {len(failed)} of {len(done.entries)} jobs failed (lines {where}); the first: {first.message}"
+        )
+
+
+class JobsBar:
+    """One bar over all jobs on a terminal; elsewhere each line of the log."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet, self.live = quiet, sys.stderr.isatty() and not quiet
+
+    def __enter__(self) -> "JobsBar":
+        if self.live:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            note = TextColumn("{task.fields[note]}")
+            self.rich = Progress(
+                TextColumn("jobs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), note,
+                console=Console(stderr=True),
+            )  # fmt: skip
+            self.task = self.rich.add_task("jobs", total=None, note="")
+            self.rich.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live:
+            self.rich.stop()
+
+    def tell(self, line: str, batch: "Batch") -> None:
+        stop.check()
+        if self.quiet:
+            return
+        over = batch.count("done") + batch.count("failed")
+        if not self.live:
+            print(f"{time.strftime('%H:%M:%S')} {over}/{len(batch.entries)} {line}", file=sys.stderr, flush=True)
+            return
+        running = f"{batch.count('running')} running, {batch.count('failed')} failed"
+        self.rich.update(self.task, completed=over, total=len(batch.entries), note=running)
+        if "FAILED" in line or "tried again" in line or "resumed" in line:
+            self.rich.console.print(line, markup=False, highlight=False)

@@ -1,0 +1,51 @@
+"""`kinema eval suite`: the characters and prompts of the evaluation, by both methods, as films and tables."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from kinema.cli.arguments import OutFolder
+from kinema.cli.batch import BatchCommand, make_executor, run_with_bar
+from kinema.cli.output import Output
+from kinema.distill.config import Preset
+from kinema.errors import check_number
+from kinema.options import named
+
+
+@dataclass(frozen=True)
+class EvalSuiteCommand:
+    """Run 29 characters and their prompts, with joints and with the field baseline. The same command goes on."""
+
+    out: OutFolder
+    """Folder for all runs, films, suite.md, suite.json and sheet.jpg."""
+    characters: Annotated[tuple[str, ...], named("NAME")] = ()
+    """Only these of the suite's characters; by default all 29."""
+    motions: Annotated[tuple[str, ...], named("NAME")] = ()
+    """Only these of walk, run, jump, dance and punch (the last three are for humanoids)."""
+    seeds: int = 2
+    """Runs of each, with the seeds 0, 1 ..."""
+    preset: Preset = "default"
+    """Preset of `kinema animate`; all runs have it."""
+    workers: Annotated[int | None, named("INT")] = None
+    """Processes at a time on this machine, by default one per core."""
+    ray: Annotated[str | None, named("ADDRESS")] = None
+    """Run on a Ray cluster, as in `kinema batch`."""
+    films: bool = True
+    """Film all runs without ground too, for judges and for `kinema study`."""
+
+
+def eval_suite(command: EvalSuiteCommand, output: Output) -> None:
+    from kinema.batch.suite import TABLE, Suite, film, score_actions, tabulate
+    from kinema.evaluate.suite import CHARACTERS, MOTIONS
+
+    check_number("--seeds", command.seeds, 1, 1000)
+    suite = Suite(command.characters or CHARACTERS, command.motions or tuple(MOTIONS), command.seeds, command.preset)
+    executor, jobs = make_executor(
+        BatchCommand(Path(), command.out, workers=command.workers, ray=command.ray), suite.jobs()
+    )
+    done = run_with_bar(jobs, executor, output, title="suite")
+    score_actions(jobs, done)
+    if command.films:
+        film(jobs, done)
+    table = tabulate(jobs, done)
+    output.say(f"{table}\n{command.out / TABLE}", file=command.out / TABLE, done=done.count("done"))

@@ -1,0 +1,78 @@
+"""A job's files on a storage: they appear whole, a machine that takes a job over finds them, and characters travel."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from kinema.batch.animate import AnimateFromStore, fetched, shipped
+from kinema.batch.job import Job
+from kinema.batch.store import Store
+from kinema.distill.config import Animate
+from kinema.errors import KinemaError
+
+
+def files_in(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_what_changed_is_pushed_and_another_machine_pulls_it(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    for name, text in (("config.json", "1"), ("state", "a"), ("run.lock", "{}"), ("x.part", "half")):
+        (run / name).write_text(text)
+    store = Store((tmp_path / "store").as_uri())
+    seen = store.push("key", run)
+    assert files_in(tmp_path / "store" / "key") == {"config.json": "1", "state": "a"}
+    # What has not changed is not copied again.
+    (tmp_path / "store" / "key" / "config.json").write_text("kept")
+    (run / "state").write_text("later")
+    store.push("key", run, seen)
+    assert files_in(tmp_path / "store" / "key") == {"config.json": "kept", "state": "later"}
+    # Another machine has only the URL.
+    other = pickle.loads(pickle.dumps(store))
+    other.pull("key", tmp_path / "elsewhere")
+    assert files_in(tmp_path / "elsewhere") == {"config.json": "kept", "state": "later"}
+    other.pull("never begun", tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_the_file_that_says_done_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, order = tmp_path / "run", []
+    run.mkdir()
+    for name in ("report.json", "motion.glb", "zz.txt"):
+        (run / name).write_text("x")
+    monkeypatch.setattr(Store, "_put", lambda self, path, target: order.append(path.name))
+    Store((tmp_path / "store").as_uri()).push("key", run)
+    assert order[-1] == "report.json"
+    assert len(order) == 3
+
+
+def test_an_object_store_holds_jobs_too(tmp_path: Path) -> None:
+    store = Store("memory://kinema-test")
+    (tmp_path / "state").write_text("a")
+    store.push("key", tmp_path)
+    store.pull("key", tmp_path / "elsewhere")
+    assert files_in(tmp_path / "elsewhere") == {"state": "a"}
+    with pytest.raises(KinemaError, match="--store nonsense://x: cannot be used"):
+        Store("nonsense://x").push("key", tmp_path)
+
+
+def test_characters_travel_with_their_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    (tmp_path / "wolf.glb").write_text("a wolf")
+    (tmp_path / "parts.gltf").write_text('{"buffers": [{"uri": "parts.bin"}]}')
+    (tmp_path / "parts.bin").write_text("x")
+    store = Store((tmp_path / "store").as_uri())
+    assets = (str(tmp_path / "wolf.glb"), "a red fox", str(tmp_path / "parts.gltf"))
+    wolf, fox, parts = shipped([Job(str(k), "", content=Animate(a, "it walks")) for k, a in enumerate(assets)], store)
+    assert fox.content.asset == "a red fox"
+    assert "has files beside it" in parts.mistake
+    (tmp_path / "wolf.glb").unlink()  # the other machine does not have it
+    here = Path(fetched(wolf, store).content.asset)
+    assert here.read_text() == "a wolf"
+    assert here.name == "wolf.glb"
+    words = AnimateFromStore(store)(wolf, tmp_path / "run")
+    assert words[3:6] == ["animate", str(here), "it walks"]
+    assert fetched(fox, store) == fox

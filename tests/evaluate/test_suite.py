@@ -1,0 +1,76 @@
+"""The suite: whom it asks for what, and its tables from reports."""
+
+import pytest
+
+from kinema.batch.suite import Suite, case_of, job_of
+from kinema.create.find import find_character
+from kinema.errors import KinemaError
+from kinema.evaluate.suite import ANIMALS, CHARACTERS, MOTIONS, Case, cases, cell, figures, suite_table
+
+STAGE = {"slide": 0.2, "skating": 0.5, "foot_contact": 3.0, "bone_change": 0.0, "jerk": 100.0, "gait": "walk"}
+
+
+def test_29_characters_with_prompts_that_are_english() -> None:
+    assert len(set(CHARACTERS)) == 29
+    found = cases(CHARACTERS, tuple(MOTIONS), 1)
+    assert len(found) == 2 * (24 * 2 + 5 * 5)
+    assert {case.motion for case in found if case.character in ANIMALS} == {"walk", "run"}
+    assert Case("elephant", "run", 0, "field").prompt == "an elephant is running"
+    assert Case("thin human", "punch", 0, "field").prompt == "a thin human is punching"
+    assert len({(case.name, case.method) for case in found}) == len(found)
+
+
+@pytest.mark.parametrize("name", ["thin human", "rhinoceros"])
+def test_characters_are_built_in(name: str) -> None:
+    assert find_character(f"a {name}").skeleton is not None
+
+
+def test_jobs_know_their_case_and_methods_differ_in_the_parameters_only() -> None:
+    jobs = Suite(("thin human",), ("walk",), 1, "fast").jobs()
+    assert [case_of(job) for job in jobs] == [Case("thin human", "walk", 0, m) for m in ("skeleton", "field")]
+    ours, field = (job.content for job in jobs)
+    assert (ours.preset, ours.prompt, ours.seed) == (field.preset, field.prompt, field.seed)
+    assert (field.parameters, field.physics) == ("field", False)
+    assert jobs[0].key != jobs[1].key
+    with pytest.raises(KinemaError, match="--characters unicorn: the suite has fox"):
+        Suite(("unicorn",)).jobs()
+
+
+def test_figures_are_those_of_the_right_stage() -> None:
+    after = STAGE | {"slide": 0.01, "gait": "run"}
+    report = {"stages": {"distilled": STAGE, "physics": after}, "metrics": after, "cpu_seconds": 7.0}
+    ours = figures(Case("fox", "run", 0, "skeleton"), report)
+    assert (ours["right"], ours["slide"], ours["slide after"], ours["bone change"]) == (1.0, 0.2, 0.01, None)
+    report["stages"]["field"] = STAGE | {"bone_change": 0.3}
+    field = figures(Case("fox", "run", 0, "field"), report)
+    assert (field["right"], field["slide after"], field["bone change"]) == (0.0, None, 0.3)
+    action = Case("human", "punch", 0, "skeleton")
+    assert figures(action, report)["right"] is None
+    report["text"] = {"error": 0.8, "others": {"walking": 0.9}}
+    assert figures(action, report)["right"] == 1.0
+
+
+def test_spread_is_that_of_the_seeds() -> None:
+    # Means of the seeds: 2 and 4; their standard deviation is sqrt(2).
+    assert cell([(0, 1.0), (0, 3.0), (1, 4.0), (1, None)]) == "3 ± 1.4"
+    assert cell([(0, 1.0), (0, 3.0)]) == "2"
+    assert cell([(0, None)]) == "–"
+
+
+def test_the_table_has_a_row_per_group_and_method() -> None:
+    report = {"stages": {"distilled": STAGE, "field": STAGE}, "metrics": STAGE, "cpu_seconds": 7.0}
+    found = cases(("fox", "human"), ("walk",), 2)
+    table = suite_table((case, figures(case, report)) for case in found)
+    rows = [line for line in table.splitlines() if line.startswith(("| animals", "| humanoids"))]
+    assert [row.split(" | ")[:2] for row in rows] == [
+        ["| animals, gaits", "skeleton"], ["| animals, gaits", "field"], ["| humanoids, gaits", "skeleton"],
+        ["| humanoids, gaits", "field"],
+    ]  # fmt: skip
+    assert "by construction" in table
+    assert suite_table([]) == "no run is finished\n"
+
+
+def test_a_job_of_the_suite_is_known_by_its_content() -> None:
+    a, b = (job_of(Case("fox", "walk", seed, "skeleton"), preset="fast") for seed in (0, 1))
+    assert a.key != b.key
+    assert job_of(Case("fox", "walk", 0, "skeleton"), preset="fast").key == a.key
