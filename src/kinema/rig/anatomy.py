@@ -30,9 +30,8 @@ class Anatomy:
         """Measure a rigged character; `dtype` is that of the rig's tensors (the rest are numpy arrays)."""
         if character.skeleton is None or character.weights is None:
             raise KinemaError(f"{character.name}: has no skeleton with skin weights; rig it first")
-        character = coarse(character)
+        rig, character = Rig.from_skeleton(character.skeleton, dtype=dtype), coarse(character)
         limbs = find_limbs(character)
-        rig = Rig.from_skeleton(character.skeleton, dtype=dtype)
         return Anatomy(rig, limbs, bone_cuboids(character), joint_limits(character, limbs))
 
 

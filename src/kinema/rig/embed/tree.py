@@ -61,8 +61,9 @@ def grow(mesh: Mesh, balls: Balls, branches: list[Branch]) -> Tree:
     slim = float(np.mean([np.median(limb.line[:, 3]) for limb in (head, tail) if limb] or [np.inf]))
     reach = sum(branches[limb.branch].length for limb in (head, tail) if limb)
     paired = [limb for limb in limbs if limb.partner is not None]
-    chain = head is not None and tail is not None and not paired and reach > SLIM * slim
-    plan: BodyPlan = "snake" if chain and _is_one_tube(balls, np.concatenate((head.line, tail.line))) else "tree"
+    plan: BodyPlan = "tree"
+    if head is not None and tail is not None and not paired and reach > SLIM * slim:
+        plan = "snake" if _is_one_tube(balls, np.concatenate((head.line, tail.line))) else "tree"
     joints, owner = Joints([], [], [], []), {-1: [0]}
     joints.add("body", -1, np.array([middle_x, *root[1:]]), root + [0, 0.05 * size, 0])
     if head:
