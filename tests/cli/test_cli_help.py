@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from kinema.asset.options import FileOptions
+from kinema.asset.options import FileOptions, NameOptions
 from kinema.cli.main import main
 from kinema.cli.parse import COMMANDS, Kinema, parse
 from kinema.cli.usage import COMMON, options_of
+from kinema.create.options import MakerOptions
 from kinema.view.server import Address
 
 
@@ -51,7 +52,7 @@ def names_of_commands() -> dict[str, type]:
     return {name: cls for name, (cls, _) in COMMANDS.items()}
 
 
-RENAMED = {"as_motion": "as"}
+RENAMED = {"as_motion": "as", "maker": "with"}
 """Options whose name is a word of Python's, by field."""
 
 
@@ -73,7 +74,7 @@ def test_help_shows_every_option(name: str, capsys: pytest.CaptureFixture) -> No
             "shell",
         ):
             continue
-        groups = {"reading": FileOptions, "listen": Address}
+        groups = {"reading": FileOptions, "naming": NameOptions, "making": MakerOptions, "listen": Address}
         inner = dataclasses.fields(groups[field.name]) if field.name in groups else (field,)
         for option in inner:
             assert re.search(rf"--{RENAMED.get(option.name, option.name).replace('_', '-')}\b(?!-)", shown), option.name
