@@ -42,7 +42,7 @@ examples:
   kinema animate "a red fox" "a fox is trotting"
   kinema animate wolf.glb "a wolf is walking" -o runs/wolf
   kinema animate mesh.obj "a person is running" --preset fast
-  kinema animate wolf.glb "walks" "runs" "sits" --names unreal --root-bone  # three clips in one file
+  kinema animate wolf.glb "walks" "runs" --names unreal  # two clips, one file
   kinema animate "a pug in a cape" "walks" --with shap-e
   kinema animate --resume runs/wolf
 """

@@ -45,12 +45,11 @@ def create(command: CreateCommand, output: Output) -> None:
     from kinema.export.write import check_target, write
     from kinema.motion.source import rigged
 
-    out = command.out or Path((command.words.strip() or command.making.image.stem).replace(" ", "_")[:60] + ".glb")  # pyright: ignore
+    called = command.words.strip() or (command.making.image or Path("made")).stem
+    out = command.out or Path(called.replace(" ", "_")[:60] + ".glb")
     check_target(out)
     made = make_character(command.words, command.making, seed=command.seed)
     for note in made.notes:
         output.hint(note)
-    character = rigged(made.character)
-    write(out, character, naming=command.naming)
-    joints = character.skeleton.names if character.skeleton else ()
-    output.say(f"{out}: {len(joints)} joints", file=out, notes=made.notes, joints=joints)
+    write(out, rigged(made.character), naming=command.naming)
+    output.say(str(out), file=out, **({"notes": made.notes} if made.notes else {}))

@@ -13,7 +13,7 @@ from kinema.options import Flag, named
 Positional = tyro.conf.Positional
 Engine = Literal["auto", "fit", "sds"]
 AS_FOUND = FileOptions()
-RENAMED = {"as_motion": "as"}
+RENAMED = {"as_motion": "as", "maker": "with"}
 """Options whose name is a word of Python's, by field."""
 UNSPOKEN = ("asset", "prompt", "more", "resume", "reading", "naming", "making", "overwrite")
 """Fields that are no options, groups of options, or not part of what makes a run."""
