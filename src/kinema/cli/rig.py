@@ -28,9 +28,8 @@ class RigCommand:
     """Take the rig of another file: RigNet's .txt, a GLB or FBX (UniRig, SkinTokens) with its weights, JSON, BVH."""
     picture: Annotated[Path | None, named("PNG")] = None
     """Draw the joints over the mesh, from three sides."""
-    body: Annotated[Body | None, named("BODY")] = None
-    """Body plan of a mesh without joints (biped, quadruped, bird, winged, hexapod, octopod, crab, fish, ray, snake, or
-    tree for any other); found if not given."""
+    body: Annotated[Body | None, named("{biped,quadruped,bird,...,tree}")] = None
+    """Body plan of a mesh without joints; tree: none of the others. Found if not given."""
     visibility: Literal["field", "rays"] = "field"
     """How bone heat tests whether a bone is visible from a vertex: Pinocchio's distance field, or rays."""
     naming: Naming = AS_NAMED
