@@ -3,8 +3,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include <memory>
-
 #include "common/parallel.h"
 #include "tree.h"
 
@@ -15,11 +13,6 @@ using namespace kinema;
 namespace {
 
 template <typename T> using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
-
-SelfContact *make(Array<const int32_t> faces, Array<const int32_t> group, Array<const double> rest) {
-    nb::gil_scoped_release release;
-    return new SelfContact(faces.data(), int64_t(faces.shape(0)), group.data(), rest.data());
-}
 
 nb::object pairs(const SelfContact &tree, Array<const double> poses, int threads) {
     const int64_t frames = int64_t(poses.shape(0)), stride = int64_t(poses.shape(1)) * 3;
@@ -53,10 +46,11 @@ nb::object pairs(const SelfContact &tree, Array<const double> poses, int threads
 NB_MODULE(_contact, m) {
     nb::class_<SelfContact>(m, "SelfContact")
         .def("__init__",
-             [](SelfContact *self, Array<const int32_t> faces, Array<const int32_t> group, Array<const double> rest) {
-                 std::unique_ptr<SelfContact> made(make(faces, group, rest));
-                 new (self) SelfContact(std::move(*made));
+             [](SelfContact *self, Array<const int32_t> faces, Array<const int32_t> group, Array<const double> rest,
+                double near) {
+                 nb::gil_scoped_release release;
+                 new (self) SelfContact(faces.data(), int64_t(faces.shape(0)), group.data(), rest.data(), near);
              },
-             "faces"_a, "group"_a, "rest"_a)
+             "faces"_a, "group"_a, "rest"_a, "near"_a)
         .def("pairs", &pairs, "poses"_a, "threads"_a);
 }

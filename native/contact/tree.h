@@ -61,15 +61,17 @@ struct Scratch {
 class SelfContact {
   public:
     // `group` numbers the vertices that are one place: faces that share a place are neighbours and never a contact.
-    SelfContact(const int32_t *faces, int64_t count, const int32_t *group, const double *rest)
-        : faces_(faces, faces + 3 * count), groups_(size_t(3 * count)), order_(size_t(count)) {
+    // Nor are faces whose centres are at most `near` apart at rest.
+    SelfContact(const int32_t *faces, int64_t count, const int32_t *group, const double *rest, double near)
+        : faces_(faces, faces + 3 * count), groups_(size_t(3 * count)), order_(size_t(count)),
+          centers_(size_t(count)), near_(near * near) {
         for (size_t i = 0; i < groups_.size(); ++i) groups_[i] = group[faces_[i]];
-        std::vector<Point> centers(static_cast<size_t>(count));
         for (int64_t f = 0; f < count; ++f) {
-            order_[size_t(f)] = int32_t(f);
-            centers[size_t(f)] = corner(rest, int32_t(f), 0) + corner(rest, int32_t(f), 1) + corner(rest, int32_t(f), 2);
+            const int32_t face = int32_t(f);
+            order_[size_t(f)] = face;
+            centers_[size_t(f)] = 1.0 / 3 * (corner(rest, face, 0) + corner(rest, face, 1) + corner(rest, face, 2));
         }
-        if (count) build(0, int32_t(count), centers);
+        if (count) build(0, int32_t(count), centers_);
         Scratch scratch;
         find(rest, scratch);
         at_rest_ = scratch.pairs;
@@ -186,7 +188,8 @@ class SelfContact {
         const int32_t *x = &groups_[size_t(3 * a)], *y = &groups_[size_t(3 * b)];
         for (int k = 0; k < 3; ++k)
             if (x[k] == y[0] || x[k] == y[1] || x[k] == y[2]) return true;
-        return false;
+        const Point apart = centers_[size_t(a)] - centers_[size_t(b)];
+        return dot(apart, apart) < near_;
     }
 
     void test(int32_t k, int32_t l, const double *vertices, Scratch &s) const {
@@ -200,6 +203,8 @@ class SelfContact {
     }
 
     std::vector<int32_t> faces_, groups_, order_;
+    std::vector<Point> centers_;  // at rest
+    double near_;                 // squared
     std::vector<Node> nodes_;
     std::vector<int64_t> at_rest_;
 };

@@ -5,6 +5,6 @@ from numpy import ndarray
 class SelfContact:
     """A mesh at rest (float64), prepared for its poses."""
 
-    def __init__(self, faces: ndarray, group: ndarray, rest: ndarray) -> None: ...
+    def __init__(self, faces: ndarray, group: ndarray, rest: ndarray, near: float) -> None: ...
     def pairs(self, poses: ndarray, threads: int) -> ndarray:
         """Rows (frame, face, face) of poses [frames, vertices, 3] (float64), in ascending order, the lower face first."""

@@ -61,6 +61,16 @@ def test_neighbours_over_a_seam_are_no_contact() -> None:
     assert ContactMesh.of(apart, faces).pairs(pose[None]).tolist() == [[0, 0, 1]]
 
 
+def test_faces_near_each_other_at_rest_are_no_contact() -> None:
+    vertices, faces = two_balls()
+    pose = moved(vertices, 1.5)[None]
+    # Centres of faces of the two balls are 1 to 5 apart at rest, of a size of 5.
+    shares = [ContactMesh.of(vertices, faces, near=near).share(pose)[0] for near in (0.0, 0.21, 0.4, 1.1)]
+    assert shares[0] >= shares[1] > shares[2] >= shares[3] == 0
+    mesh = ContactMesh.of(vertices, faces, near=0.25)
+    np.testing.assert_array_equal(mesh.pairs(pose), contact_pairs_twin(mesh, pose))
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_kernel_finds_the_twins_pairs(seed: int) -> None:
     rng = np.random.default_rng(seed)

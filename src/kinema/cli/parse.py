@@ -11,10 +11,12 @@ from typing import Annotated, Any, Literal, Union
 
 import tyro
 
-from kinema.cli import animate, convert, demo, doctor, measure, show, train, words
+from kinema.cli import animate, convert, demo, doctor, measure, pose, show, train, train_poses, words
 from kinema.cli.output import Output
 from kinema.cli.usage import UsageError, check
+from kinema.collect.config import CollectPoses
 from kinema.options import Flag, named
+from kinema.posespace.config import TrainPoses
 from kinema.prior.nano.config import TrainPrior
 
 
@@ -50,8 +52,11 @@ COMMANDS: dict[str, tuple[type, Any]] = {
     "convert": (convert.ConvertCommand, convert.convert),
     "view": (show.ViewCommand, show.view),
     "eval": (measure.EvalCommand, measure.evaluate),
+    "pose": (pose.PoseCommand, pose.pose),
     "doctor": (doctor.DoctorCommand, doctor.doctor),
     "train-prior": (TrainPrior, train.train_prior),
+    "collect-poses": (CollectPoses, train_poses.collect_poses),
+    "train-poses": (TrainPoses, train_poses.train_poses),
     "completion": (CompletionCommand, completion),
     "demo": (demo.DemoCommand, demo.demo),
 }

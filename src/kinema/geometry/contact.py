@@ -2,7 +2,8 @@
 
 `native/contact` finds them with a tree of boxes that is refitted to every pose; `contact_twin.py` compares all pairs.
 Two faces intersect where an edge of one crosses the inside of the other. Faces that share a place at rest are
-neighbours and never a contact, and pairs that intersect at rest are how the body was modelled.
+neighbours and never a contact, and pairs that intersect at rest are how the body was modelled. Nor are faces contacts
+that are near each other at rest, where a distance `near` is given: the crease of an elbow, a shirt on its body.
 """
 
 import warnings
@@ -31,22 +32,25 @@ class ContactMesh:
     rest: Vertices
     place: Int[np.ndarray, "vertices"]
     """Number of the place at rest of each vertex: seams of textures have several vertices at one place."""
+    near: float = 0.0
+    """Faces whose centres are less apart than this at rest are no contact [m]."""
 
     @staticmethod
-    def of(vertices: Vertices, faces: Faces) -> "ContactMesh":
+    def of(vertices: Vertices, faces: Faces, *, near: float = 0.0) -> "ContactMesh":
+        """`near` is a share of the mesh's size here."""
         if len(faces) and not np.isfinite(vertices).all():
             raise KinemaError("a mesh with vertices that are not finite has no contacts")
         rest = np.ascontiguousarray(vertices, np.float64)
         size = float(np.ptp(rest, axis=0).max()) if len(rest) else 1.0
         rounded = np.round(rest / max(SAME_PLACE * size, 1e-300)).astype(np.int64)
         place = np.unique(rounded, axis=0, return_inverse=True)[1].ravel()
-        return ContactMesh(np.ascontiguousarray(faces, np.int32), rest, place.astype(np.int32))
+        return ContactMesh(np.ascontiguousarray(faces, np.int32), rest, place.astype(np.int32), near * size)
 
     @cached_property
     def _tree(self) -> Any:
         from kinema import _contact
 
-        return _contact.SelfContact(self.faces, self.place, self.rest)
+        return _contact.SelfContact(self.faces, self.place, self.rest, self.near)
 
     def pairs(self, poses: Poses, *, threads: int = 1) -> Pairs:
         """Contacts of every pose."""

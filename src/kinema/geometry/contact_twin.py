@@ -26,6 +26,8 @@ def _intersecting(mesh: ContactMesh, vertices: np.ndarray) -> np.ndarray:
     apart = (low[:, None] > high[None]).any(-1)
     first, second = np.nonzero(np.triu(~(apart | apart.T), 1))
     shared = (place[first][:, :, None] == place[second][:, None, :]).any((1, 2))
+    centers = mesh.rest[mesh.faces].mean(1)
+    shared |= np.square(centers[first] - centers[second]).sum(-1) < mesh.near**2
     first, second = first[~shared], second[~shared]
     hit = triangles_intersect(corners[first], corners[second])
     return np.stack((first[hit], second[hit]), -1)

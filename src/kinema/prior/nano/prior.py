@@ -10,10 +10,10 @@ from torch import Tensor
 
 from kinema.errors import KinemaError
 from kinema.gait.sentence import take_apart
+from kinema.learn.text import embed_texts
 from kinema.prior.nano.codec import FRAMES, HEIGHT, PATCH, TOKENS, WIDTH, Codec, near_character, patches, still_tokens
 from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise
 from kinema.prior.nano.reader import Reader, trained_names
-from kinema.prior.nano.text import embed_texts
 from kinema.prior.protocol import CameraRange, Context, KnownMotion, Needs, PromptReading, Video
 from kinema.tensor_files import load_tensors, save_tensors
 
