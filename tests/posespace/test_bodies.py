@@ -8,7 +8,7 @@ import torch
 
 from kinema.asset.character import Character
 from kinema.motion.motion import Motion
-from kinema.posespace.augment import mirrored, regrown, rested, reshaped
+from kinema.posespace.augment import mirrored, regrown, reshaped, rested
 from kinema.posespace.batch import Bodies, features, place
 from kinema.posespace.body import CHILD, FARTHEST, PARENT, PARTNER, Body
 from kinema.posespace.pose import Poses, from_six, to_six, without_heading

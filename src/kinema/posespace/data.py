@@ -1,5 +1,6 @@
 """Training batches: poses of bodies with about as many joints, drawn so that no family and no large body dominates."""
 
+import itertools
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +80,7 @@ class Dataset:
                 weights.append(weight)
         sizes = np.array([len(entry.source) for entry in entries])
         edges, groups = (0, *SIZES[:-1], 10**6), []
-        for low, high in zip(edges, edges[1:]):
+        for low, high in itertools.pairwise(edges):
             index = np.flatnonzero((sizes > low) & (sizes <= high))
             if len(index):
                 here = [entries[i] for i in index]

@@ -1,8 +1,8 @@
 """Validators: how far a pose is from one that the body can be in, differentiable and in units of the body's own size.
 
-Three questions. Do limbs go through each other (`spheres`)? Is something under the ground? Does a joint bend as it never
-does? The last one cannot be seen on the skin, a knee bent forwards strains it as one bent backwards: its range comes
-from poses that the body is in. Nothing is set by hand for a character.
+Three questions. Do limbs go through each other (`spheres`)? Is something under the ground? Does a joint bend as it
+never does? The last one cannot be seen on the skin, a knee bent forwards strains it as one bent backwards: its range
+comes from poses that the body is in. Nothing is set by hand for a character.
 """
 
 from dataclasses import dataclass

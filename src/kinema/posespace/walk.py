@@ -1,5 +1,6 @@
 """Ways from pose to pose through the space, at an even speed, and clips of keyframes that are joined by them."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -93,7 +94,7 @@ def check_keys(keys: Sequence[Key]) -> None:
     if len(keys) < 2:
         raise KinemaError(f"{len(keys)} keys: a clip needs two or more")
     times = [key.seconds for key in keys]
-    for before, after in zip(times, times[1:]):
+    for before, after in itertools.pairwise(times):
         if not (after > before and np.isfinite(after)):
             raise KinemaError(f"keys out of order: {after:g} s does not come after {before:g} s")
 
@@ -103,7 +104,7 @@ def in_between(rig: Rig, clean: Denoiser, keys: Sequence[Key], *, fps: float, sc
     check_keys(keys)
     start = keys[0].seconds
     frames = [round((key.seconds - start) * fps) for key in keys]
-    if any(b <= a for a, b in zip(frames, frames[1:])):
+    if any(b <= a for a, b in itertools.pairwise(frames)):
         raise KinemaError(f"two keys fall into one frame at {fps:g} frames per second")
     parts = []
     for a, b, first, last in zip(keys, keys[1:], frames, frames[1:]):
