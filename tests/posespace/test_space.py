@@ -119,7 +119,7 @@ def test_a_target_out_of_reach_is_approached_and_says_by_how_much(space: PoseSpa
     at_rest = float((joints_of(Poses.rest(space.rig), space)[0, joint] - torch.tensor(far)).norm())
     reached = float((joints_of(found.poses, space)[0, joint] - torch.tensor(far)).norm())
     assert found.misses[0] == pytest.approx(reached, rel=1e-3)
-    assert space.body.scale < reached < 0.9 * at_rest
+    assert space.body.scale < reached < 0.95 * at_rest
 
 
 def test_pins_stay_and_frozen_joints_do_not_turn(space: PoseSpace, steps: Poses) -> None:

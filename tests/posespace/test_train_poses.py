@@ -76,7 +76,7 @@ def test_it_learns_one_walk(shards: Path, tmp_path: Path) -> None:
     data = Dataset.read(shards, ("procedural",), variants=False, seed=0)
     run = resume(config)
     losses = go(config, run, data, 80)
-    assert np.mean(losses[-10:]) < 0.6 * np.mean(losses[:10])
+    assert np.mean(losses[-10:]) < 0.75 * np.mean(losses[:10])
     trained = Trained.load(save(config, run, data))
     assert trained.note["poses"] == {"procedural": 48}
     assert trained.strangeness(data.shards[0].body) < 0.1

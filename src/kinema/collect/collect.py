@@ -61,7 +61,7 @@ def _maker(config: CollectPoses) -> tuple[Callable[[int], BodyPoses | None], int
     if config.source == "procedural":
         from kinema.collect.procedural import procedural_poses
 
-        return lambda index: procedural_poses(np.random.default_rng((seed, index)), shared), config.bodies
+        return lambda index: procedural_poses(np.random.default_rng((seed, index))), config.bodies
     from kinema.collect.distilled import Distilling
 
     distilling = Distilling.of(config.weights, shared, clips=config.clips)

@@ -23,7 +23,7 @@ class CollectPoses:
     minutes: float = 1e6
     """Stop after so many minutes; the same command goes on."""
     shared: Annotated[Path | None, named("FOLDER")] = None
-    """Folder with third-party rigs and motions; needed for `recorded`, used by the others where it is given."""
+    """Folder with third-party rigs and motions; needed for `recorded`, used by `distilled` where it is given."""
     clips: int = 8
     """Captions per body, of distilled poses."""
     weights: Annotated[Path | None, named("FILE")] = None

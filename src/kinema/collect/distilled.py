@@ -159,4 +159,3 @@ def sample_views(distiller: Distiller, rng: np.random.Generator) -> list[Target]
         if t_next > 0:
             noisy = next_level(prior, noisy, clean, t, t_next)
     return [Target(*row) for row in zip(looks, contexts, clean.unbind(0))]
-

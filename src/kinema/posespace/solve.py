@@ -12,6 +12,7 @@ from kinema.posespace.pose import Poses
 from kinema.posespace.reach import Target, reach, residuals
 from kinema.rig.kinematics import Rig
 
+Start = Float[torch.Tensor, "1 tokens 6"]
 CANDIDATES = 4
 """Poses that are tried; the best is kept."""
 STEPS = 4
@@ -35,7 +36,7 @@ class Solution:
 
 
 def guided(
-    rig: Rig, clean: Denoiser, start: Values, targets: Sequence[Target], *, scale: float, level: float,
+    rig: Rig, clean: Denoiser, start: Start, targets: Sequence[Target], *, scale: float, level: float,
     frozen: Sequence[int], generator: torch.Generator, count: int = CANDIDATES, steps: int = STEPS,
 ) -> Values:  # fmt: skip
     """Noise a pose to a level and denoise it, pulling each clean estimate towards the targets on the way."""
@@ -56,8 +57,9 @@ def guided(
 
 
 def polyak(
-    rig: Rig, values: Values, targets: Sequence[Target], *, scale: float, frozen: list[int], start: Values
-) -> Values:
+    rig: Rig, values: Values, targets: Sequence[Target], *, scale: float, frozen: list[int],
+    start: Start,
+) -> Values:  # fmt: skip
     """Steps E ∇E / |∇E|² down the squared distance to the targets, each pose with its own length."""
     for _ in range(POLYAK_STEPS):
         values = values.detach().clone()

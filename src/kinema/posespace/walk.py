@@ -43,7 +43,7 @@ def walk(rig: Rig, clean: Denoiser, a: Poses, b: Poses, count: int, *, scale: fl
 
 def _exact_ends(fine: Poses, a: Poses, b: Poses, shares: Float[Tensor, "n"]) -> Poses:
     """What inversion and decoding lost at both ends, put back there and ever less towards the other end."""
-    lost = [end.rotations @ fine.rotations[k : k + 1].mT for end, k in ((a, 0), (b, -1))]
+    lost = [end.rotations @ fine.rotations[[k]].mT for end, k in ((a, 0), (b, -1))]
     left, right = (_power(x, s) for x, s in zip(lost, (1 - shares, shares)))
     height = fine.height + (1 - shares) * (a.height - fine.height[0]) + shares * (b.height - fine.height[-1])
     return Poses(left @ right @ fine.rotations, height)

@@ -17,6 +17,8 @@ from kinema.tensor_files import load_tensors, save_tensors
 WEIGHTS = Path(__file__).parent / "weights.safetensors"
 HEADER = "posespace"
 """Key of the header in a file of weights."""
+LEAST_GAP = 0.03
+"""Least usual distance between bodies: twins and half precision shall not make every other body a stranger."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,12 @@ def save_weights(path: Path, model: PoseModel, bodies: list[Body], *, note: dict
 
 
 def usual_distance(known: Float[Tensor, "bodies features"]) -> float:
-    """Median distance of a body to the nearest other one; 1 for a single one."""
+    """Median distance of a body to the nearest other one, and no less than `LEAST_GAP`."""
     if len(known) < 2:
-        return 1.0
+        return LEAST_GAP
     gaps = torch.cdist(known, known) / known.shape[1] ** 0.5
     gaps.fill_diagonal_(torch.inf)
-    return max(float(gaps.amin(1).median()), 1e-6)
+    return max(float(gaps.amin(1).median()), LEAST_GAP)
 
 
 def outline(body: Body) -> Float[Tensor, "features"]:
