@@ -7,4 +7,4 @@ class SelfContact:
 
     def __init__(self, faces: ndarray, group: ndarray, rest: ndarray, near: float) -> None: ...
     def pairs(self, poses: ndarray, threads: int) -> ndarray:
-        """Rows (frame, face, face) of poses [frames, vertices, 3] (float64), in ascending order, the lower face first."""
+        """Rows (frame, face, face) of poses [frames, vertices, 3] (float64), ascending, the lower face first."""

@@ -83,8 +83,7 @@ def test_keyframes_and_walks_go_through_frames_of_a_clip(walking: Path, toy: Pat
 
 def test_check_names_frames_and_limbs(walking: Path, tmp_path: Path, capsys) -> None:
     found = run(capsys, "pose", "check", walking, "-o", tmp_path / "c.png")
-    assert found["frames"] == 10
-    assert len(found["share"]) == 10
+    assert found["frames"] == len(found["share"]) == len(load(walking).clips[0].root_position)
     assert (tmp_path / "c.png").stat().st_size > 1000
 
 
@@ -97,7 +96,9 @@ def test_bad_input_is_one_line_and_writes_nothing(walking: Path, toy: Path, tmp_
     assert "needs --target" in fails(capsys, "pose", "ik", walking, "-o", out, *tool)
     late = ("--key", "1:0", "0.5:3")
     assert "out of order" in fails(capsys, "pose", "keyframes", walking, "walk", "-o", out, *tool, *late)
-    assert "frames 0 to 9" in fails(capsys, "pose", "walk", walking, "walk", "-o", out, *tool, "--key", "0:0", "1:99")
+    assert "the clip has frames 0 to" in fails(
+        capsys, "pose", "walk", walking, "walk", "-o", out, *tool, "--key", "0:0", "1:99"
+    )
     assert "SECONDS:FRAME" in fails(capsys, "pose", "walk", walking, "walk", "-o", out, *tool, "--key", "now")
     assert "no clip 'run'" in fails(capsys, "pose", "check", walking, "run")
     assert not out.exists()

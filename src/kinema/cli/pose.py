@@ -133,9 +133,8 @@ def _check(command: PoseCommand, output: Output) -> None:
     found = find_contacts(character, motion)
     bad, count = found.frames, len(motion)
     worst = int(found.share.argmax())
-    lines = [
-        f"{len(bad)} of {count} frames go through themselves; worst {found.share[worst]:.1%} of the faces, frame {worst}"
-    ]
+    least = f"worst {found.share[worst]:.1%} of the faces in frame {worst}"
+    lines = [f"{len(bad)} of {count} frames go through themselves; {least}"]
     lines += [f"  {name}: {frames} frames" for name, frames in list(found.limbs.items())[:8]]
     if bad:
         lines.append(f"  frames {_ranges(bad)}")

@@ -1,4 +1,4 @@
-"""The slow twin of `native/contact`: every pair of faces whose boxes overlap, by the same signs in the same precision."""
+"""The slow twin of `native/contact`: every pair of faces whose boxes overlap, by the same signs in double precision."""
 
 import numpy as np
 from jaxtyping import Bool, Float

@@ -89,7 +89,9 @@ def solve(
     if plausible > 2 * END:
         wished = {"scale": scale, "level": plausible, "frozen": frozen, "generator": generator}
         values = guided(rig, clean, values, targets, **wished, count=count, steps=steps)
-    found = reach(rig, values_to_poses(values, scale), targets, scale=scale, frozen=frozen)
+    found = _held(values_to_poses(values, scale), start, frozen)
+    # Rounding of a hundred products is put back too: frozen is frozen.
+    found = _held(reach(rig, found, targets, scale=scale, frozen=frozen), start, frozen)
     missing = residuals(rig, found.place(rig), targets, scale).unflatten(-1, (-1, 3)).norm(dim=-1)
     if len(found) > 1:
         best = int(_cost(clean, found, missing, scale, generator).argmin())
@@ -98,6 +100,13 @@ def solve(
     metres = [k is t.position for t in targets for k in (t.position, t.look_at, t.rotation) if k is not None]
     assert len(kinds) == missing.shape[1]
     return Solution(found, tuple(float(m) * (scale if metric else 1.0) for m, metric in zip(missing[0], metres)))
+
+
+def _held(poses: Poses, start: Poses, frozen: Sequence[int]) -> Poses:
+    """The poses with the rotations that frozen joints have in `start`."""
+    rotations = poses.rotations.clone()
+    rotations[:, list(frozen)] = start.rotations[:, list(frozen)]
+    return Poses(rotations, poses.height)
 
 
 def _cost(

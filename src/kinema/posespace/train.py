@@ -37,7 +37,9 @@ from kinema.tensor_files import load_tensors, save_tensors
 CHECKPOINT, HEADER = "checkpoint.safetensors", "run"
 """File to go on from, and the key of its header."""
 PLACE_WEIGHT = 4.0 * SIX_SCALE**2
-"""Weight of the squared error of joints' places [scales], against 1 for the network's own values."""
+"""Weight of the squared error of joints' places relative to the root [scales], against 1 for rotations."""
+HEIGHT_WEIGHT = 0.05
+"""Weight of the root's height, against 1 for all rotations."""
 LEAST_LEVEL = 0.02
 Report = Callable[[dict[str, float]], None]
 
@@ -118,8 +120,11 @@ def batch_loss(model: PoseModel, batch: Batch, text: Tensor, *, generator: torch
     with torch.autocast("cpu", torch.bfloat16, enabled=fast):
         found = model(noisy, t, given).float()
     out = path_factors(t)[1]
-    values = ((found - clean) * given.alive).square().sum((1, 2)) / given.alive.sum((1, 2))
-    places = [place(batch.bodies, *from_values(x))[1] for x in (found, clean)]
+    error = ((found - clean) * given.alive).square()
+    values = error[:, :-1].sum((1, 2)) / given.alive[:, :-1].sum((1, 2)) + HEIGHT_WEIGHT * error[:, -1, 0]
+    # Without the height: one jump would outweigh a hundred steps.
+    level_root = torch.zeros_like(batch.height)
+    places = [place(batch.bodies, from_values(x)[0], level_root)[1] for x in (found, clean)]
     mask = batch.bodies.mask[..., None]
     away = ((places[0] - places[1]) * mask).square().sum((1, 2)) / mask.sum((1, 2))
     weight = 1 / out.clamp(min=0.2).square()
