@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from kinema.errors import KinemaError
+from kinema.learn.text import embed_texts
 from kinema.prior.nano.codec import (
     HEIGHT,
     KEPT_PLACES,
@@ -19,7 +20,6 @@ from kinema.prior.nano.codec import (
 )  # fmt: skip
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior, save_weights
-from kinema.learn.text import embed_texts
 from kinema.prior.protocol import Context, guide, sample
 
 

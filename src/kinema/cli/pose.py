@@ -90,8 +90,9 @@ def _ik(command: PoseCommand, output: Output) -> None:
     targets += [Target(joint, look_at=at) for joint, at in _points(command.look, "--look", space)]
     if not targets:
         raise KinemaError("pose ik needs --target JOINT=X,Y,Z or --look JOINT=X,Y,Z")
-    held = {"pins": [_joint(space, j) for j in command.pin], "frozen": [_joint(space, j) for j in command.freeze]}
-    found = space.solve(targets, start=start, plausible=command.plausible, seed=command.seed, **held)
+    pins, frozen = ([_joint(space, j) for j in names] for names in (command.pin, command.freeze))
+    options = {"plausible": command.plausible, "seed": command.seed}
+    found = space.solve(targets, start=start, pins=pins, frozen=frozen, **options)
     far = 0.01 * space.body.scale
     lines = []
     for target, miss in zip(targets, found.misses):

@@ -173,7 +173,7 @@ def regrown(body: Body, rng: np.random.Generator, *, insert: float = 0.08, drop:
     kept = np.array(source)
     tails = np.where(kept[:, None] >= 0, body.tails[kept], 0.0)
     places = np.stack(heads)
-    for k in np.flatnonzero(kept < 0):
+    for k in np.flatnonzero(kept < 0).tolist():
         tails[k] = places[parents.index(k)] if k in parents else places[k]
     own = kept >= 0
     new = Body(

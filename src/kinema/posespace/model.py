@@ -4,14 +4,14 @@ The path is a flow, x_t = (1 - t) x + t noise; the network predicts the clean po
 is biased by how two joints are related in the tree. It knows no joint names, so that strangers' rigs are nothing new.
 """
 
-import math
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import gelu, layer_norm, scaled_dot_product_attention, silu
+from torch.nn.functional import layer_norm, silu
 
+from kinema.learn.transformer import LEVEL_FEATURES, Block, draw_weights, level_features
 from kinema.posespace.batch import FEATURES, Bodies, features
 from kinema.posespace.body import CODES
 from kinema.posespace.pose import Poses, from_six, to_six
@@ -49,17 +49,14 @@ class PoseModel(nn.Module):
         self.joint_in = nn.Sequential(nn.Linear(FEATURES, 2 * width), nn.SiLU(), nn.Linear(2 * width, width))
         self.root_token = nn.Parameter(torch.zeros(width))
         self.relations = nn.Parameter(torch.zeros(CODES, layers * heads))
-        self.level = nn.Sequential(nn.Linear(64, width), nn.SiLU(), nn.Linear(width, width))
+        self.level = nn.Sequential(nn.Linear(LEVEL_FEATURES, width), nn.SiLU(), nn.Linear(width, width))
         self.text_in = nn.Sequential(nn.Linear(TEXT, width), nn.SiLU(), nn.Linear(width, width))
         self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
         self.final = nn.Linear(width, 2 * width)
         self.values_out = nn.Linear(width, 6)
         # Blocks start as the identity and the output at zero (adaLN-zero).
         silent = {self.final, self.values_out, *(block.modulation for block in self.blocks)}
-        for layer in (part for part in self.modules() if isinstance(part, nn.Linear)):
-            bound = 0.0 if layer in silent or generator is None else layer.in_features**-0.5
-            for parameter in (layer.weight, layer.bias):
-                nn.init.uniform_(parameter, -bound, bound, generator=generator)
+        draw_weights(self, silent, generator)
         if generator is not None:
             nn.init.normal_(self.root_token, std=0.5, generator=generator)
 
@@ -77,37 +74,13 @@ class PoseModel(nn.Module):
     def forward(self, noisy: Values, t: Levels, given: Given) -> Values:
         """The clean pose; values that mean nothing are zero."""
         skip, out, scale_in = path_factors(t)
-        frequencies = torch.exp(torch.linspace(0, math.log(200.0), 32, device=t.device, dtype=t.dtype))
-        angles = t[:, None] * frequencies
-        c = silu(self.level(torch.cat((angles.sin(), angles.cos()), -1)) + given.text)
+        c = silu(self.level(level_features(t)) + given.text)
         x = self.values_in(scale_in[:, None, None] * noisy) + given.tokens
         for number, block in enumerate(self.blocks):
             x = block(x, c, given.bias[number])
         shift, scale = self.final(c).unsqueeze(1).chunk(2, -1)
         x = self.values_out(layer_norm(x, (self.width,)) * (1 + scale) + shift)
         return (skip[:, None, None] * noisy + out[:, None, None] * x.to(noisy)) * given.alive
-
-
-class Block(nn.Module):
-    """Attention with a bias by relation, and MLP, both modulated by noise level and words (adaLN-zero)."""
-
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.width, self.heads = width, heads
-        self.modulation = nn.Linear(width, 6 * width)
-        self.qkv = nn.Linear(width, 3 * width)
-        self.proj = nn.Linear(width, width)
-        self.up = nn.Linear(width, 4 * width)
-        self.down = nn.Linear(4 * width, width)
-
-    def forward(self, x: Tensor, c: Tensor, bias: Tensor) -> Tensor:
-        shift_a, scale_a, gate_a, shift_m, scale_m, gate_m = self.modulation(c).unsqueeze(1).chunk(6, -1)
-        h = layer_norm(x, (self.width,)) * (1 + scale_a) + shift_a
-        q, k, v = self.qkv(h).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        h = scaled_dot_product_attention(q, k, v, attn_mask=bias.to(q.dtype)).transpose(1, 2).flatten(-2)
-        x = x + gate_a * self.proj(h)
-        h = layer_norm(x, (self.width,)) * (1 + scale_m) + shift_m
-        return x + gate_m * self.down(gelu(self.up(h), approximate="tanh"))
 
 
 def path_factors(t: Levels) -> tuple[Levels, Levels, Levels]:

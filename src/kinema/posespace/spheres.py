@@ -59,8 +59,8 @@ class Spheres:
         # Neighbours in the body, and what is as near at rest as a crease, come and go.
         far = gap > np.maximum(CREASE * size, 1.15 * (radii[:, None] + radii))
         apart = np.where(np.triu(far, 1), np.minimum(radii[:, None] + radii, 0.95 * gap), 0.0)
-        arrays = (centers, radii, carried, apart)
-        return Spheres(*(torch.from_numpy(np.ascontiguousarray(x)).float() for x in arrays), size)
+        tensors = [torch.from_numpy(np.ascontiguousarray(x)).float() for x in (centers, radii, carried, apart)]
+        return Spheres(tensors[0], tensors[1], tensors[2], tensors[3], size)
 
     def posed(self, rig: Rig, T_world_joint: Transforms) -> Float[Tensor, "*b spheres 3"]:
         """Centres in a pose [m]: linear blend skinning of points that hang on few joints or many."""
