@@ -2,6 +2,8 @@
 benchmarks/posespace.py."""
 
 import dataclasses
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -185,6 +187,24 @@ def test_bad_input_is_one_line(space: PoseSpace, steps: Poses, fox: Character) -
         PoseSpace.of(dataclasses.replace(fox, skeleton=None, weights=None))
     with pytest.raises(KinemaError, match="0 poses"):
         space.sample(0)
+
+
+def test_the_example_of_the_docs_runs(tmp_path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    page = Path(__file__).parents[2] / "docs" / "posespace.md"
+    (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
+    assert (tmp_path / "keys.glb").stat().st_size > 1000
+    assert "plausibility" in capsys.readouterr().out
+
+
+def test_the_shipped_weights_are_small_and_say_what_they_were_trained_on() -> None:
+    from kinema.posespace.weights import WEIGHTS, Trained
+
+    assert WEIGHTS.stat().st_size < 8e6
+    note = Trained.load().note
+    assert sum(note["poses"].values()) > 1000
+    assert set(note["poses"]) <= {"distilled", "recorded", "procedural"}
 
 
 def test_weights_of_something_else_are_refused(fox: Character, tmp_path) -> None:
