@@ -38,7 +38,7 @@ sanitize: setup
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	  KINEMA_KERNELS=$(SANITIZED) PYTHONPATH=tests $(BIN)/python -m pytest -q -m "not slow" -p sanitized_kernels \
 	  tests/render/test_rasterize.py tests/render/test_rasterize_harmonics.py tests/render/test_scene.py \
-	  tests/splat/test_splats.py tests/geometry/test_distance_field.py tests/physics/test_adjoint.py \
+	  tests/splat/test_splats.py tests/geometry/test_distance_field.py tests/geometry/test_contact.py tests/physics/test_adjoint.py \
 	  tests/physics/test_physics_laws.py
 
 demo: setup

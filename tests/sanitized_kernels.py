@@ -7,7 +7,7 @@ from pathlib import Path
 
 FOLDER = Path(os.environ["KINEMA_KERNELS"])
 
-for name in ("_rasterizer", "_articulation", "_scene", "_field"):
+for name in ("_rasterizer", "_articulation", "_scene", "_field", "_contact"):
     (path,) = FOLDER.rglob(f"{name}.*.so")
     spec = importlib.util.spec_from_file_location(f"kinema.{name}", path)
     assert spec is not None

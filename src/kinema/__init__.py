@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kinema.job.folder import Animation
     from kinema.job.folder import run as animate
     from kinema.motion.motion import Motion
+    from kinema.posespace.space import PoseSpace
     from kinema.rig.kinematics import Rig
     from kinema.view.notebook import play as show
 
@@ -38,6 +39,7 @@ _HOME = {
     "Character": "kinema.asset.character",
     "KinemaError": "kinema.errors",
     "Motion": "kinema.motion.motion",
+    "PoseSpace": "kinema.posespace.space",
     "Rig": "kinema.rig.kinematics",
     "animate": "kinema.job.folder:run",
     "creature": "kinema.create.creatures",
@@ -51,6 +53,7 @@ __all__ = [
     "Character",
     "KinemaError",
     "Motion",
+    "PoseSpace",
     "Rig",
     "animate",
     "creature",

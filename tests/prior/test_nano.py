@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from kinema.errors import KinemaError
+from kinema.learn.text import embed_texts
 from kinema.prior.nano.codec import (
     HEIGHT,
     KEPT_PLACES,
@@ -22,7 +23,6 @@ from kinema.prior.nano.codec import (
 )  # fmt: skip
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior, save_weights
-from kinema.prior.nano.text import embed_texts
 from kinema.prior.protocol import Context, KnownMotion, guide, sample
 
 
@@ -32,7 +32,7 @@ def rng(seed: int = 0) -> torch.Generator:
 
 def test_text_embeddings_are_those_of_the_library_that_carries_them() -> None:
     sentence_transformers = pytest.importorskip("sentence_transformers")
-    from kinema.prior.nano.text import model_folder
+    from kinema.learn.text import model_folder
 
     texts = ["a fox is trotting", "A vixen, hurrying along!", "", "x " * 600]
     theirs = sentence_transformers.SentenceTransformer(str(model_folder()), device="cpu")

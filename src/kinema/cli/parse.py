@@ -11,10 +11,28 @@ from typing import Annotated, Any, Literal, Union
 
 import tyro
 
-from kinema.cli import animate, batch, convert, create, demo, doctor, measure, rig, show, study, suite, train, words
+from kinema.cli import (
+    animate,
+    batch,
+    convert,
+    create,
+    demo,
+    doctor,
+    measure,
+    pose,
+    rig,
+    show,
+    study,
+    suite,
+    train,
+    train_poses,
+    words,
+)  # fmt: skip
 from kinema.cli.output import Output
 from kinema.cli.usage import UsageError, check
+from kinema.collect.config import CollectPoses
 from kinema.options import Flag, named
+from kinema.posespace.config import TrainPoses
 from kinema.prior.nano.config import TrainPrior
 
 
@@ -56,8 +74,11 @@ COMMANDS: dict[str, tuple[type, Any]] = {
     "eval-suite": (suite.EvalSuiteCommand, suite.eval_suite),
     "study": (study.StudyCommand, study.study),
     "study-report": (study.StudyReportCommand, study.study_report),
+    "pose": (pose.PoseCommand, pose.pose),
     "doctor": (doctor.DoctorCommand, doctor.doctor),
     "train-prior": (TrainPrior, train.train_prior),
+    "collect-poses": (CollectPoses, train_poses.collect_poses),
+    "train-poses": (TrainPoses, train_poses.train_poses),
     "completion": (CompletionCommand, completion),
     "demo": (demo.DemoCommand, demo.demo),
 }

@@ -210,8 +210,15 @@ def sample(
         clean = guided_estimate(prior, noisy, t, cond, uncond, guidance=guidance)
         if t_next == 0.0:
             break
-        # z = add_noise(clean, noise, t) is linear in the noise; solve it for the noise this z implies.
-        unit = prior.add_noise(torch.zeros_like(clean), torch.ones_like(clean), t)
-        noise = (noisy - prior.add_noise(clean, torch.zeros_like(clean), t)) / unit
-        noisy = prior.add_noise(clean, noise, t_next)
+        noisy = next_level(prior, noisy, clean, t, t_next)
     return clean
+
+
+def next_level(prior: VideoPrior, noisy: Tensor, clean: Tensor, t: float, t_next: float) -> Tensor:
+    """The noise that noisy latents and their clean estimate imply, kept at the next level (DDIM).
+
+    z = add_noise(clean, noise, t) is linear in the noise, and solved for it here.
+    """
+    unit = prior.add_noise(torch.zeros_like(clean), torch.ones_like(clean), t)
+    noise = (noisy - prior.add_noise(clean, torch.zeros_like(clean), t)) / unit
+    return prior.add_noise(clean, noise, t_next)

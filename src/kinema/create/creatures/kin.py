@@ -276,7 +276,7 @@ def _meaning(anchor: str) -> Kin:
 
 def _cosines(word: str) -> dict[str, float]:
     """Cosine of the word with each anchor."""
-    from kinema.minilm import embed_texts
+    from kinema.learn.text import embed_texts
 
     anchors, plain, _ = _embedded()
     return dict(zip(anchors, (plain @ embed_texts([word])[0].numpy()).tolist(), strict=True))
@@ -284,7 +284,7 @@ def _cosines(word: str) -> dict[str, float]:
 
 def _regressed(word: str, without: str | None) -> dict[str, float]:
     """The regression's share of each species, and of `THING`."""
-    from kinema.minilm import embed_texts
+    from kinema.learn.text import embed_texts
 
     anchors, _, spoken = _embedded()
     kept = [i for i, anchor in enumerate(anchors) if anchor != without]
@@ -308,7 +308,7 @@ def _centred(embedded: np.ndarray, middle: np.ndarray) -> np.ndarray:
 @cache
 def _embedded() -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
     """All anchors, as words and in a phrase."""
-    from kinema.minilm import embed_texts
+    from kinema.learn.text import embed_texts
 
     words = (*SPECIES, *ALSO, *KIN, *THINGS)
     return words, embed_texts(list(words)).numpy(), embed_texts([f"a {word}" for word in words]).double().numpy()

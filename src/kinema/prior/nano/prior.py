@@ -16,6 +16,7 @@ from kinema.prior.protocol import CameraRange, Context, KnownMotion, Needs, Prom
 from kinema.tensor_files import load_tensors, save_tensors
 
 Latents = Float[Tensor, "tokens channels"]
+SomeLatents = Float[Tensor, "*videos tokens channels"]
 
 WEIGHTS = Path(__file__).parent / "weights.safetensors"
 HEADER = "nano"
@@ -93,12 +94,13 @@ class NanoPrior:
         rows = context.reference.shape[-2] // PATCH
         return (context.reference + self.codec.decode(tokens, rows=rows)).clamp(0, 1)
 
-    def add_noise(self, clean: Latents, noise: Latents, t: float) -> Latents:
+    def add_noise(self, clean: SomeLatents, noise: SomeLatents, t: float) -> SomeLatents:
         alpha, sigma = signal_noise(torch.tensor(t))
         return alpha * clean + sigma * noise
 
     @torch.no_grad()
-    def denoise(self, noisy: Latents, t: float, conditions: list[Conditions]) -> list[Latents]:
+    def denoise(self, noisy: SomeLatents, t: float, conditions: list[Conditions]) -> list[Latents]:
+        """Clean estimates, one per condition, of one noisy video or of as many."""
         given, n = Conditions.cat(conditions), len(conditions)
         with torch.autocast("cpu", torch.bfloat16, enabled=FAST_BFLOAT16):
             clean = self.model.clean(noisy.expand(n, -1, -1), torch.full((n,), t), given)

@@ -18,7 +18,7 @@ from torch.nn.functional import normalize
 from kinema.gait.match import NONE, Match, find_matches
 from kinema.gait.sentence import Sentence, take_apart
 from kinema.gait.vocabulary import HURRIED, VARIANTS, body_kind, on_body, vocabulary
-from kinema.prior.nano.text import embed_texts
+from kinema.learn.text import embed_texts
 from kinema.prior.protocol import KnownMotion, PromptReading
 from kinema.tensor_files import load_tensors, save_tensors
 

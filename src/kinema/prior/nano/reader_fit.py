@@ -18,8 +18,8 @@ from kinema.gait.lexicon import OUTSIDE, outside_phrases
 from kinema.gait.match import NONE
 from kinema.gait.sentence import take_apart
 from kinema.gait.vocabulary import THESAURUS, inflect, vocabulary
+from kinema.learn.text import embed_texts
 from kinema.prior.nano.reader import FEATURES, WEIGHTS, Reader, features, framed, likeness
-from kinema.prior.nano.text import embed_texts
 
 FOLDS = 4
 DECAY = 3e-4

@@ -22,11 +22,18 @@ from torch import Tensor
 from kinema.asset.load import existing_file
 from kinema.errors import KinemaError
 from kinema.files import make_folder
+from kinema.learn.training import (
+    descend,
+    first_average,
+    make_optimizers,
+    model_tensors,
+    restore_optimizers,
+    training_tensors,
+)
 from kinema.prior.nano.codec import Codec, fit_codec, near_character
 from kinema.prior.nano.config import TrainPrior
 from kinema.prior.nano.data import make_shards, sample_patches
 from kinema.prior.nano.model import Conditions, Nano, signal_noise, variant_row
-from kinema.prior.nano.muon import Muon
 from kinema.prior.nano.prior import FAST_BFLOAT16, NanoPrior, save_weights
 from kinema.prior.nano.shards import (
     SHARD,
@@ -38,7 +45,7 @@ from kinema.prior.nano.shards import (
     write_codec,
 )  # fmt: skip
 from kinema.prior.nano.words import embed_motion
-from kinema.tensor_files import load_tensors, optimizer_tensors, restore_optimizer, save_tensors
+from kinema.tensor_files import load_tensors, save_tensors
 
 NOTHING = 0.08
 """Share of clips of which nothing is told: the model that guidance compares with."""
@@ -64,14 +71,8 @@ class Run:
 
     @staticmethod
     def begin(model: Nano, codec: Codec) -> "Run":
-        matrices, rest = [], []
-        for name, value in model.named_parameters():
-            inner = name.startswith("blocks.") and value.ndim == 2 and "modulation" not in name
-            (matrices if inner else rest).append(value)
-        others = torch.optim.AdamW(rest, lr=1e-3, betas=(0.9, 0.98), weight_decay=0.0)
-        average = {name: value.detach().clone() for name, value in model.state_dict().items()}
-        muon = Muon(matrices, dtype=torch.bfloat16 if FAST_BFLOAT16 else torch.float32)
-        return Run(model, average, [muon, others], codec)
+        precision = torch.bfloat16 if FAST_BFLOAT16 else torch.float32
+        return Run(model, first_average(model), make_optimizers(model, precision), codec)
 
 
 def train(config: TrainPrior, *, report: Report = lambda _: None) -> Path:
@@ -191,18 +192,8 @@ def step(config: TrainPrior, run: Run, data: Path, ready: int) -> float:
         mean = _mean_over_ranks(config, torch.cat([g.flatten() for g in gradients]))
         for gradient, values in zip(gradients, mean.split([g.numel() for g in gradients])):
             gradient.copy_(values.view_as(gradient))
-    torch.nn.utils.clip_grad_norm_(run.model.parameters(), 1.0)
-    progress = run.seconds / (config.minutes * 60)
-    rate = config.rate * min(1.0, (run.step + 1) / 100) * min(1.0, 2.5 * (1 - progress) + 0.01)
-    for optimizer, factor in zip(run.optimizers, (1.0, 0.67)):
-        for group in optimizer.param_groups:
-            group["lr"] = rate * factor
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-    # Early averages forget fast, so that the first minutes do not linger.
-    decay = min(config.average, (1 + run.step) / (10 + run.step))
-    for name, value in run.model.state_dict().items():
-        run.average[name].lerp_(value, 1 - decay)
+    progress, rates = run.seconds / (config.minutes * 60), {"rate": config.rate, "decay": config.average}
+    descend(run.model, run.optimizers, run.average, step=run.step, progress=progress, **rates)
     return float(loss.detach())
 
 
@@ -257,23 +248,19 @@ def _start(config: TrainPrior, start: Path) -> Run:
         return Run.begin(prior.model.requires_grad_(True), prior.codec)
     model = _network(config)
     try:
-        model.load_state_dict({k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")})
+        model.load_state_dict(model_tensors(tensors))
     except RuntimeError:
         raise KinemaError(f"{start}: was trained with other sizes than width {config.width}") from None
     run = Run.begin(model, Codec(tensors["codec"], header["scale"]))
-    run.average = {k.removeprefix("average."): v for k, v in tensors.items() if k.startswith("average.")}
-    for number, optimizer in enumerate(run.optimizers):
-        restore_optimizer(optimizer, tensors, f"optimizer.{number}.")
+    run.average = model_tensors(tensors, "average")
+    restore_optimizers(run.optimizers, tensors)
     run.step, run.seconds = header["step"], header["seconds"]
     return run
 
 
 def save(config: TrainPrior, run: Run, data: Path) -> Path:
     """Write the checkpoint to go on from, and the averaged weights that are shipped; returns the weights' path."""
-    tensors = {f"model.{k}": v for k, v in run.model.state_dict().items()} | {"codec": run.codec.components}
-    tensors |= {f"average.{k}": v for k, v in run.average.items()}
-    for number, optimizer in enumerate(run.optimizers):
-        tensors |= optimizer_tensors(optimizer, f"optimizer.{number}.")
+    tensors = training_tensors(run.model, run.average, run.optimizers) | {"codec": run.codec.components}
     header = {"step": run.step, "seconds": run.seconds, "scale": run.codec.scale}
     save_tensors(config.out / CHECKPOINT, tensors, header=header, key=HEADER)
     averaged = _network(config)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from kinema.gait.motions import MOTIONS
 from kinema.gait.vocabulary import vocabulary
-from kinema.prior.nano.text import embed_texts
+from kinema.learn.text import embed_texts
 
 
 def first_wording(motion: str) -> str:

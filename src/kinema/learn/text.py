@@ -71,3 +71,16 @@ def embed_texts(texts: list[str]) -> Float[Tensor, "texts 384"]:
         x = norm(x + hidden, f"{layer}.output.LayerNorm")
     pooled = (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
     return normalize(pooled, dim=-1)
+
+
+class CaptionEmbeddings:
+    """Sentence embeddings of captions, each computed once."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Tensor] = {}
+
+    def __call__(self, captions: list[str]) -> Tensor:
+        missing = sorted({c for c in captions if c not in self.known})
+        if missing:
+            self.known.update(zip(missing, embed_texts(missing)))
+        return torch.stack([self.known[c] for c in captions]) if captions else torch.zeros(0, WIDTH)

@@ -1,0 +1,1 @@
+"""Poses of many bodies, collected into shards that `kinema train-poses` learns from."""

@@ -1,0 +1,114 @@
+"""Training batches: poses of bodies with about as many joints, drawn so that no family and no large body dominates."""
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kinema.errors import KinemaError
+from kinema.posespace.augment import Variant, augment, regrown
+from kinema.posespace.batch import Bodies
+from kinema.posespace.pose import from_six
+from kinema.posespace.shards import BodyPoses, read_shard, shards_in
+
+SIZES = (16, 28, 44, 64, 100)
+"""Joints up to which bodies share batches; larger bodies are left out."""
+LEAST_POSES = 4
+UNWORDED = 0.4
+"""Share of poses without words."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A body, or a variant of it, among those of its size."""
+
+    shard: BodyPoses
+    variant: Variant | None
+
+    @property
+    def source(self) -> np.ndarray:
+        """Joint of the shard for each joint; -1 for one that was added."""
+        return np.arange(len(self.shard.body.parents)) if self.variant is None else np.array(self.variant.source)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Bodies of about one size, as one batch of tensors."""
+
+    entries: tuple[Entry, ...]
+    bodies: Bodies
+    weights: Float[np.ndarray, "entries"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Bodies in poses, with the captions of the motions that they are from ("" for none)."""
+
+    bodies: Bodies
+    rotations: Float[Tensor, "batch joints 3 3"]
+    height: Float[Tensor, "batch"]
+    """In scales."""
+    captions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """All poses of a folder, in memory."""
+
+    groups: tuple[Group, ...]
+    shards: tuple[BodyPoses, ...]
+
+    @staticmethod
+    def read(folder: Path, sources: tuple[str, ...], *, variants: bool, seed: int) -> "Dataset":
+        shards = [shard for path in shards_in(folder) if (shard := read_shard(path)).source in sources]
+        shards = [s for s in shards if len(s.height) >= LEAST_POSES and 2 <= len(s.body.parents) <= SIZES[-1]]
+        if not shards:
+            raise KinemaError(f"{folder}: has no poses of {', '.join(sources)}; make some with kinema collect-poses")
+        families = Counter(shard.family for shard in shards)
+        entries, weights = [], []
+        for number, shard in enumerate(shards):
+            # A body counts by the root of its poses, a family by the root of its bodies.
+            weight = len(shard.height) ** 0.5 / families[shard.family] ** 0.5
+            changed = [regrown(shard.body, np.random.default_rng((seed, number)))] if variants else []
+            for variant in (None, *changed):
+                entries.append(Entry(shard, variant))
+                weights.append(weight)
+        sizes = np.array([len(entry.source) for entry in entries])
+        edges, groups = (0, *SIZES[:-1], 10**6), []
+        for low, high in itertools.pairwise(edges):
+            index = np.flatnonzero((sizes > low) & (sizes <= high))
+            if len(index):
+                here = [entries[i] for i in index]
+                bodies = Bodies.of([e.shard.body if e.variant is None else e.variant.body for e in here])
+                groups.append(Group(tuple(here), bodies, np.array(weights)[index]))
+        return Dataset(tuple(groups), tuple(shards))
+
+    def draw(self, rng: np.random.Generator, count: int, *, change: bool) -> Batch:
+        """A batch of one group; `change` augments it."""
+        totals = np.array([group.weights.sum() for group in self.groups])
+        group = self.groups[int(rng.choice(len(totals), p=totals / totals.sum()))]
+        index = rng.choice(len(group.entries), size=count, p=group.weights / group.weights.sum())
+        bodies = group.bodies[torch.from_numpy(index)]
+        joints = bodies.mask.shape[1]
+        six, height, captions = np.zeros((2, count, joints, 6), np.float32), np.zeros(count, np.float32), []
+        for row, number in enumerate(index):
+            entry = group.entries[number]
+            shard, source = entry.shard, entry.source
+            pose, other = (int(k) for k in rng.integers(len(shard.height), size=2))
+            own = np.flatnonzero(source >= 0)
+            six[0, row, own], six[1, row, own] = shard.six[pose, source[own]], shard.six[other, source[own]]
+            height[row] = shard.height[pose] / float(bodies.scale[row])
+            captions.append(shard.captions[shard.caption[pose]] if rng.random() > UNWORDED else "")
+        turns, others = from_six(torch.from_numpy(six)).unbind(0)
+        raised = torch.from_numpy(height)
+        if change:
+            generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
+            # Mirrored words would have to be told too: sides are left out.
+            captions = ["" if "left" in c or "right" in c else c for c in captions]
+            bodies, turns, raised = augment(bodies, turns, raised, others, generator=generator)
+        return Batch(bodies, turns, raised, tuple(captions))

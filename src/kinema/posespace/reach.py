@@ -1,0 +1,147 @@
+"""Wishes for a pose and the damped least squares that meets them: positions, orientations, directions of gaze."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from kinema.errors import KinemaError
+from kinema.geometry.rotations import ancestors
+from kinema.posespace.pose import Poses, without_heading
+from kinema.rig.kinematics import Rig, Transforms
+
+DAMPING = 1e-4
+"""Added to J Jᵀ [scales²], so that a target out of reach stops at the nearest point instead of shaking."""
+LARGEST = 0.4
+"""Largest turn of a joint in one step [rad]."""
+Point = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a joint shall do; lengths in metres in the world, with the root over its place at rest."""
+
+    joint: int
+    position: Point | None = None
+    """Where the joint's head, or `point`, shall be."""
+    point: Point = (0.0, 0.0, 0.0)
+    """A point that moves with the joint, relative to its head at rest."""
+    look_at: Point | None = None
+    """What the joint's `forward` shall point at."""
+    forward: Point = (0.0, 0.0, 1.0)
+    """A direction that moves with the joint, as it is at rest."""
+    rotation: Float[Tensor, "3 3"] | None = None
+    """How the joint shall be turned in the world, from rest."""
+    weight: float = 1.0
+
+
+def check_targets(rig: Rig, targets: Sequence[Target], frozen: Sequence[int] = ()) -> None:
+    """Refuse joints that the rig does not have and values that are no numbers."""
+    count = len(rig.parents)
+    for joint in (*(t.joint for t in targets), *frozen):
+        if not 0 <= joint < count:
+            raise KinemaError(f"joint {joint}: the rig has joints 0 to {count - 1}")
+    for target in targets:
+        for value in (target.position, target.point, target.look_at, target.forward):
+            if value is not None and not all(abs(x) < 1e6 for x in value):
+                raise KinemaError(f"target of joint {rig.names[target.joint]}: {value} is not finite")
+
+
+def residuals(rig: Rig, T_world_joint: Transforms, targets: Sequence[Target], scale: float) -> Float[Tensor, "*b rows"]:
+    """What is missing, three rows per wish, in scales (an orientation of one radian counts as a scale)."""
+    rows = []
+    for target in targets:
+        rotation, head = T_world_joint[..., target.joint, :, :3], T_world_joint[..., target.joint, :, 3]
+        place = head + rotation @ rotation.new_tensor(target.point)
+        if target.position is not None:
+            rows.append(target.weight * (rotation.new_tensor(target.position) - place) / scale)
+        if target.look_at is not None:
+            wanted = torch.nn.functional.normalize(rotation.new_tensor(target.look_at) - place, dim=-1)
+            now = rotation @ torch.nn.functional.normalize(rotation.new_tensor(target.forward), dim=0)
+            rows.append(target.weight * torch.linalg.cross(now, wanted, dim=-1))
+        if target.rotation is not None:
+            rows.append(target.weight * _turn_between(rotation, target.rotation.to(rotation)))
+    return torch.cat(rows, -1)
+
+
+def _turn_between(a: Tensor, b: Tensor) -> Tensor:
+    """Rotation vector (sine only) in the world that turns a to b."""
+    m = b @ a.mT
+    vector = (m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1])
+    return 0.5 * torch.stack(vector, -1)
+
+
+def jacobian(
+    rig: Rig, T_world_joint: Transforms, targets: Sequence[Target], scale: float, free: Bool[Tensor, "joints"]
+) -> Float[Tensor, "*b rows columns"]:
+    """How places and directions follow turns of every joint in the world, and the root's height.
+
+    A joint above the target that turns by ω moves a point p by ω × (p - head), and turns what it carries by ω.
+    """
+    batch, count = T_world_joint.shape[:-3], len(rig.parents)
+    heads, blocks = T_world_joint[..., 3], []
+    eye = torch.eye(3).to(heads)
+    for target in targets:
+        chain = torch.zeros(count, dtype=torch.bool)
+        chain[[target.joint, *ancestors(rig.parents, target.joint)]] = True
+        above = (chain & free).to(heads)
+        rotation = T_world_joint[..., target.joint, :, :3]
+        place = heads[..., target.joint, :] + rotation @ rotation.new_tensor(target.point)
+        if target.position is not None:
+            arm = (place[..., None, :] - heads) / scale
+            moves = -_cross_matrix(arm) * above[:, None, None]
+            up = eye[:, 1:2].expand(*batch, 3, 1) / scale
+            blocks.append(target.weight * torch.cat((moves.transpose(-3, -2).flatten(-2), up), -1))
+        if target.look_at is not None or target.rotation is not None:
+            turns = (eye * above[:, None, None]).expand(*batch, count, 3, 3).transpose(-3, -2).flatten(-2)
+            turns = target.weight * torch.cat((turns, turns.new_zeros(*batch, 3, 1)), -1)
+            blocks += [turns] * ((target.look_at is not None) + (target.rotation is not None))
+    return torch.cat(blocks, -2)
+
+
+def _cross_matrix(v: Tensor) -> Tensor:
+    x, y, z = v.unbind(-1)
+    none = torch.zeros_like(x)
+    return torch.stack((none, -z, y, z, none, -x, -y, x, none), -1).unflatten(-1, (3, 3))
+
+
+def reach(
+    rig: Rig, poses: Poses, targets: Sequence[Target], *, scale: float, frozen: Sequence[int] = (), rounds: int = 8,
+    ease: Float[Tensor, "joints"] | None = None, height: float = 1.0,
+) -> Poses:  # fmt: skip
+    """Poses that meet the targets with the least turning; frozen joints keep their rotation.
+
+    Args:
+        ease: how readily each joint turns; by default all alike.
+        height: how readily the root rises and sinks; 0 holds it.
+    """
+    free = torch.ones(len(rig.parents), dtype=torch.bool)
+    free[list(frozen)] = False
+    readily = torch.ones(len(rig.parents)) if ease is None else ease
+    columns = torch.cat((readily.repeat_interleave(3), torch.tensor([height * scale]))).to(rig.heads)
+    rotations, raised = poses.rotations, poses.height
+    for _ in range(rounds):
+        placed = Poses(rotations, raised).place(rig)
+        missing = residuals(rig, placed, targets, scale)
+        J = jacobian(rig, placed, targets, scale, free) * columns
+        gram = J @ J.mT + DAMPING * torch.eye(J.shape[-2]).to(J)
+        step = columns * (J.mT @ torch.linalg.solve(gram, missing[..., None])).squeeze(-1)
+        turn = step[..., :-1].unflatten(-1, (-1, 3))
+        turn = turn * (LARGEST / turn.norm(dim=-1, keepdim=True).clamp(min=LARGEST))
+        rotations = _turned(rig, placed, rotations, turn)
+        raised = raised + step[..., -1].clamp(-0.2 * scale, 0.2 * scale)
+    return Poses(rotations, raised)
+
+
+def _turned(rig: Rig, placed: Transforms, rotations: Tensor, turn: Float[Tensor, "*b joints 3"]) -> Tensor:
+    """Local rotations after every joint has turned in the world; the root keeps no heading."""
+    angle = turn.norm(dim=-1, keepdim=True).clamp(min=1e-9)[..., None]
+    axis = _cross_matrix(turn) / angle
+    spin = torch.eye(3).to(turn) + torch.sin(angle) * axis + (1 - torch.cos(angle)) * axis @ axis
+    above = placed[..., [max(p, 0) for p in rig.parents], :, :3].clone()
+    above[..., 0, :, :] = torch.eye(3).to(turn)
+    local = above.mT @ spin @ above @ rotations
+    lean, _ = without_heading(local[..., 0, :, :])
+    return torch.cat((lean[..., None, :, :], local[..., 1:, :, :]), -3)

@@ -1,0 +1,87 @@
+"""Collecting: what is kept of a clip, and that a killed run goes on to the same shards."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from kinema.asset.character import Character
+from kinema.collect.collect import collect
+from kinema.collect.config import CollectPoses
+from kinema.collect.keep import different, poses_of_clip
+from kinema.errors import KinemaError
+from kinema.motion.motion import Motion
+from kinema.posespace.pose import Poses
+from kinema.posespace.shards import read_shard, shard_path
+from kinema.posespace.skinned import Skinned
+from kinema.rig.kinematics import Rig
+
+
+def test_poses_of_a_clip_have_no_travel_and_stand_on_the_ground(fox: Character, rig: Rig, walk: Motion) -> None:
+    body = Skinned.of(fox)
+    high = Motion(walk.root_position + torch.tensor([3.0, 2.0, 5.0]), walk.angles, walk.fps)
+    poses = poses_of_clip(body, high, most=6)
+    assert len(poses) == 6
+    # The whole clip hung two metres over the ground.
+    torch.testing.assert_close(poses.height, poses_of_clip(body, walk, most=6).height, atol=0.02, rtol=0)
+    assert abs(float(body.lowest(poses.place(rig)).quantile(0.1))) < 0.02
+
+
+def test_joints_out_of_their_sockets_are_put_back_at_the_same_height(fox: Character, rig: Rig) -> None:
+    body = Skinned.of(fox)
+    shift = torch.zeros(2, len(rig.parents), 3)
+    below = [j for j, p in enumerate(rig.parents) if p == 0]
+    shift[:, below] = torch.tensor([0.0, -0.1, 0.0])
+    root = rig.heads[:1].expand(2, 3) + torch.tensor([0.0, 0.1, 0.0])
+    sunk = Motion(root, torch.zeros(2, len(rig.parents), 3), 1.0, shift)
+    poses = poses_of_clip(body, sunk, most=2)
+    # Root up and all below it down by as much: the body as it was, but for the root's own skin.
+    torch.testing.assert_close(poses.height, torch.zeros(2), atol=0.02, rtol=0)
+
+
+def test_poses_that_hardly_differ_are_one(steps_of: Poses) -> None:
+    twice = Poses.cat([steps_of, steps_of])
+    assert len(different(twice)) <= len(steps_of)
+    assert len(different(Poses.cat([steps_of[:1]] * 5))) == 1
+
+
+@pytest.fixture
+def steps_of(rig: Rig, walk: Motion) -> Poses:
+    return Poses.of_motion(rig, walk)
+
+
+def test_procedural_poses_do_not_depend_on_interruptions(tmp_path: Path) -> None:
+    whole, broken = (CollectPoses(out=tmp_path / name, source="procedural", bodies=2) for name in "ab")
+    assert collect(whole) == 2
+
+    def interrupt(_: dict) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        collect(broken, report=interrupt)
+    assert collect(broken) == 2
+    for index in range(2):
+        a, b = (read_shard(shard_path(tmp_path / name, "procedural", index)) for name in "ab")
+        np.testing.assert_array_equal(a.six, b.six)
+        assert a.captions == b.captions
+        assert a.family == b.family
+        assert len(a.height) >= 4
+
+
+def test_recorded_poses_need_a_folder() -> None:
+    with pytest.raises(KinemaError, match="--shared"):
+        collect(CollectPoses(source="recorded"))
+
+
+@pytest.mark.slow
+def test_distilled_poses_fit_their_videos(tmp_path: Path) -> None:
+    config = CollectPoses(out=tmp_path, source="distilled", bodies=1, clips=3)
+    collect(config)
+    made = [*tmp_path.glob("*.npz"), *tmp_path.glob("*.none")]
+    assert len(made) == 1
+    if made[0].suffix == ".npz":
+        shard = read_shard(made[0])
+        assert shard.source == "distilled"
+        assert np.isfinite(shard.six).all()
+        assert np.abs(shard.six).max() > 0.05
