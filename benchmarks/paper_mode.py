@@ -52,7 +52,7 @@ def row(asset: str, options: argparse.Namespace) -> str:
 def write(rows: list[str], sheets: list[Path]) -> None:
     before, _, rest = PAGE.read_text().partition(BEGIN)
     pictures = [Image.open(path).convert("RGB") for path in sheets]
-    width = min(picture.width for picture in pictures)
+    width = min(1200, *(picture.width for picture in pictures))
     pictures = [picture.resize((width, round(picture.height * width / picture.width))) for picture in pictures]
     sheet = Image.new("RGB", (width, sum(picture.height for picture in pictures)))
     top = 0

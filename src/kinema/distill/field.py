@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.func import jvp
+from torch.func import jvp, vmap
 
 from kinema.asset.character import Character
 from kinema.distill.parameters import Filmed
@@ -76,8 +76,9 @@ class Field(nn.Module):
 
     def bend(self, points: Float[Tensor, "n 3"], at: Times) -> Float[Tensor, "frames n 3 3"]:
         """∇φ: derivative of the points' places by their places at rest."""
-        slopes = [jvp(self.ways, (points,), (axis.expand_as(points),))[1] for axis in torch.eye(3).to(points)]
-        away = torch.einsum("fk,nkdx->fndx", self.basis.table(at), torch.stack(slopes, -1))
+        # One pass for the values and three for the slopes.
+        slope = vmap(lambda axis: jvp(self.ways, (points,), (axis.expand_as(points),))[1], out_dims=-1)
+        away = torch.einsum("fk,nkdx->fndx", self.basis.table(at), slope(torch.eye(3).to(points)))
         return torch.eye(3).to(points) + away
 
     def last_start(self, frames: int) -> float:
