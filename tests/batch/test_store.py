@@ -1,11 +1,13 @@
 """A job's files on a storage: they appear whole, a machine that takes a job over finds them, and characters travel."""
 
+import json
 import pickle
 from pathlib import Path
 
 import pytest
 
-from kinema.batch.animate import AnimateFromStore, fetched, shipped
+from kinema.batch.animate import AnimateFromStore, bring_home, fetched, shipped
+from kinema.batch.engine import Batch, Entry
 from kinema.batch.job import Job
 from kinema.batch.store import Store
 from kinema.distill.config import Animate
@@ -76,3 +78,17 @@ def test_characters_travel_with_their_jobs(tmp_path: Path, monkeypatch: pytest.M
     words = AnimateFromStore(store)(wolf, tmp_path / "run")
     assert words[3:6] == ["animate", str(here), "it walks"]
     assert fetched(fox, store) == fox
+
+
+def test_finished_runs_find_their_characters_at_home(tmp_path: Path) -> None:
+    (tmp_path / "wolf.glb").write_text("a wolf")
+    (tmp_path / "key").mkdir()
+    config = tmp_path / "key" / "config.json"
+    config.write_text(json.dumps({"config": {"asset": "/scratch/assets/1/wolf.glb"}}))
+    job = Job("key", "", content=Animate(str(tmp_path / "wolf.glb"), "it walks"))
+    batch = Batch(tmp_path, {"key": Entry("key", (2,), "", state="running")})
+    bring_home([job], batch)
+    assert "scratch" in config.read_text()
+    batch.entries["key"].state = "done"
+    bring_home([job], batch)
+    assert json.loads(config.read_text())["config"]["asset"] == str(tmp_path / "wolf.glb")

@@ -68,6 +68,13 @@ def fetched(job: Job, store: Store) -> Job:
     return replace(job, content=replace(job.content, asset=str(folder / name)))
 
 
+def bring_home(jobs: list[Job], batch: Batch) -> None:
+    """Let finished runs that came back from a store find their characters' files on this machine again."""
+    for job in jobs:
+        if batch.entries[job.key].state == "done" and (batch.out / job.key / CONFIG).is_file():
+            relocate(batch.out / job.key, job.content)
+
+
 def relocate(folder: Path, config: Animate) -> None:
     """Let a run that was begun elsewhere find its character's file here; the key says that it has the same bytes."""
     saved = read_json(folder / CONFIG)

@@ -46,15 +46,20 @@ class BatchCommand:
 
 
 def batch(command: BatchCommand, output: Output) -> None:
+    from kinema.batch.animate import bring_home
     from kinema.batch.rows import read_jobs
 
     check_number("--workers", command.workers, 1, 10_000)
     check_number("--attempts", command.attempts, 1, 100)
     check_number("--cpus", command.cpus, 0.01, 1000)
     check_number("--gpus", command.gpus, 0, 100)
-    executor, jobs = make_executor(command, read_jobs(command.jobs))
+    jobs = read_jobs(command.jobs)
+    executor, told = make_executor(command, jobs)
     options: dict[str, Any] = {"attempts": command.attempts, "retry_failed": command.retry_failed}
-    finish(run_with_bar(jobs, executor, output, title=command.jobs.name, **options), output)
+    done = run_with_bar(told, executor, output, title=command.jobs.name, **options)
+    if command.store is not None:
+        bring_home(jobs, done)
+    finish(done, output)
 
 
 def run_with_bar(jobs: "list[Job]", executor: "Executor", output: Output, **options: Any) -> "Batch":
