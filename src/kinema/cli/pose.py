@@ -91,9 +91,7 @@ def _ik(command: PoseCommand, output: Output) -> None:
     if not targets:
         raise KinemaError("pose ik needs --target JOINT=X,Y,Z or --look JOINT=X,Y,Z")
     pins, frozen = ([_joint(space, j) for j in names] for names in (command.pin, command.freeze))
-    found = space.solve(
-        targets, start=start, pins=pins, frozen=frozen, plausible=command.plausible, seed=command.seed
-    )
+    found = space.solve(targets, start=start, pins=pins, frozen=frozen, plausible=command.plausible, seed=command.seed)
     far = 0.01 * space.body.scale
     lines = []
     for target, miss in zip(targets, found.misses):
