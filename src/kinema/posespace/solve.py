@@ -17,7 +17,7 @@ CANDIDATES = 4
 """Poses that are tried; the best is kept."""
 STEPS = 4
 """Noise levels between `plausible` and clean."""
-POLYAK_STEPS, POLYAK_RATE = 5, 0.7
+POLYAK_STEPS, POLYAK_RATE = 3, 0.7
 """Steps of guidance at each level, and their length as a share of the one that would bring the energy to zero."""
 JUDGED_AT = 0.3
 """Level at which candidates are compared by how much the network would change them."""
@@ -49,8 +49,10 @@ def guided(
         with torch.no_grad():
             estimate = clean(state, t)
         implied = (state - (1 - t) * estimate) / t
-        estimate = polyak(rig, estimate, targets, scale=scale, frozen=held, start=start)
-        if t <= END:
+        rounds = POLYAK_STEPS if steps > 1 else 1
+        estimate = polyak(rig, estimate, targets, scale=scale, frozen=held, start=start, rounds=rounds)
+        # A single step is for dragging: its first estimate is what there is time for.
+        if t <= END or steps == 1:
             break
         state = (1 - t_next) * estimate + t_next * implied
     return estimate
@@ -58,10 +60,10 @@ def guided(
 
 def polyak(
     rig: Rig, values: Values, targets: Sequence[Target], *, scale: float, frozen: list[int],
-    start: Start,
+    start: Start, rounds: int = POLYAK_STEPS,
 ) -> Values:  # fmt: skip
     """Steps E ∇E / |∇E|² down the squared distance to the targets, each pose with its own length."""
-    for _ in range(POLYAK_STEPS):
+    for _ in range(rounds):
         values = values.detach().clone()
         values[:, frozen] = start[:, frozen]
         values.requires_grad_(True)
