@@ -39,7 +39,9 @@ def run_program(command: str, words: str, image: Path | None, *, seconds: float)
         suffix = next((Path(part.split("{out}")[1]).name for part in parts if "{out}." in part), "")
         stem = Path(folder) / "made"
         out = stem.with_name("made" + suffix) if suffix else stem.with_suffix(".glb")
-        values = dict(zip(FIELDS, (words, "" if image is None else str(image.resolve()), str(stem if suffix else out))))
+        values: dict[str, str] = dict(
+            zip(FIELDS, (words, "" if image is None else str(image.resolve()), str(stem if suffix else out)))
+        )
         _run([_filled(part, values) for part in parts], parts[0], seconds)
         if not out.is_file():
             raise KinemaError(f"{parts[0]}: ended well but left no mesh at {{out}} ({out.name})")

@@ -39,9 +39,10 @@ def shap_e(
     pipeline = pipeline.to(device)
     pipeline.set_progress_bar_config(disable=True)
     generator = torch.Generator(device=device).manual_seed(seed)
-    latents = pipeline(
+    made = pipeline(
         words, guidance_scale=GUIDANCE, num_inference_steps=steps, generator=generator, output_type="latent"
-    ).images
+    )
+    latents = made.images  # pyright: ignore[reportAttributeAccessIssue]
     try:
         found = pipeline.shap_e_renderer.decode_to_mesh(latents[:1], device, grid_size=grid)
     except (RuntimeError, ValueError, IndexError):

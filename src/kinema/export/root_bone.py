@@ -80,9 +80,9 @@ def _travel(values: Path, fps: float) -> Path:
     if not len(inner):
         return line
     # Half-waves that vanish at both ends: number k lasts 2 T / k seconds.
-    waves = dst(inner, type=1, axis=0)
+    waves = np.asarray(dst(inner, type=1, axis=0))
     number = np.arange(1, len(inner) + 1)
     waves[2 * (len(values) - 1) / fps / number < SLOW] = 0
     smooth = line.copy()
-    smooth[1:-1] += idst(waves, type=1, axis=0)
+    smooth[1:-1] += np.asarray(idst(waves, type=1, axis=0))
     return smooth

@@ -145,7 +145,7 @@ def _lines(
     far = [j for j in np.argsort(-most) if most[j] > TOLD_OFF]
     if far:
         clip = clips[int(np.argmax([values[far[0]] for values in off]))].name
-        which = listed([f"{names[j]} by {_percent(most[j])}" for j in far], 6)
+        which = listed([f"{names[j]} by {_percent(float(most[j]))}" for j in far], 6)
         lines.append(
             f"joints cannot follow the file, the worst vertex is off by shares of the height (worst in {clip}): {which}"
         )

@@ -30,7 +30,7 @@ class Convention:
     arm: tuple[str, str, str]
     """Upper, lower, hand."""
     shoulder: str
-    fingers: tuple[str, str, str, str, str]
+    fingers: tuple[str, ...]
     """As `FINGERS`; {p} is the phalanx."""
     thumb: tuple[str, ...]
     """Phalanges of the thumb from the hand to the tip."""

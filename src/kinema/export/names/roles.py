@@ -127,9 +127,11 @@ def _legs(skeleton: Skeleton, limbs: Limbs, side: int, c: Convention, *, body: b
     legs = sorted((leg for leg in limbs.legs if leg.side == side), key=lambda leg: leg.rank)
     armless = not limbs.limbs_of("arm")
     for i, leg in enumerate(legs):
-        joints, last = leg.joints, i == len(legs) - 1
-        girdle = joints[:1] if len(joints) >= 5 and _girdled(skeleton, joints) else ()
-        joints, fore = joints[len(girdle) :], i == 0 and armless and not last
+        last = i == len(legs) - 1
+        joints: tuple[int, ...] = leg.joints
+        girdle: tuple[int, ...] = joints[:1] if len(joints) >= 5 and _girdled(skeleton, joints) else ()
+        joints = tuple(joints[len(girdle) :])
+        fore = i == 0 and armless and not last
         if not (last or fore) or not body:
             first = 0 if armless else -1
             yield from _chain(
@@ -157,7 +159,8 @@ def _beside(skeleton: Skeleton, limbs: Limbs, joint: int, below: int) -> bool:
 
 def _arm(skeleton: Skeleton, arm: Arm, c: Convention) -> Named:
     """Collar bone, upper arm, lower arm, hand and fingers."""
-    joints, below = arm.joints, children(skeleton.parents)
+    joints: tuple[int, ...] = arm.joints
+    below = children(skeleton.parents)
     forks = [i for i, joint in enumerate(joints) if i >= 2 and len(below[joint]) > 1]
     hand = forks[0] if forks else None
     girdle = len(joints) >= 4 and (_girdled(skeleton, joints) if hand is None else hand >= 3)
