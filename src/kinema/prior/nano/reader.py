@@ -41,7 +41,7 @@ _LEADS = "stand look rear reach crouch aim guard turn_around flap stretch point"
 LEADS = frozenset(_LEADS.split())
 """Motions that lead to the one behind "and": "raises its head and howls"."""
 _GOING = "walk run jog trot pace canter gallop sneak march skip hop crawl swim swim_fast fly glide slither"
-_BACKWARDS = "fall flip die jump dodge roll kick hit lie swim walk_back sidle slide punch look throw"
+_BACKWARDS = "fall flip die jump dodge roll kick hit lie swim walk_back sidle slide punch look throw attack"
 GOING = frozenset(_GOING.split())
 """Motions that go somewhere: to the left or right they are turns, backwards they are steps back."""
 BACKWARDS = frozenset(_BACKWARDS.split())

@@ -27,6 +27,8 @@ SCALE = 8.0
 """Factor on unit embeddings, so that one weight decay suits weights and bias."""
 NEW_VERBS = 0.4
 """Weight of phrases with verbs that were not seen, beside those with new words around a known verb."""
+OUTSIDE_SHARE = 0.5
+"""Weight of phrases outside the vocabulary: they are rarer among prompts than among the lists."""
 WHOLE = 6.0
 """Weight of a phrase that is a wording word by word; nothing held out can tell it."""
 SHORT = 3
@@ -106,6 +108,7 @@ def fit_reader() -> Reader:
         seen = keys if besides else [()] * len(keys)
         rows.append(torch.stack([features(*row, besides=True) for row in zip(logits, alike, seen)]))
     share = torch.cat((torch.ones(len(said)), torch.full((len(said),), NEW_VERBS)))
+    share = share * torch.where(torch.cat((target, target)) == names[NONE], OUTSIDE_SHARE, 1.0)
     blend = _fit_blend(torch.cat(rows), torch.cat((target, target)), share)
     weight, bias = _logistic(unit, target, len(names))
     return Reader(mean, weight, bias, blend, _fit_subject(), unit[:plain], target[:plain])
