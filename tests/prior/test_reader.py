@@ -1,7 +1,8 @@
 """What sentences are read as.
 
 known.tsv and unknown.tsv in reading/ were written by somebody who had not seen the reader. more_known.tsv and
-more_unknown.tsv are one half of a list that was written beside it; the reader was tuned on the other half.
+more_unknown.tsv are one half of a list whose author also wrote the word lists; the failures of the
+other half were looked at.
 """
 
 import csv
