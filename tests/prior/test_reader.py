@@ -1,4 +1,9 @@
-"""What sentences are read as. The lists in reading/ were written by somebody who had not seen the reader."""
+"""What sentences are read as.
+
+known.tsv and unknown.tsv in reading/ were written by somebody who had not seen the reader. more_known.tsv and
+more_unknown.tsv are one half of a list whose author also wrote the word lists; the failures of the
+other half were looked at.
+"""
 
 import csv
 from pathlib import Path
@@ -19,22 +24,49 @@ def rows(name: str) -> list[dict[str, str]]:
     return list(csv.DictReader((LISTS / name).read_text().splitlines(), delimiter="\t"))
 
 
-def test_unknown_sentences_are_refused():
-    listed = rows("unknown.tsv")
-    accepted = [row["sentence"] for row in listed if Reader.load().read(row["sentence"], row["body"]).known]
-    assert len(listed) == 120
-    assert len(accepted) <= 0.10 * len(listed), accepted
+@pytest.mark.parametrize(
+    ("name", "count", "most_accepted"), [("unknown.tsv", 120, 0.10), ("more_unknown.tsv", 145, 0.04)]
+)
+def test_unknown_sentences_are_refused(name, count, most_accepted):
+    listed = rows(name)
+    accepted = sum(Reader.load().read(row["sentence"], row["body"]).known for row in listed)
+    assert len(listed) == count
+    assert accepted <= most_accepted * len(listed)
 
 
-def test_held_out_wordings_are_read_right():
-    listed = rows("known.tsv")
-    read = [(row, Reader.load().read(row["sentence"], row["body"])) for row in listed]
-    refused = [row["sentence"] for row, reading in read if not reading.known]
-    right = [row for row, reading in read if reading.known and reading.motion in row["motion"].split("|")]
-    assert len(listed) == 240
-    # What is reached (docs/prior.md); the aim is 0.05 and 0.92.
-    assert len(refused) <= 0.08 * len(listed), refused
-    assert len(right) >= 0.87 * len(listed)
+@pytest.mark.parametrize(
+    ("name", "count", "least_right", "most_refused"),
+    [("known.tsv", 240, 0.92, 0.05), ("more_known.tsv", 441, 0.95, 0.03)],
+)
+def test_held_out_wordings_are_read_right(name, count, least_right, most_refused):
+    listed = rows(name)
+    read = [(row["motion"].split("|"), Reader.load().read(row["sentence"], row["body"])) for row in listed]
+    assert len(listed) == count
+    # What is reached (docs/prior.md); the aim is 0.92 and 0.05. The sentences stay unnamed: nobody tunes to them.
+    assert sum(not reading.known for _, reading in read) <= most_refused * count
+    assert sum(reading.known and reading.motion in motions for motions, reading in read) >= least_right * count
+
+
+@pytest.mark.parametrize(
+    ("text", "body", "motion"),
+    [
+        ("walks", "biped", "walk"),
+        ("runs fast", "biped", "run"),
+        ("sits down", "biped", "sit"),
+        ("a horse trots", "quadruped", "trot"),
+        ("trotting horse", "quadruped", "trot"),
+        ("trot", "quadruped", "trot"),
+        ("sword attack", "biped", "sword"),
+        ("idle animation", "biped", "stand"),
+        ("a dog is barkng", "quadruped", "bark"),
+        ("in the forest, a fox is running", "quadruped", "run"),
+        ("a boy runs as fast as his legs can carry him", "biped", "run"),
+        ("a man gives the door a kick", "biped", "kick"),
+    ],
+)
+def test_short_and_roundabout_prompts_are_read(text, body, motion):
+    reading = Reader.load().read(text, body)
+    assert (reading.motion, reading.known, reading.problem) == (motion, True, None)
 
 
 def test_the_reader_was_fitted_to_these_words():

@@ -16,14 +16,18 @@ LIGHT = _set("do make give take have perform go get execute practise practice be
 """Verbs that mean nothing by themselves: "does a backflip"."""
 PREPOSITIONS = _set("""
     in on at across through over under along around into toward towards to from past near by beside behind down up off
-    onto outside inside above below during after for with against between beneath about among like as out away
+    onto outside inside above below during after for with against between beneath about among like as out away before
+    without
 """)
 NOT_GERUNDS = _set("""
     king ring string thing something nothing everything anything morning evening wing spring ceiling building sling
     swing viking being during sibling duckling gosling hatchling dumpling lightning earthling clothing wedding bling
     ping fling sting sing bring cling starling darling pudding railing opening meeting
 """)
-NOT_ADVERBS = _set("fly belly family bully jelly lily rely reply apply supply early butterfly folly gully")
+NOT_ADVERBS = _set("""
+    fly belly family bully jelly lily rely reply apply supply early butterfly folly gully grizzly elderly ugly silly
+    lonely smelly woolly curly ally
+""")
 NOT_THIRD_PERSON = _set("""
     its his this always perhaps sometimes across towards is was has does as plus less us yes glasses legs arms eyes
     wings hands feet clothes trousers shorts jeans pants shoes boots pajamas tentacles horns ears spots stripes
@@ -52,6 +56,18 @@ PACE = re.compile(
     r"\b(?:(?:at|with) (?:an? )?(?:\w+ )?(?:pace|speed|tempo)|in (?:a|no) (?:hurry|rush)"
     r"|as (?:fast|quickly|slowly) as (?:possible|it can|he can|she can|they can)|at full tilt|flat out)\b"
 )
+ASIDE = re.compile(
+    r" ,? ?(?:because|since|so that|when|whenever|although|though|unless|if|as (?:it|he|she|they)"
+    r"|as (?:fast|quickly|slowly|hard|quietly) as(?! possible)) .*$"
+)
+"""What is said behind the verb phrase about why and when: "because he does not know"."""
+OPENING = re.compile(
+    r"^(?:\w{3,}ing|\w+ed|\w+ly|once|in|on|at|with|under|over|after|during|by|near|from|as|hands)\b[^,]* , "
+    r"(?=(?:an?|the|he|she|it|someone) \w)"
+)
+"""What is said before the subject: "in the forest, a fox"."""
+LABELS = re.compile(r" (?:animation|anim|cycle|loop|clip|motion|animations)$")
+"""What game developers say behind the name of a motion: "idle animation"."""
 INTENSIFIERS = _set("very really quite so rather just simply too extremely still now again slightly")
 LIMB_WORDS = _set("hand leg paw arm foot fist side ear eye knee wing shoulder hoof claw legs hook jab leg's lead")
 """After left or right they name a part of the body and no direction."""
@@ -68,8 +84,8 @@ TRAILERS = re.compile(
     r"|(?:on|against) a (?:white|black|green|plain) background|in an? (?:endless|seamless|perfect) loop)\b"
 )
 SEQUENCES = re.compile(
-    r"\b(?:then|before|afterwards?|followed by|until|finally|after (?:that|which|\w+ing)|later|eventually"
-    r"|next(?! to))\b"
+    r"\b(?:then|before (?=\w+ing\b|it |he |she |they )|afterwards?|followed by|until|finally|after (?:that|which)|later"
+    r"|eventually|(?<!the )next(?! to))\b"
 )
 TOGETHER = re.compile(
     r"\b(?:each other|one another|together with|side by side|with (?:a|his|her|its) (?:friend|partner))\b"

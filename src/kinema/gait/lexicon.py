@@ -32,8 +32,8 @@ def verb_forms() -> dict[str, tuple[str, str]]:
 @cache
 def outside_phrases() -> tuple[str, ...]:
     """Everyday verb phrases that no motion of the vocabulary means."""
-    lines = [line for line in OUTSIDE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    return tuple(dict.fromkeys(" ".join(phrase.split()) for phrase in " ".join(lines).split(",") if phrase.strip()))
+    text = re.sub(r"^(?:#.*)?$", ",", OUTSIDE.read_text(encoding="utf-8"), flags=re.M)  # a new section, a new phrase
+    return tuple(dict.fromkeys(" ".join(phrase.split()) for phrase in text.split(",") if phrase.strip()))
 
 
 def lemma(word: str) -> str:

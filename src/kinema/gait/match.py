@@ -12,6 +12,8 @@ from kinema.gait.vocabulary import inflect, vocabulary
 
 ANYTHING = frozenset(("something", "someone", "enemy", "opponent", "prey"))
 """Words of wordings that stand for any thing or character."""
+NOUN_VERBS = frozenset(("do", "give", "make", "perform", "have", "let", "execute", "throw", "land", "deliver"))
+"""Verbs that take the name of a motion: "does a backflip", "lets out a roar"."""
 NONE = "none"
 """Stands for everything outside the vocabulary."""
 
@@ -62,17 +64,29 @@ def find_matches(key: tuple[str, ...], motions: Collection[str] | None = None, *
         besides: leave out wordings that are the phrase itself.
     """
     found: dict[str, Match] = {}
-    for wording, motion in _wordings().get(key[0], ()) if key else ():
-        places = _subsequence(wording, key)
-        if places is None or (motions is not None and motion not in motions) or (besides and wording == key):
-            continue
-        left, where = _left_over(key, places)
-        open_words = sum(word in ANYTHING for word in wording)
-        match = Match(motion, len(wording) - 0.5 * open_words, left, where, open_words > 0 and wording != key)
-        best = found.get(motion)
-        if best is None or (match.length, -match.left_over) > (best.length, -best.left_over):
-            found[motion] = match
+    for each in (key, _of_noun(key)):
+        for wording, motion in _wordings().get(each[0], ()) if each else ():
+            places = _subsequence(wording, each)
+            if places is None or (motions is not None and motion not in motions) or (besides and wording == each):
+                continue
+            left, where = _left_over(each, places)
+            open_words = sum(word in ANYTHING for word in wording)
+            where = where if each is key else max(where, 1)
+            match = Match(motion, len(wording) - 0.5 * open_words, left, where, open_words > 0 and wording != each)
+            best = found.get(motion)
+            if best is None or (match.length, -match.left_over) > (best.length, -best.left_over):
+                found[motion] = match
     return sorted(found.values(), key=lambda match: (-match.length, match.left_over, match.motion))
+
+
+def _of_noun(key: tuple[str, ...]) -> tuple[str, ...]:
+    """The verb that a noun stands for, and what follows: "gives the door a kick" is a kick; empty if none does."""
+    if not key or key[0] not in NOUN_VERBS:
+        return ()
+    end = next((i for i, word in enumerate(key) if i and word in fw.PREPOSITIONS - {"out"}), len(key))
+    noun = key[end - 1]
+    alone = any(len(wording) == 1 and motion != NONE for wording, motion in _wordings().get(noun, ()))
+    return (noun, *key[end:]) if 2 <= end <= 4 and alone else ()
 
 
 def _subsequence(short: tuple[str, ...], long: tuple[str, ...]) -> list[int] | None:

@@ -42,6 +42,8 @@ class Sentence:
     """Tells of more than one character."""
     language: str
     """The language that it seems to be in."""
+    label: str = ""
+    """The whole text where it may be the name of a motion: "sword attack"."""
 
 
 def take_apart(text: str) -> Sentence:
@@ -50,13 +52,16 @@ def take_apart(text: str) -> Sentence:
     language = _language(text, plain)
     plain = fw.TRAILERS.sub(" ", fw.CAMERA.sub("", plain, count=1)).strip(" ,") or plain
     plain = re.sub(r" , (?:which|who|that) [^,]*,", "", plain)
+    manner = _manner(plain)
+    plain = fw.LABELS.sub("", fw.ASIDE.sub("", fw.OPENING.sub("", plain)))
     words = plain.split()
     start, state = _find_verb(words)
-    manner, direction = _manner(plain), _direction(words)
+    direction = _direction(words)
+    label = _label(words, start)
     if start is None:
         several = _several(words, plain)
         return Sentence(text, "", plain, plain, make_key(plain), (plain,), manner, direction, _negated(words, None),
-                        bool(fw.SEQUENCES.search(plain)), several, language)  # fmt: skip
+                        bool(fw.SEQUENCES.search(plain)), several, language, label)  # fmt: skip
     first = start
     while first > 0 and is_adverb(words[first - 1]):
         first -= 1
@@ -74,7 +79,7 @@ def take_apart(text: str) -> Sentence:
     return Sentence(
         text, " ".join(subject), " ".join(said).replace(" ,", ","), *_core(words[start:], state=state), clauses, manner,
         direction, _negated(words, start), bool(fw.SEQUENCES.search(" ".join(said))), _several(subject, plain),
-        language,
+        language, label,
     )  # fmt: skip
 
 
@@ -171,6 +176,15 @@ def _plain_verb(words: list[str]) -> int | None:
     return _bare_verb(words, kinds)
 
 
+def _label(words: list[str], start: int | None) -> str:
+    """Two or three words that end in a verb that is also a noun, with nothing small between them."""
+    small = fw.DETERMINERS | fw.PREPOSITIONS | HELPERS | fw.NUMBERS | {"and", "then", ",", "he", "she", "it"}
+    if not 2 <= len(words) <= 3 or any(word in small for word in words):
+        return ""
+    noun = start is None or (form_of(words[-1]) == "base" and (start == len(words) - 1 or form_of(words[0]) == "base"))
+    return " ".join(words) if noun or words[-1] in ("reaction", "attack", "pose", "stance") else ""
+
+
 def _names_only(words: list[str]) -> bool:
     """At most two words, none of them small: "a galloping horse"."""
     small = fw.DETERMINERS | fw.PREPOSITIONS
@@ -180,7 +194,8 @@ def _names_only(words: list[str]) -> bool:
 def _imperative(words: list[str], place: int) -> bool:
     """A base form in front is the verb if an object or a place stands between it and the next verb form."""
     between = words[1:place]
-    return bool(between) and (between[0] in fw.DETERMINERS or between[0] in fw.PREPOSITIONS)
+    small = fw.DETERMINERS | fw.PREPOSITIONS | fw.NUMBERS | fw.WHERE
+    return bool(between) and (between[0] in small or is_adverb(between[0]))
 
 
 def _bare_verb(words: list[str], kinds: list[str | None]) -> int | None:
@@ -230,7 +245,11 @@ def _negated(words: list[str], start: int | None) -> bool:
     """A word of negation, but for phrases of the thesaurus that have one ("not moving", "shakes its head no")."""
     text = " ".join(base_form(word) for word in words)
     text = re.sub(
-        r"\bnot move|do not move\b|head no\b|say no\b|do nothing\b|without (?:move|fly)\b|no hurry|no rush", " ", text
+        r"\bnot move|do not move\b|head no\b|say no\b|do nothing\b|no hurry|no rush|no weight"
+        r"|hardly (?:stay|stand|walk|keep)|\bno with (?:its|his|her|a|the) |(?:mean|signal|indicate|answer) no\b"
+        r"|without (?:move|fly|flap|make|stop|hurry|a (?:sound|noise|word|wingbeat|break|pause|beat))\b",
+        " ",
+        text,
     )
     return any(word in fw.NEGATIONS for word in text.split()) or bool(
         re.search(r"\b(?:refuse to|stop (?:\w+ing)|no longer|instead of)\b", " ".join(words))

@@ -41,6 +41,12 @@ def _load() -> tuple[dict[str, Tensor], object]:
     return load_file(str(folder / "model.safetensors")), tokenizer
 
 
+def is_word(word: str) -> bool:
+    """True for words that the encoder knows as a whole; misspelled ones are read in pieces."""
+    _, tokenizer = _load()
+    return tokenizer.token_to_id(word) is not None  # pyright: ignore[reportAttributeAccessIssue]
+
+
 @torch.no_grad()
 def embed_texts(texts: list[str]) -> Float[Tensor, "texts 384"]:
     """Unit vectors; the cosine of two of them says how alike two sentences are."""

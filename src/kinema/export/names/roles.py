@@ -159,11 +159,10 @@ def _beside(skeleton: Skeleton, limbs: Limbs, joint: int, below: int) -> bool:
 
 def _arm(skeleton: Skeleton, arm: Arm, c: Convention) -> Named:
     """Collar bone, upper arm, lower arm, hand and fingers."""
-    joints: tuple[int, ...] = arm.joints
-    below = children(skeleton.parents)
+    joints, below = list(arm.joints), children(skeleton.parents)
     forks = [i for i, joint in enumerate(joints) if i >= 2 and len(below[joint]) > 1]
     hand = forks[0] if forks else None
-    girdle = len(joints) >= 4 and (_girdled(skeleton, joints) if hand is None else hand >= 3)
+    girdle = len(joints) >= 4 and (_girdled(skeleton, arm.joints) if hand is None else hand >= 3)
     if girdle:
         yield joints[0], _sided(c.shoulder, arm.side)
     first = 1 if girdle else 0
