@@ -23,7 +23,7 @@ EXTRAS = {
     "usd": ("usd-core",),
 }
 """Optional packages by the extra that installs them."""
-KERNELS = ("articulation", "field", "rasterizer", "scene")
+KERNELS = ("articulation", "contact", "field", "rasterizer", "scene")
 CORE = ("torch", "numpy", "scipy", "trimesh", "embreex", "viser", "tyro", "imageio-ffmpeg")
 
 

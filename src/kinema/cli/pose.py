@@ -27,8 +27,7 @@ class PoseCommand:
     """Poses of a character: sample them, reach targets, walk from one to another, join keyframes, check a clip."""
 
     what: Annotated[tyro.conf.Positional[Literal["sample", "ik", "walk", "keyframes", "check"]], named("WHAT")]
-    """sample: random poses. ik: a pose that meets targets. walk: from one pose to another. keyframes: a clip through
-    poses at times. check: which limbs go through each other."""
+    """sample poses; ik: meet targets; walk between poses; a clip through keyframes; check which limbs intersect."""
     file: Annotated[tyro.conf.Positional[str], named("ASSET")]
     """A character file, the words of a built-in creature, or the folder of a finished run."""
     clip: Annotated[tyro.conf.Positional[str], named("CLIP")] = ""

@@ -16,8 +16,7 @@ class CollectPoses:
     out: Annotated[Path, named("FOLDER", "-o")] = Path("runs/poses")
     """Folder of the shards, one file per body."""
     source: Source = "distilled"
-    """Where poses come from: videos of the embedded prior, recorded clips of third-party rigs, or procedural motions
-    of random creatures."""
+    """Videos of the embedded prior, recorded clips of third-party rigs, or procedural motions of creatures."""
     bodies: int = 100
     """How many bodies to collect in all; of recorded clips, there are as many as files."""
     minutes: float = 1e6
