@@ -50,7 +50,7 @@ def features(motion: Motion, rig: Rig, landmarks: Landmarks, *, height: float) -
     """Places and velocities of the landmarks, seen from the root over the ground, as the body first faces +Z."""
     count = max(2, round((len(motion) - 1) / motion.fps * FPS) + 1)
     at = torch.linspace(0, len(motion) - 1, count, dtype=torch.float64)
-    pose = motion.at(at).pose(rig).detach().double().cpu().numpy()
+    pose = motion.at(at).pose(rig.to(dtype=motion.angles.dtype)).detach().double().cpu().numpy()
     ahead = pose[0, 0, :, 2]
     turn = np.arctan2(ahead[0], ahead[2])
     c, s = np.cos(turn), np.sin(turn)
