@@ -3,8 +3,10 @@
     python benchmarks/auto_rig.py measure [--part 1/4] --rows rows.jsonl     # J2J, J2B, B2B and kind of each file
     python benchmarks/auto_rig.py table --rows rows.jsonl [--out docs/results/rigging.md]
     python benchmarks/auto_rig.py fit --rows rows.jsonl      # weights of the measure, from rows with --features
+    python benchmarks/auto_rig.py facing     # weights of the signs of a body's front
     python benchmarks/auto_rig.py animate FILE ... [--rows gaits.jsonl]      # gait of the stripped file, about a minute
 
+Up axis and facing are found as well, from the mesh alone.
 Characters whose name has an even first byte of its SHA-1 are for tuning, the others are held out. Rows of files that
 are already in the row file are not computed again. With --out the table replaces what stands between the two `auto-rig`
 marks of that file. The data is read from KINEMA_SHARED (or ../shared/data).
@@ -23,8 +25,9 @@ from typing import Any
 import numpy as np
 from roles import truth
 
-from kinema.asset.character import Character, Mesh, Skeleton
+from kinema.asset.character import Character, Frame, Mesh, Skeleton
 from kinema.asset.load import load
+from kinema.asset.rigs.orientation import apply_frame, find_frame, front_signs, place_skeleton, unplace_skeleton
 from kinema.errors import KinemaError
 from kinema.evaluate.rig_distance import chamfer, rig_distance
 from kinema.rig.embed import embed as embedding
@@ -32,7 +35,7 @@ from kinema.rig.embed.branches import find_branches
 from kinema.rig.embed.fit import fit
 from kinema.rig.embed.medial import pack_balls
 from kinema.rig.embed.plans import FORMS
-from kinema.rig.embed.templates import template
+from kinema.rig.embed.templates import templates
 from kinema.rig.limbs import find_limbs
 
 FOLDERS = ("assets", "library/assets")
@@ -76,6 +79,11 @@ def strip(character: Character) -> Character:
     return replace(character, skeleton=None, weights=None, clips=(), source=None, roles={}, ground=None)
 
 
+def in_file(vertices: np.ndarray, frame: Frame) -> np.ndarray:
+    """Vertices in the coordinates of their file."""
+    return (vertices - frame.translation) @ frame.rotation / frame.scale
+
+
 def read(path: Path, cache: Path | None) -> tuple[Character, str]:
     """A character and the kind of body that its rig has; reading all clips of a file takes longer than rigging it."""
     kept = cache / f"{path.stem}.npz" if cache else None
@@ -89,36 +97,42 @@ def read(path: Path, cache: Path | None) -> tuple[Character, str]:
             np.savez_compressed(
                 kept, vertices=character.mesh.vertices, faces=character.mesh.faces, weights=character.weights,
                 names=bones.names, parents=bones.parents, heads=bones.heads, tails=bones.tails, body=body,
+                rotation=character.frame.rotation, scale=character.frame.scale, shift=character.frame.translation,
             )  # fmt: skip
         return character, body
     data = np.load(kept)
     mesh = Mesh(data["vertices"], data["faces"], np.ones_like(data["vertices"]))
     bones = Skeleton(tuple(data["names"].tolist()), tuple(data["parents"].tolist()), data["heads"], data["tails"])
-    return Character(path.stem, mesh, bones, data["weights"]), str(data["body"])
+    frame = Frame(data["rotation"], float(data["scale"]), data["shift"])
+    return Character(path.stem, mesh, bones, data["weights"], frame=frame), str(data["body"])
 
 
 def measure(path: Path, *, cache: Path | None, features: bool) -> dict[str, Any]:
-    """One row of the table."""
+    """One row of the table: the mesh is turned as it is found to stand and to face in its file, without its rig."""
     true, body = read(path, cache)
     assert true.skeleton is not None
-    mesh = true.mesh
+    found_frame, _ = find_frame(in_file(true.mesh.vertices, true.frame), None)
+    turned = apply_frame(found_frame, in_file(true.mesh.vertices, true.frame))
+    mesh = replace(true.mesh, vertices=turned)
     row: dict[str, Any] = {"name": path.stem, "joints": len(true.skeleton.names)}
     row |= {"true": true_kind(path.stem, body), "tuning": is_for_tuning(path.stem)}
     start = time.process_time()
-    balls = pack_balls(mesh)
-    branches, symmetric = find_branches(balls), embedding.is_symmetric(mesh)
-    found = embedding.choose(mesh, balls, branches, None, of=None, symmetric=symmetric)
+    symmetric = embedding.is_symmetric(mesh)
+    balls = pack_balls(mesh, symmetric=symmetric)
+    branches = find_branches(balls)
+    found = embedding.choose(mesh, balls, branches, None, symmetric=symmetric)
     row["cpu_seconds"] = round(time.process_time() - start, 2)
-    guess = replace(strip(true), skeleton=found.skeleton)
-    distance = rig_distance(guess, true)
+    skeleton = place_skeleton(unplace_skeleton(found.skeleton, found_frame), true.frame)
+    distance = rig_distance(replace(strip(true), skeleton=skeleton), true)
+    row["facing_right"] = bool(np.allclose(found_frame.rotation, true.frame.rotation))
     row |= {"plan": found.plan, "form": found.form, "found": len(found.skeleton.names), "body": body}
     row |= {"confidence": round(found.confidence, 4), "measures": dict(found.measures)}
     row |= {key: round(100 * getattr(distance, key), 3) for key in ("j2j", "j2b", "b2b")}
     size = float(np.ptp(mesh.vertices, axis=0).max())
     large = [j for j, name in enumerate(true.skeleton.names) if not any(word in name.lower() for word in SMALL)]
     heads = true.skeleton.heads[large or slice(None)]
-    row["j2j_without_fingers"] = round(100 * chamfer(found.skeleton.heads, heads) / size, 3)
-    fits = [fit(template(form), balls, symmetric=symmetric) for form in FORMS if features]
+    row["j2j_without_fingers"] = round(100 * chamfer(skeleton.heads, heads) / size, 3)
+    fits = [fit(templates(form), balls, symmetric=symmetric) for form in FORMS if features]
     row["features"] = {one.template.form.name: embedding.features(one, balls, branches) for one in fits}
     return row
 
@@ -172,7 +186,8 @@ def table(rows: list[dict[str, Any]]) -> str:
         if group:
             share = np.mean([is_right(r) for r in group])
             lines.append(f"| {low:.1f} to {min(high, 1.0):.1f} | {len(group)} | {share:.0%} |")
-    seconds = [r["cpu_seconds"] for r in rows]
+    seconds, faces = [r["cpu_seconds"] for r in rows], sum(r["facing_right"] for r in rows)
+    lines += ["", f"Up axis and facing, found by the shape alone, are right for {faces} of {len(rows)} files."]
     lines += ["", f"Processor time of an embedding: median {np.median(seconds):.1f} s, most {max(seconds):.1f} s.", ""]
     return "\n".join(lines)
 
@@ -211,6 +226,24 @@ def fit_weights(rows: list[dict[str, Any]]) -> None:
     )
 
 
+def fit_facing(cache: Path | None) -> None:
+    """Weights of the signs of a body's front, by logistic regression on the tuning half."""
+    from scipy.optimize import minimize
+
+    paths = [path for path in files() if cache is None or (cache / f"{path.stem}.npz").is_file()]
+    signs = [front_signs(read(path, cache)[0].mesh.vertices, np.eye(3)[1], np.eye(3)[2]) for path in paths]
+    x, tuning = np.array([list(row.values()) for row in signs]), np.array([is_for_tuning(p.stem) for p in paths])
+    spread = x.std(axis=0)
+    z = np.clip(x / spread, -3, 3)
+    # Each sign may count only the way it is meant.
+    bounds = [(None, 0.0) if name == "feet" else (0.0, None) for name in signs[0]]
+    best = minimize(lambda w: np.log1p(np.exp(-z[tuning] @ w)).sum() + 2.0 * (w**2).sum(), np.zeros(len(spread)),
+                    method="L-BFGS-B", bounds=bounds)  # fmt: skip
+    print("SHAPE", {name: (w, s) for name, w, s in zip(signs[0], (best.x / spread).round(1), spread.round(3))})
+    for half, which in (("tuning half", tuning), ("held out", ~tuning)):
+        print(f"{half}: {np.mean(z[which] @ best.x > 0):.1%} right by the shape alone")
+
+
 def animate_stripped(path: Path) -> dict[str, Any]:
     """Animate the stripped mesh (as an OBJ) and read the gait of the result."""
     import subprocess
@@ -240,7 +273,7 @@ def animate_stripped(path: Path) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("measure", "table", "fit", "animate"))
+    parser.add_argument("what", choices=("measure", "table", "fit", "facing", "animate"))
     parser.add_argument("files", nargs="*", help="names of characters for `animate`")
     parser.add_argument("--part", default="1/1", help="which part of the files, such as 2/4")
     parser.add_argument("--rows", type=Path, default=Path("rows.jsonl"))
@@ -252,6 +285,8 @@ def main() -> None:
         measure_all(arguments.part, arguments.rows, cache=arguments.cache, features=arguments.features)
     elif arguments.what == "fit":
         fit_weights(read_rows(arguments.rows))
+    elif arguments.what == "facing":
+        fit_facing(arguments.cache)
     elif arguments.what == "animate":
         for path in (path for path in files() if path.stem in arguments.files):
             row = animate_stripped(path)

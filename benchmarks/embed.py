@@ -20,7 +20,7 @@ from kinema.rig.embed.embed import embed_skeleton
 from kinema.rig.embed.fit import fit
 from kinema.rig.embed.medial import pack_balls
 from kinema.rig.embed.plans import FORMS
-from kinema.rig.embed.templates import template
+from kinema.rig.embed.templates import templates
 
 
 def run() -> Iterator[tuple[str, float]]:
@@ -31,14 +31,14 @@ def run() -> Iterator[tuple[str, float]]:
         for name in form.species:
             animal = creature(name)
             assert animal.skeleton is not None
-            points = template(form, without=name)
+            points = templates(form, without=name)
             start = time.process_time()
             found = fit(points, pack_balls(animal.mesh), symmetric=True)
             times.append(time.process_time() - start)
             known = dict(zip(animal.skeleton.names, animal.skeleton.heads))
             off = [
                 float(np.linalg.norm(head - known[joint]))
-                for joint, head in zip(points.names, found.places)
+                for joint, head in zip(found.template.names, found.places)
                 if joint in known and not joint.startswith("tail")
             ]
             means.append(100 * float(np.mean(off)) / float(np.ptp(animal.mesh.vertices, axis=0).max()))

@@ -12,7 +12,7 @@ from kinema.rig.embed.embed import auto_rig, embed_skeleton
 from kinema.rig.embed.fit import dynamic_program, fit
 from kinema.rig.embed.medial import pack_balls
 from kinema.rig.embed.plans import FORMS, BodyPlan, Form
-from kinema.rig.embed.templates import template
+from kinema.rig.embed.templates import templates
 
 FORM = {form.name: form for form in FORMS}
 
@@ -46,7 +46,7 @@ def test_creatures_get_their_own_joints_back(plan: BodyPlan, name: str, most: fl
     # The template is made without the species that is asked for.
     animal = creature(name)
     assert animal.skeleton is not None
-    found = fit(template(FORM[plan], without=name), pack_balls(animal.mesh), symmetric=True)
+    found = fit(templates(FORM[plan], without=name), pack_balls(animal.mesh), symmetric=True)
     heads = {n: place for n, place in zip(found.template.names, found.places) if not n.endswith("_end")}
     places = dict(zip(animal.skeleton.names, animal.skeleton.heads))
     known = {n: places[n] for n in heads if n in places and not n.startswith("tail")}
@@ -145,7 +145,7 @@ def test_a_sheet_has_no_inside() -> None:
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_templates_are_trees_with_finite_statistics(form: Form) -> None:
-    points = template(form)
+    points = templates(form)[0]
     assert len(points.names) == len(form.links) == len(set(points.names))
     assert all(p < k for k, p in enumerate(points.parents))
     assert np.isfinite(points.place.mean).all()

@@ -40,6 +40,13 @@ SWIMS = {"swim", "swimming"}
 ASIDE = {"back", "backward", "bwd", "left", "right", "strafe", "side", "turn"}
 """Words of gaits that do not go forward."""
 
+USUAL = 1.0
+"""Log odds that a body without a rig faces the usual way of its up axis."""
+SHAPE = {"toes": (2.6, 0.13), "face": (6.7, 0.10), "detail": (5.0, 0.087), "feet": (-8.9, 0.083), "tail": (7.0, 0.11)}
+"""Weights and spreads of signs of the front, as shares of the size: toes before shins, more vertices in front of the
+head and of the whole (eyes, a mouth), feet behind the middle of the whole, a thin rear. Weights by logistic regression
+on the tuning half of benchmarks/auto_rig.py (`facing`)."""
+
 
 @dataclass(frozen=True)
 class FrameOptions:
@@ -142,7 +149,7 @@ def _find_up(vertices: Points, skeleton: Skeleton | None, usual: Vector) -> Vect
     if len(options) == 1 and max(symmetric) > 0.15 + sorted(symmetric)[1]:
         return options[0]
     other = AXES["+z"] if usual[1] else AXES["+y"]
-    clearly = _standing(vertices, other, lateral) > 1.5 * _standing(vertices, usual, lateral) + 0.03
+    clearly = _standing(vertices, other, lateral) > 2.0 * _standing(vertices, usual, lateral) + 0.05
     return other if abs(other @ lateral) < 0.5 and clearly else usual
 
 
@@ -195,7 +202,8 @@ def _find_facing(vertices: Points, skeleton: Skeleton | None, up: Vector, usual:
         symmetric = [_symmetry(vertices, axis) for axis in level]
         if abs(symmetric[0] - symmetric[1]) > 0.15:
             forward = level[1 - int(np.argmax(symmetric))]
-            votes = told + 0.1 * (usual @ forward) * forward + 0.6 * _shape_facing(vertices, up, forward)
+            odds = USUAL * float(usual @ forward) + _shape_facing(vertices, up, forward)
+            votes = told + np.tanh(0.5 * odds) * forward
     return AXES[axis_name(votes - (votes @ up) * up)]
 
 
@@ -228,24 +236,27 @@ def _turned(place: Float[np.ndarray, "t joints 3"], heads: Float[np.ndarray, "jo
     return c * level + np.outer(up, up) + s * np.cross(np.eye(3), up)
 
 
-def _shape_facing(vertices: Points, up: Vector, forward: Vector) -> Vector:
-    """`forward` or its opposite: the higher and wider end of a long body, or where an upright one has its toes."""
+def _shape_facing(vertices: Points, up: Vector, forward: Vector) -> float:
+    """Log odds by the shape alone that the body faces `forward` and not the opposite way."""
+    signs = front_signs(vertices, up, forward)
+    return float(sum(w * np.clip(signs[name], -3 * spread, 3 * spread) for name, (w, spread) in SHAPE.items()))
+
+
+def front_signs(vertices: Points, up: Vector, forward: Vector) -> dict[str, float]:
+    """The signs of SHAPE that the body faces `forward`; those of the opposite way are their negatives."""
     height, along = vertices @ up - (vertices @ up).min(), vertices @ forward
-    tall, long = np.ptp(height), np.ptp(along)
-    soles, shins = height < 0.04 * tall, (height > 0.08 * tall) & (height < 0.2 * tall)
-    toes = along[soles].mean() - along[shins].mean() if soles.any() and shins.any() else 0.0
-    if long > 0.8 * tall > 0:
-        across = vertices @ np.cross(up, forward)
-        sideways = np.abs(across - 0.5 * (across.min() + across.max()))
-        back, front = along < along.min() + 0.15 * long, along > along.max() - 0.15 * long
-        low, high = np.quantile(along, (0.15, 0.85))
-        top = (height[along >= high].max() - height[along <= low].max()) / tall
-        mean = (height[front].mean() - height[back].mean()) / tall
-        fore, rear = sideways[front].mean(), sideways[back].mean()
-        wide = (fore - rear) / (fore + rear + 1e-30)
-        votes = np.clip(top, -0.5, 0.5) + np.clip(mean, -0.5, 0.5) + wide + np.clip(toes / tall, -0.15, 0.15)
-        return forward * np.sign(votes)
-    return forward * np.sign(toes)
+    tall, size = float(np.ptp(height)), max(float(np.ptp(height)), float(np.ptp(along)), 1e-30)
+    head, low, soles = height >= 0.7 * tall, height <= 0.3 * tall, height <= 0.04 * tall
+    shins = (height > 0.08 * tall) & (height < 0.2 * tall)
+    middles = [0.5 * (part.min() + part.max()) for part in (along, along[head], along[low])]
+    lengths = {
+        "toes": along[soles].mean() - along[shins].mean() if shins.any() else 0.0,
+        "face": along[head].mean() - middles[1],
+        "detail": along.mean() - middles[0],
+        "feet": middles[2] - middles[0],
+        "tail": np.median(along) - middles[0],
+    }
+    return {name: float(length) / size for name, length in lengths.items()}
 
 
 def _find_scale(vertices: Points) -> float:

@@ -17,7 +17,7 @@ from kinema.rig.embed.fit import Fit, fit
 from kinema.rig.embed.medial import Balls, pack_balls
 from kinema.rig.embed.plans import FORMS, BodyPlan, roles_of
 from kinema.rig.embed.shape import shape
-from kinema.rig.embed.templates import Template, template
+from kinema.rig.embed.templates import templates
 from kinema.rig.embed.tree import grow
 from kinema.rig.weights.bone_heat import Visibility, coarse_mesh, rig_character
 
@@ -74,30 +74,27 @@ def rig_as(
     return replace(rigged, roles={**found.roles, **character.roles}, changes=(*character.changes, said)), found
 
 
-def embed_skeleton(mesh: Mesh, plan: BodyPlan | None = None, *, of: Template | None = None) -> Skeleton:
+def embed_skeleton(mesh: Mesh, plan: BodyPlan | None = None) -> Skeleton:
     """The skeleton alone, see `embed`."""
-    return embed(mesh, plan, of=of).skeleton
+    return embed(mesh, plan).skeleton
 
 
-def embed(mesh: Mesh, plan: BodyPlan | None = None, *, of: Template | None = None) -> Embedding:
-    """Find the joints of a mesh that faces +Z and stands on y = 0, for a body plan (None: the one that fits best), or
-    for one template `of`."""
+def embed(mesh: Mesh, plan: BodyPlan | None = None) -> Embedding:
+    """Find the joints of a mesh that faces +Z and stands on y = 0, for a body plan (None: the one that fits best)."""
     if len(mesh.faces) == 0 or not np.isfinite(mesh.vertices).all():
         raise KinemaError("a skeleton needs a mesh with triangles and finite vertices to lie in")
     mesh = coarse_mesh(mesh)
-    balls = pack_balls(mesh)
-    branches = find_branches(balls)
-    return choose(mesh, balls, branches, plan, of=of, symmetric=is_symmetric(mesh))
+    symmetric = is_symmetric(mesh)
+    balls = pack_balls(mesh, symmetric=symmetric)
+    return choose(mesh, balls, find_branches(balls), plan, symmetric=symmetric)
 
 
-def choose(
-    mesh: Mesh, balls: Balls, branches: list[Branch], plan: BodyPlan | None, *, of: Template | None, symmetric: bool
-) -> Embedding:
+def choose(mesh: Mesh, balls: Balls, branches: list[Branch], plan: BodyPlan | None, *, symmetric: bool) -> Embedding:
     """The best of the templates and of the tree."""
-    templates = [of] if of else [template(form) for form in FORMS if plan in (None, form.plan)]
-    fits = [fit(points, balls, symmetric=symmetric) for points in templates]
+    forms = [form for form in FORMS if plan in (None, form.plan)]
+    fits = [fit(templates(form), balls, symmetric=symmetric) for form in forms]
     measures = {one.template.form.name: measure(one, balls, branches) for one in fits}
-    if plan in (None, "snake", "tree") and of is None:
+    if plan in (None, "snake", "tree"):
         own = grow(mesh, balls, branches)
         # A body that is one long chain is a snake, whatever template might be laid into it.
         measures[own.plan] = 0.0 if own.plan == "snake" else TREE

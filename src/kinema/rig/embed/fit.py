@@ -18,8 +18,6 @@ from kinema.rig.embed.templates import BodyFrame, Template
 
 PLACE, BONE, OUTSIDE, TIP = 0.35, 1.0, 60.0, 1.0
 """Weights of the four costs: place, bone, detour through the inside, tips that do not reach an end of the body."""
-OUTWARD = 4.0
-"""Weight of steps of an arm that lead back to the body."""
 STANDING = 8.0
 """Cost of a point of an arm near the ground."""
 FLOOR = 0.035
@@ -50,7 +48,12 @@ class Fit:
     """Share of the ends of the body on the ground that no leg ends at, in [0, 1]."""
 
 
-def fit(points: Template, balls: Balls, *, symmetric: bool = False) -> Fit:
+def fit(templates: tuple[Template, ...], balls: Balls, *, symmetric: bool = False) -> Fit:
+    """The cheapest embedding of a form's templates, one for each pose of its arms."""
+    return min((_fit(points, balls, symmetric=symmetric) for points in templates), key=lambda found: found.cost)
+
+
+def _fit(points: Template, balls: Balls, *, symmetric: bool) -> Fit:
     """Put each point into the ball that minimises the sum of all costs."""
     searched = np.array([k for k, name in enumerate(points.names) if not (symmetric and "right" in name)])
     parents = tuple(
@@ -62,22 +65,14 @@ def fit(points: Template, balls: Balls, *, symmetric: bool = False) -> Fit:
     local, size = frame.local(balls.centers), float((balls.high - balls.low).max())
     cost = twice[:, None] * _own_costs(points, balls, local, size)[searched]
     nearest = np.argsort(cost, axis=1, kind="stable")[:, :CANDIDATES]
-    # Along an arm every step should lead away from the middle of the body by as much as it is long.
-    away = np.minimum(balls.paths[balls.middle], 1e9)
 
     def bone(index: int) -> Float[np.ndarray, "parents children"]:
         k, here, above = int(searched[index]), nearest[index], nearest[parents[index]]
         straight = np.linalg.norm(balls.centers[here][None] - balls.centers[above][:, None], axis=2)
         detour = np.minimum((balls.paths[np.ix_(above, here)] - straight) / size, 1.0)
-        if points.free[k] and points.free[points.parents[k]]:
-            length = straight / float(frame.unit[1])
-            spread = max(float(points.length.spread[k]), 0.25 * float(points.length.mean[k]))
-            inward = np.clip(1 - (away[here][None] - away[above][:, None]) / np.maximum(straight, 1e-9), 0, 2)
-            unusual = _robust(((length - points.length.mean[k]) / spread) ** 2) + OUTWARD * inward
-        else:
-            wide = np.maximum(points.bone.spread[k], FLOOR)
-            vectors = local[here][None] - local[above][:, None]
-            unusual = _robust(((vectors - points.bone.mean[k]) / wide) ** 2).sum(axis=2)
+        wide = np.maximum(points.bone.spread[k], FLOOR)
+        vectors = local[here][None] - local[above][:, None]
+        unusual = _robust_sum(((vectors - points.bone.mean[k]) / wide) ** 2)
         return twice[index] * (BONE * unusual + OUTSIDE * detour)
 
     chosen, total = dynamic_program(parents, np.take_along_axis(cost, nearest, axis=1), bone)
@@ -124,8 +119,8 @@ def _own_costs(
     to_end = balls.paths[:, ends].min(axis=1) if len(ends) else np.zeros(len(local))
     cost, tall = np.zeros((len(points.names), len(local))), float(balls.high[1] - balls.low[1])
     for k in range(len(points.names)):
-        spread = np.maximum(points.place.spread[k], FLOOR) * (2.5 if points.free[k] else 1.0)
-        cost[k] = PLACE * _robust(((local - points.place.mean[k]) / spread) ** 2).sum(axis=1)
+        spread = np.maximum(points.place.spread[k], FLOOR)
+        cost[k] = PLACE * _robust_sum(((local - points.place.mean[k]) / spread) ** 2)
         if reached[k]:
             cost[k] += TIP * _robust((np.minimum(to_end, 1e9) / (0.06 * size)) ** 2)
         if points.free[k]:
@@ -173,3 +168,9 @@ def dynamic_program(
 def _robust(squared: np.ndarray) -> np.ndarray:
     """Half the square near zero, growing like a logarithm: no single odd proportion decides."""
     return 2.0 * np.log1p(squared / 4.0)
+
+
+def _robust_sum(squared: np.ndarray) -> np.ndarray:
+    """The sum of `_robust` over the last axis, of length three, with one logarithm."""
+    x, y, z = np.moveaxis(1.0 + squared / 4.0, -1, 0)
+    return 2.0 * np.log(x * y * z)

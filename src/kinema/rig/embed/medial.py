@@ -11,6 +11,12 @@ from kinema.asset.character import Mesh
 from kinema.errors import KinemaError
 from kinema.geometry.inside import voxelize
 
+SLACK = 0.3
+"""Share of a ball's radius by which another may stick out of it and still be left out: corners are no limbs."""
+
+STEEP = 0.65
+"""Growth of the depth per length of way from which on a cell is not medial; towards the edge of a box it is 0.71."""
+
 
 @dataclass(frozen=True)
 class Balls:
@@ -26,7 +32,7 @@ class Balls:
     links: Any
     """Distances between the centres of balls that overlap [m], as a sparse matrix of scipy's."""
 
-    @property
+    @cached_property
     def middle(self) -> int:
         """The largest ball of the trunk: thick, and not far from all others."""
         far = np.median(self.paths, axis=1)
@@ -42,8 +48,11 @@ class Balls:
         return np.flatnonzero((far >= highest) & (far > reach))
 
 
-def pack_balls(mesh: Mesh, *, cells: int = 110, most: int = 600) -> Balls:
-    """Fill a mesh, cut into `cells` voxels along its longest side, with at most `most` balls, the largest first."""
+def pack_balls(mesh: Mesh, *, symmetric: bool = False, cells: int = 110, most: int = 600) -> Balls:
+    """Fill a mesh, cut into `cells` voxels along its longest side, with at most `most` balls, the largest first.
+
+    Of a mesh that is its own mirror image the left half is filled with what either side has, and mirrored.
+    """
     from scipy.ndimage import distance_transform_edt
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
@@ -51,31 +60,57 @@ def pack_balls(mesh: Mesh, *, cells: int = 110, most: int = 600) -> Balls:
 
     if len(mesh.faces) == 0 or not np.isfinite(mesh.vertices).all():
         raise KinemaError("a skeleton needs a mesh with triangles and finite vertices to lie in")
+    corners = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     inside, low, step = voxelize(mesh.vertices, mesh.faces, cells=cells)
+    middle = float((corners[0][0] + corners[1][0]) / 2 - low[0]) / step - 0.5
+    if symmetric:
+        columns = np.arange(len(inside))
+        inside = inside | inside[np.clip(np.rint(2 * middle - columns).astype(int), 0, len(inside) - 1)]
     depth = np.asarray(distance_transform_edt(np.pad(inside, 1)))[1:-1, 1:-1, 1:-1]
-    places = np.argwhere(inside)
+    places = np.argwhere(inside & _is_medial(depth))
     if len(places) == 0:
         raise KinemaError("the mesh encloses no volume, so no skeleton fits inside")
     # Half a cell from the last centre inside to the surface.
-    radius = depth[tuple(places.T)] - 0.5
+    radius = np.maximum(depth[tuple(places.T)] - 0.5, 0.5)
+    if symmetric:
+        places, radius = places[left := places[:, 0] > middle - 0.5], radius[left]
     order = np.argsort(-radius, kind="stable")
-    places, radius = places[order], np.maximum(radius[order], 0.5)
-    tree, free, chosen = KDTree(places), np.ones(len(places), dtype=bool), []
-    while len(chosen) < most and free.any():
+    places, radius = places[order], radius[order]
+    tree, free, chosen, count = KDTree(places), np.ones(len(places), dtype=bool), [], 0
+    while count < most and free.any():
         chosen.append(i := int(free.argmax()))
-        near = np.array(tree.query_ball_point(places[i], max(1.1 * radius[i] + 0.5, 2.2)))
+        count += 2 if symmetric and places[i, 0] > middle + 0.5 else 1
+        near = np.array(tree.query_ball_point(places[i], max(1.1 * radius[i] + 0.5, radius[i] + 1.5)))
         gap = np.linalg.norm(places[near] - places[i], axis=1)
-        # Take away what lies deep inside this ball, and the thin rest between it and the surface.
-        free[near[(gap <= max(0.6 * radius[i], 2.2)) | (radius[near] < 0.5 * radius[i])]] = False
+        # Take away what is near this centre, balls that all but lie within this one, and the thin rest between it and
+        # the surface.
+        within = (gap + radius[near] <= (1 + SLACK) * radius[i] + 0.7) | (radius[near] < 0.5 * radius[i])
+        free[near[(gap <= max(0.6 * radius[i], 2.2)) | within]] = False
     centers, radii = places[chosen].astype(np.float64), radius[chosen]
+    if symmetric:
+        aside = centers[:, 0] > middle + 0.5
+        centers[~aside, 0] = middle
+        centers = np.concatenate((centers, centers[aside] * [-1.0, 1, 1] + [2 * middle, 0, 0]))
+        radii = np.concatenate((radii, radii[aside]))
+        order = np.argsort(-radii, kind="stable")
+        centers, radii = centers[order], radii[order]
     gap = np.linalg.norm(centers[:, None] - centers[None], axis=2)
     # The segment between the centres of two balls that overlap lies inside of the two.
     clearance = gap - radii[:, None] - radii[None]
     overlap = _joined(clearance <= 1.5, clearance)
     links = csr_array(np.where(overlap, gap, 0.0))
     paths = np.asarray(dijkstra(links, directed=False))
-    corners = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     return Balls(low + step * (centers + 0.5), radii * step, paths * step, *corners, links * step)
+
+
+def _is_medial(depth: Float[np.ndarray, "x y z"]) -> Bool[np.ndarray, "x y z"]:
+    """Cells towards no neighbour of which the depth grows nearly as fast as the way there: the others lie between the
+    medial ones and the surface."""
+    padded, medial, count = np.pad(depth, 2), np.ones(depth.shape, dtype=bool), np.array(depth.shape)
+    for way in np.argwhere(np.ones((3, 3, 3))) - 1:
+        x, y, z = (slice(2 + 2 * w, 2 + 2 * w + n) for w, n in zip(way, count))
+        medial &= padded[x, y, z] - depth < STEEP * max(2 * float(np.linalg.norm(way)), 1e-9)
+    return medial
 
 
 def _joined(linked: Bool[np.ndarray, "balls balls"], clearance: Float[np.ndarray, "balls balls"]) -> np.ndarray:

@@ -17,6 +17,10 @@ from kinema.rig.embed.plans import Form
 Points = Float[np.ndarray, "points 3"]
 INDIVIDUALS = 6
 """Individuals drawn from each species, besides the species itself."""
+ARMS_DEG = (10.0, 35.0, 60.0, 85.0)
+"""Arms of meshes without a rig hang (0), are stretched out (90) or anything between: a template for each pose."""
+AROUND_DEG = 12.0
+"""Spread of the arms about the pose of their template."""
 
 
 class Statistics(NamedTuple):
@@ -37,9 +41,7 @@ class Template:
     bone: Statistics
     """Of the vector from the parent in the same frame [points, 3]."""
     free: Bool[np.ndarray, "points"]
-    """Points of arms, which are modelled hanging or stretched out: of their bones only the length counts."""
-    length: Statistics
-    """Of the length of the bone to the parent, in the unit of the height [points]."""
+    """Points of arms, which are modelled in any of the poses ARMS_DEG."""
 
     @property
     def is_end(self) -> Bool[np.ndarray, "points"]:
@@ -69,29 +71,32 @@ class BodyFrame:
         return (points - self.origin) / self.unit
 
 
+def templates(form: Form, *, without: str = "") -> tuple[Template, ...]:
+    """The templates of a form, one for each pose of the arms; of the built-in species, one may be left out."""
+    return tuple(_template(form, without, arms_deg) for arms_deg in (ARMS_DEG if form.free else (0.0,)))
+
+
 @cache
-def template(form: Form, *, without: str = "") -> Template:
-    """Statistics over the built-in species of a form, or over all but one of them."""
+def _template(form: Form, without: str, arms_deg: float) -> Template:
+    """Statistics over the built-in species of a form."""
     from kinema.create.creatures.table import SPECIES
     from kinema.create.creatures.variation import vary
 
     names = tuple(name for name, _ in form.links)
     parents = tuple(names.index(parent) if parent else -1 for _, parent in form.links)
-    places, units = [], []
+    places = []
     for row in (SPECIES[name] for name in form.species if name != without):
         rng = np.random.default_rng(0)
         row = scaled(row, dict(form.shapes))
         for k, individual in enumerate([row, *(vary(row, rng, amount=0.1) for _ in range(INDIVIDUALS))]):
-            # Arms of unrigged bipeds are anything from hanging to stretched out.
-            points, frame = _sample(individual, form, names, arms_deg=90.0 * k / INDIVIDUALS)
+            turned = arms_deg + AROUND_DEG * (2 * k / INDIVIDUALS - 1)
+            points, frame = _sample(individual, form, names, arms_deg=turned)
             places.append(frame.local(points))
-            units.append(frame.unit / frame.unit[1])
     at = np.array(places)
     bones = at - at[:, np.maximum(parents, 0)]
-    lengths = np.linalg.norm(bones * np.array(units)[:, None], axis=2)
     free = np.array([any(word in name for word in form.free) for name in names])
-    place, bone, length = (Statistics(np.nanmean(x, axis=0), np.nanstd(x, axis=0)) for x in (at, bones, lengths))
-    return Template(form, names, parents, place, bone, free, length)
+    place, bone = (Statistics(np.nanmean(x, axis=0), np.nanstd(x, axis=0)) for x in (at, bones))
+    return Template(form, names, parents, place, bone, free)
 
 
 def _sample(row: Proportions, form: Form, names: tuple[str, ...], *, arms_deg: float) -> tuple[Points, BodyFrame]:
