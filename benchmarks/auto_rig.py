@@ -4,7 +4,7 @@
     python benchmarks/auto_rig.py table --rows rows.jsonl [--out docs/results/rigging.md]
     python benchmarks/auto_rig.py fit --rows rows.jsonl      # weights of the measure, from rows with --features
     python benchmarks/auto_rig.py facing     # weights of the signs of a body's front
-    python benchmarks/auto_rig.py animate FILE ... [--rows gaits.jsonl]      # gait of the stripped file, about a minute
+    python benchmarks/auto_rig.py animate [NAME ...] --rows gaits.jsonl    # gaits of stripped files
 
 Up axis and facing are found as well, from the mesh alone.
 Characters whose name has an even first byte of its SHA-1 are for tuning, the others are held out. Rows of files that
@@ -43,6 +43,14 @@ MARK = "<!-- auto-rig -->"
 SMALL = ("finger", "thumb", "index", "middle", "ring", "pinky", "eye", "lid", "brow", "lip", "jaw", "tongue", "cheek")
 FEW = 10
 """Rigs of fewer joints move legs as one piece, or have none."""
+
+
+WALKERS = (
+    "RiggedFigure", "robot_expressive", "velociraptor", "kaykit_mannequin", "rocketbox_man", "ual1_mannequin",
+    "m2m_human", "quat_man", "zk_zombie", "khronos_fox", "fox", "cow", "m2m_dog", "rocketbox_horse_brown", "quat_cat",
+    "zk_pug",
+)  # fmt: skip
+"""Bipeds and quadrupeds of different authors, for `animate`."""
 
 
 def shared() -> Path:
@@ -256,25 +264,33 @@ def animate_stripped(path: Path) -> dict[str, Any]:
     word = {"biped": "a person is walking", "quadruped": "an animal is walking"}.get(kind, "it is walking")
     with tempfile.TemporaryDirectory() as folder:
         mesh = Path(folder) / f"{path.stem}.obj"
-        trimesh.Trimesh(true.mesh.vertices, true.mesh.faces, process=False).export(mesh)
+        trimesh.Trimesh(in_file(true.mesh.vertices, true.frame), true.mesh.faces, process=False).export(mesh)
         command = [sys.executable, "-m", "kinema", "animate", str(mesh), word, "--preset", "fast", "--json", "--anyway"]
         done = subprocess.run([*command, "-o", str(Path(folder) / "run")], capture_output=True, text=True)
     row: dict[str, Any] = {"name": path.stem, "true": kind}
     if done.returncode:
         return row | {"error": done.stderr.strip().splitlines()[-1]}
     report = json.loads(done.stdout)
-    return row | {
-        "notes": report["notes"],
-        "metrics": report["metrics"],
-        "seconds": report["seconds"],
-        "verdict": report.get("verdict"),
-    }
+    said = [line for line in report["notes"] if embedding.NO_RIG in line]
+    kept = {key: report[key] for key in ("metrics", "verdict", "cpu_seconds")}
+    return row | kept | {"found": said, "gait": report["metrics"]["gait"], "right": report["metrics"]["gait"] == "walk"}
+
+
+def gait_table(rows: list[dict[str, Any]]) -> str:
+    """Markdown: the gaits of stripped files that were asked to walk."""
+    lines = ["| character | kind | found | gait | verdict |", "|" + " --- |" * 5]
+    for row in rows:
+        found = row.get("found") or [row.get("error", "")]
+        verdict = (row.get("verdict") or {}).get("colour", "")
+        lines.append(f"| {row['name']} | {row['true']} | {found[0]} | {row.get('gait', '')} | {verdict} |")
+    right = sum(row.get("right", False) for row in rows)
+    return "\n".join([*lines, "", f"Walks: {right} of {len(rows)} ({right / max(len(rows), 1):.0%}).", ""])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("measure", "table", "fit", "facing", "animate"))
-    parser.add_argument("files", nargs="*", help="names of characters for `animate`")
+    parser.add_argument("files", nargs="*", help="names of characters for `animate`; else WALKERS")
     parser.add_argument("--part", default="1/1", help="which part of the files, such as 2/4")
     parser.add_argument("--rows", type=Path, default=Path("rows.jsonl"))
     parser.add_argument("--cache", type=Path, help="folder in which meshes and rigs of the files are kept")
@@ -288,11 +304,13 @@ def main() -> None:
     elif arguments.what == "facing":
         fit_facing(arguments.cache)
     elif arguments.what == "animate":
-        for path in (path for path in files() if path.stem in arguments.files):
+        done = {row["name"] for row in read_rows(arguments.rows)}
+        wanted = set(arguments.files or WALKERS) - done
+        for path in (path for path in files() if path.stem in wanted):
             row = animate_stripped(path)
             with arguments.rows.open("a") as file:
                 file.write(json.dumps(row) + "\n")
-            print(json.dumps(row), flush=True)
+        print(gait_table(read_rows(arguments.rows)))
     else:
         text = table(read_rows(arguments.rows))
         print(text)

@@ -18,6 +18,8 @@ LEAST = 0.09
 """Least length of a branch in lengths of the body's longest side."""
 COVER = 1.4
 """A ball is covered by a path that comes within so many of its radii."""
+LARGER = 1.5
+"""Radius of a ball of the body in radii of a ball of the limb that hangs on it."""
 MOST = 24
 """Branches of a body."""
 
@@ -57,9 +59,9 @@ def find_branches(balls: Balls) -> list[Branch]:
             path.append(int(before[path[-1]]))
         path = np.array(path[::-1])
         root = path[0]
-        steps = np.linalg.norm(np.diff(balls.centers[path], axis=0), axis=1)
-        length = float(steps.sum() + balls.radii[tip] - balls.radii[root])
-        outside = np.linalg.norm(balls.centers[path] - balls.centers[root], axis=1) > balls.radii[root]
+        steps = np.linalg.norm(np.diff(balls.centers[path], axis=0, prepend=balls.centers[path[:1]]), axis=1)
+        outside = _is_outside(balls, path)
+        length = float(steps[outside].sum() + balls.radii[tip])
         thick = float(np.quantile(balls.radii[path[outside]], 0.75)) if outside.any() else np.inf
         if length < max(LONGER * thick, LEAST * size):
             # A bump: what lies near its tip is no tip either.
@@ -69,6 +71,12 @@ def find_branches(balls: Balls) -> list[Branch]:
         owner[path[1:]] = len(branches) - 1
         covered |= _near(balls, path)
     return branches
+
+
+def _is_outside(balls: Balls, path: Int[np.ndarray, "path"]) -> Bool[np.ndarray, "path"]:
+    """Balls of a path whose centres lie in no ball of much larger radius: in the limb, not in what it hangs on."""
+    gap = np.linalg.norm(balls.centers[path][:, None] - balls.centers[None], axis=2) - balls.radii
+    return ~((gap < 0) & (balls.radii > LARGER * balls.radii[path][:, None])).any(axis=1)
 
 
 def _near(balls: Balls, path: Int[np.ndarray, "path"]) -> Bool[np.ndarray, "balls"]:

@@ -22,7 +22,7 @@ STANDING = 8.0
 """Cost of a point of an arm near the ground."""
 FLOOR = 0.035
 """Least spread of places and bones: the built-in creatures vary less than modelled ones."""
-CANDIDATES = 90
+CANDIDATES = 60
 """Balls that are considered for each point: those with the least cost of their own."""
 TRUNK = ("hips", "spine", "chest", "body", "thorax")
 LIMB = re.compile(r"(lower|foot|hand|middle|tip|claw)$|(left|right)\w*_end$")
