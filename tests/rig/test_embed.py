@@ -32,7 +32,7 @@ def percent_off(skeleton: Skeleton, known: dict[str, np.ndarray], mesh: Mesh) ->
 @pytest.mark.parametrize(
     ("plan", "name", "most"),
     [
-        ("biped", "human", 3.2),
+        ("biped", "human", 2.2),
         ("quadruped", "fox", 3.0),
         pytest.param("quadruped", "horse", 4.5, marks=pytest.mark.slow),
         pytest.param("biped", "robot", 4.5, marks=pytest.mark.slow),
