@@ -106,8 +106,6 @@ class Animate:
     """Weight of low feet that move over the ground (squared travel per frame in leg lengths)."""
     limits_weight: float = 2.0
     """Weight of knees and elbows that bend the wrong way (squared rad)."""
-    marks_weight: float = 2.0
-    """Weight of body points away from where a sampled video shows them, in a fit (squared distance in 6 px)."""
     render_ground: bool = True
     """Draw the ground that the prior sees; off only for ablations."""
     shadow: Flag = False

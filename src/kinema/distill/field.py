@@ -23,6 +23,7 @@ from kinema.evaluate.metrics import Metrics, measure_pose, shape_change
 from kinema.geometry.camera import Cameras
 from kinema.motion.foot_skin import SkinContacts
 from kinema.motion.motion import Motion
+from kinema.render.points import PointCameras
 from kinema.render.scene import render_video
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
@@ -88,8 +89,10 @@ class Field(nn.Module):
     def centers(self, at: Times) -> Float[Tensor, "frames n 3"]:
         return self(self.stage.splats.centers, at)
 
-    def film(self, at: Times, cameras: Cameras) -> Filmed:
+    def film(self, at: Times, cameras: Cameras | PointCameras) -> Filmed:
         splats, centers = self.stage.splats, self(self.stage.splats.centers, at)
+        if isinstance(cameras, PointCameras):
+            return Filmed(cameras.film_points(centers), points=centers)
         slope = self.bend(splats.centers, at)
         posed = PosedSplats(centers, slope @ splats.covariances @ slope.mT)
         video = render_video(posed, splats.opacities, self.stage.colors, cameras, scene=self.stage.scene)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from kinema.geometry.camera import Cameras
 from kinema.motion.motion import Motion
 from kinema.render.image import Centers
+from kinema.render.points import PointCameras
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class MotionParameters(Protocol):
         """The latest time at which a window of so many frames may begin: a cycle goes on, a clip ends."""
         ...
 
-    def film(self, at: Float[Tensor, "frames"], cameras: Cameras) -> Filmed:
+    def film(self, at: Float[Tensor, "frames"], cameras: Cameras | PointCameras) -> Filmed:
         """Render the motion at given times."""
         ...
 

@@ -24,6 +24,7 @@ from kinema.gait.hang import hanging_arms
 from kinema.geometry.camera import Cameras
 from kinema.motion.motion import Motion
 from kinema.render.image import Centers
+from kinema.render.points import PointCameras
 from kinema.render.stage import Stage
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
@@ -123,7 +124,7 @@ class Coefficients(nn.Module):
     def last_start(self, frames: int) -> float:
         return self.basis.last_start(frames)
 
-    def film(self, at: Float[Tensor, "frames"], cameras: Cameras) -> Filmed:
+    def film(self, at: Float[Tensor, "frames"], cameras: Cameras | PointCameras) -> Filmed:
         motion = self.motion(at, fps=self.tempo.fps)
         T_world_joint = motion.pose(self.stage.rig)
         filmed = Filmed(self.stage.film(T_world_joint, cameras), motion=motion, T_world_joint=T_world_joint)

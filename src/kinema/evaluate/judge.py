@@ -102,9 +102,10 @@ def film(stage: Stage, motion: Motion, *, yaw_deg: float, width: int, height: in
     base = stage.rig.heads[0] + torch.linspace(0, 1, len(motion))[:, None] * way
     away = level * (motion.root_position - base).mean(0)
     placed = replace(motion, root_position=motion.root_position - away)
-    view = Viewpoint(yaw_deg, elevation_deg, 1.0, NanoPrior.needs.cameras.fovy_deg)
-    video = stage.film(placed.pose(stage.rig), stage.cameras(base, view, width=width, height=height))
-    return video, Context(stage.reference(base, view, width=width, height=height), yaw_deg, elevation_deg)
+    cameras = NanoPrior.needs.cameras
+    viewpoint = Viewpoint(yaw_deg, elevation_deg, sum(cameras.zoom) / 2, cameras.fovy_deg)
+    view = stage.view_points(viewpoint, columns=width, rows=height)
+    return view.film(placed.pose(stage.rig), base), Context(view.still, yaw_deg, elevation_deg)
 
 
 def verdict_lines(verdict: dict[str, Any]) -> list[str]:

@@ -122,7 +122,7 @@ def _rigging(given: Character, character: Character) -> list[str]:
 
 def make_stage(config: Animate, character: Character, anatomy: Anatomy, prior: VideoPrior) -> Stage:
     """The character as Gaussians on its ground, in the look that the prior knows."""
-    rng, look = np.random.default_rng(config.seed), prior.needs.look
+    rng, look = np.random.default_rng(config.seed), "canonical" if prior.needs.look == "points" else "color"
     body = {"limbs": anatomy.limbs, "standing": hanging_arms(anatomy.rig, anatomy.limbs)}
     if config.preset == "paper":
         splats = refine(vertex_splats(character.mesh, least=config.splats, rng=rng), character.mesh, rng=rng)
