@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from kinema.learn.muon import Muon
 from kinema.tensor_files import optimizer_tensors, restore_optimizer
 
-OTHERS = 0.67
+OTHERS = 0.25
 """Learning rate of all that Muon does not take, relative to Muon's."""
 WARM_UP = 100
 """Steps over which the learning rate rises."""

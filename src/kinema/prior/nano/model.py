@@ -19,6 +19,10 @@ MOMENTS = 13
 """Numbers that describe the whole window, and each group of frames."""
 VARIANTS = 1024
 """Rows of the table of variants; 0 is none. Names share rows by hash: two that do rarely are of the same motion."""
+VARIANT_SCALE = 4.0
+"""Factor on the table of variants: a row is seen rarely, and has to learn in few steps."""
+STILL_SCALE = 3.0
+"""Factor on what the still and the moment say to a token, beside hundreds of noisy numbers."""
 
 Tokens = Float[Tensor, "batch tokens channels"]
 Levels = Float[Tensor, "batch"]
@@ -80,6 +84,7 @@ class Nano(nn.Module):
         self.tokens_in = nn.Linear(CHANNELS, width)
         self.still_in = nn.Linear(STILL_VALUES, width)
         self.moment_in = nn.Linear(MOMENTS, width)
+        self.moment_told = nn.Sequential(nn.Linear(MOMENTS, width), nn.SiLU(), nn.Linear(width, width))
         self.position = nn.Parameter(torch.zeros(2, TOKENS, width))
         self.level = nn.Sequential(nn.Linear(LEVEL_FEATURES, width), nn.SiLU(), nn.Linear(width, width))
         self.text_in = nn.Sequential(nn.Linear(TEXT, width), nn.SiLU(), nn.Linear(width, width))
@@ -100,20 +105,25 @@ class Nano(nn.Module):
     def forward(self, noisy: Tokens, t: Levels, given: Conditions) -> Tokens:
         """v of the tokens at the conditions' places."""
         level = self.level(level_features(t))
-        words = self.text_in(TEXT_SCALE * given.text) + self.variants(given.variant)
-        c = silu(level + words + self.shot_in(_shot_features(given)))
+        words = self.text_in(TEXT_SCALE * given.text) + VARIANT_SCALE * self.variants(given.variant)
+        shot, moment = self.shot_in(_shot_features(given)), _moment_features(given.motion)
+        # The phase multiplies, group by group of frames: what a limb does is its own swing times where the cycle is.
+        c = silu((level + words + shot)[:, None] + self.moment_told(moment))
         places = given.places
         here = (places[:, : places.shape[1] // TIMES, None] % PLACES).expand(-1, -1, STILL_VALUES)
         still = self.still_in(given.still.gather(1, here))
-        moments = self.moment_in(_moment_features(given.motion))
+        moments = self.moment_in(moment)
         where = (still[:, None] + moments[:, :, None]).flatten(1, 2)
         covered = given.covered
         noisy = noisy * covered
-        x = self.tokens_in(noisy) + where + self.position[given.upright.long()[:, None], places]
+        # Near pure noise the tokens should hear what is told, not the noise.
+        signal = signal_noise(t)[0].sqrt()[:, None, None]
+        x = signal * self.tokens_in(noisy) + STILL_SCALE * where
+        x = x + self.position[given.upright.long()[:, None], places]
         for block in self.blocks:
             x = block(x, c)
-        shift, scale = self.final(c).unsqueeze(1).chunk(2, -1)
-        x = layer_norm(x, (self.width,)) * (1 + scale) + shift
+        shift, scale = self.final(c).unsqueeze(2).chunk(2, -1)
+        x = (layer_norm(x.unflatten(1, (TIMES, -1)), (self.width,)) * (1 + scale) + shift).flatten(1, 2)
         skip = _quiet_skip(t)[:, None] + self.skip(silu(level))
         return (self.tokens_out(x) + skip[:, None, :] * noisy) * covered
 

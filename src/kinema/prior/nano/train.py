@@ -163,7 +163,7 @@ def step(config: TrainPrior, run: Run, data: Path, ready: int) -> float:
     clean, given = _batch(config, data, ready, rng)
     n = len(clean)
     t = (torch.arange(n) + torch.rand(n, generator=generator)) / n  # stratified over the batch
-    t = 0.02 + 0.97 * t**0.8  # the distiller asks mostly at high noise
+    t = 0.02 + 0.97 * t**0.6  # the distiller asks mostly at high noise
     noise = torch.randn(clean.shape, generator=generator)
     alpha, sigma = (s[:, None, None] for s in signal_noise(t))
     with torch.autocast("cpu", torch.bfloat16, enabled=FAST_BFLOAT16):
