@@ -27,6 +27,6 @@ def test_a_verb_that_is_no_word_is_told(verb):
     assert is_made_up(verb, WORDS.__contains__)
 
 
-@pytest.mark.parametrize("verb", ["trotting", "trotng", "streeted", "streetwalking", "goblin-talking"])
+@pytest.mark.parametrize("verb", ["trotting", "trottng", "streeted", "streetwalking", "goblin-talking"])
 def test_forms_compounds_and_misspelled_verbs_are_words(verb):
     assert not is_made_up(verb, WORDS.__contains__)
