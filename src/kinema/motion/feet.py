@@ -29,9 +29,9 @@ SHORTEST_PERIOD = 4.0
 LOW = (0.2, 0.03, 0.06)
 """Height over its floor within which a foot may stand: a share of its lift, but at least and at most so much
 [leg lengths]."""
-LEVEL, STEADY, OUTLIER = 0.01, 0.3, 4.0
-"""How much higher [leg lengths] and faster [of the ground's speed] than usual a foot may be and still stand; more,
-where it wanders: so many median deviations of its height and speed in stance."""
+LEVEL = (0.01, 6.0)
+"""How much higher than usual a foot may be and still stand: at least so much [leg lengths], and so many median
+deviations of its height in stance. A like bound on its speed finds less of the true stance (tests/motion)."""
 BLINK_S = 0.06
 """Stances and gaps in stances that are shorter are noise of the thresholds [s]: a foot cannot bear anything in them."""
 SLOW = 0.8
@@ -187,19 +187,21 @@ def find_stance(feet: Feet) -> Stance:
         ground[t] = np.median(velocity[near][going[near]], axis=0) if going[near].any() else 0.0
     speed = np.maximum(np.linalg.norm(ground, axis=-1), SLOW * feet.leg)
     differs = np.linalg.norm(velocity - ground[:, None], axis=-1) / speed[:, None]
-    before, after = np.concatenate((differs[:1], differs)), np.concatenate((differs, differs[-1:]))
-    stance = (raised**2 + ((before + after) / 2) ** 2 <= 1) & (floor <= floor.min() + HELD_UP * feet.leg)
-    # Where feet stand still at one height, as planted ones do, one that is higher or moves has let go or not arrived.
-    firm = _as_usual(feet.height, stance, LEVEL * feet.leg) & _as_usual(np.minimum(before, after), stance, STEADY)
-    return _without_blinks(stance & firm, BLINK_S * feet.fps)
+    differs = (np.concatenate((differs[:1], differs)) + np.concatenate((differs, differs[-1:]))) / 2
+    stance = (raised**2 + differs**2 <= 1) & (floor <= floor.min() + HELD_UP * feet.leg)
+    return _without_blinks(stance & _level(feet.height, stance, feet.leg), BLINK_S * feet.fps)
 
 
-def _as_usual(values: PerFoot, stance: Stance, least: float) -> Stance:
-    """Where a value is not above the usual one of its foot in stance by more than `least` and OUTLIER deviations."""
-    held = np.where(stance, values, np.nan)
+def _level(heights: PerFoot, stance: Stance, leg: float) -> Stance:
+    """Which feet are about as high as they usually stand.
+
+    Where they stand at one height, as planted feet do, one that is higher has let go or has not arrived.
+    """
+    held = np.where(stance, heights, np.nan)
     held[:, ~stance.any(0)] = 0.0
     usual = np.nanmedian(held, axis=0)
-    return values - usual <= np.maximum(least, OUTLIER * np.nanmedian(np.abs(held - usual), axis=0))
+    wander = np.nanmedian(np.abs(held - usual), axis=0)
+    return heights - usual <= np.maximum(LEVEL[0] * leg, LEVEL[1] * wander)
 
 
 def _without_blinks(stance: Stance, least: float) -> Stance:
