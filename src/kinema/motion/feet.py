@@ -31,7 +31,7 @@ LOW = (0.2, 0.03, 0.06)
 [leg lengths]."""
 LEVEL = (0.01, 6.0)
 """How much higher than usual a foot may be and still stand: at least so much [leg lengths], and so many median
-deviations of its height in stance. A like bound on its speed finds less of the true stance (tests/motion)."""
+deviations of its height in stance."""
 BLINK_S = 0.06
 """Stances and gaps in stances that are shorter are noise of the thresholds [s]: a foot cannot bear anything in them."""
 SLOW = 0.8
