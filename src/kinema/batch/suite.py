@@ -14,8 +14,8 @@ from kinema.errors import KinemaError
 from kinema.evaluate.suite import CHARACTERS, METHODS, MOTIONS, Case, cases, figures, suite_table
 from kinema.files import make_folder, read_json, replacing
 
-TEXT = "text.json"
-"""What the prior says of an action, in its run's folder."""
+JUDGED = "judged.json"
+"""What a run's report has not, in its folder: how its mesh meets itself, and what the prior says of an action."""
 TABLE, FIGURES = "suite.md", "suite.json"
 
 
@@ -62,9 +62,7 @@ def tabulate(jobs: list[Job], batch: Batch) -> str:
     for job in jobs:
         folder, case = batch.out / job.key, case_of(job)
         if batch.entries[job.key].state == "done":
-            report = read_json(folder / DONE)
-            text = read_json(folder / TEXT) if (folder / TEXT).is_file() else None
-            rows.append((case, figures(case, report | {"text": text})))
+            rows.append((case, figures(case, read_json(folder / DONE) | read_json(folder / JUDGED))))
     table = suite_table(rows)
     failed = [f"- {entry.title}: {entry.message}" for entry in batch.failed()]
     table += "\n".join(["", "Not run:", *failed, ""]) if failed else ""
@@ -75,20 +73,35 @@ def tabulate(jobs: list[Job], batch: Batch) -> str:
     return table
 
 
-def score_actions(jobs: list[Job], batch: Batch) -> None:
-    """Ask the prior which sentence fits each action best."""
+def judge_runs(jobs: list[Job], batch: Batch) -> None:
+    """Look for self-intersections in each run, and ask the prior which sentence fits each action best."""
+    import numpy as np
+
     from kinema.evaluate.judge import text_score
     from kinema.evaluate.metrics import measure
     from kinema.evaluate.verdict import FITS
+    from kinema.motion.motion import load_motion
     from kinema.motion.source import load_result
+    from kinema.posespace.skinned import Skinned
 
     for job in jobs:
         folder, case = batch.out / job.key, case_of(job)
-        if case.motion in FITS or batch.entries[job.key].state != "done" or (folder / TEXT).is_file():
+        if batch.entries[job.key].state != "done" or (folder / JUDGED).is_file():
             continue
         character, rig, clip = load_result(folder)
-        found = text_score(character, rig, clip, MOTIONS[case.motion], metrics=measure(character, clip, rig=rig))
-        with replacing(folder / TEXT) as partial:
+        body = Skinned.of(character)
+        assert body.contacts is not None
+        if case.method == "field":
+            with np.load(folder / "field.npz") as saved:
+                meshes = [saved["vertices"].astype(np.float64)]
+        else:
+            clips = (load_motion(folder / "distilled.npz", rig), clip)
+            meshes = [body.posed(each.pose(rig)).double().numpy() for each in clips]
+        found: dict[str, Any] = {"intersection": [float(body.contacts.share(mesh).mean()) for mesh in meshes]}
+        if case.motion not in FITS:
+            metrics = measure(character, clip, rig=rig)
+            found["text"] = text_score(character, rig, clip, MOTIONS[case.motion], metrics=metrics)
+        with replacing(folder / JUDGED) as partial:
             partial.write_text(json.dumps(found))
 
 

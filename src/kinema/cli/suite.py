@@ -35,7 +35,7 @@ class EvalSuiteCommand:
 
 
 def eval_suite(command: EvalSuiteCommand, output: Output) -> None:
-    from kinema.batch.suite import TABLE, Suite, film, score_actions, tabulate
+    from kinema.batch.suite import TABLE, Suite, film, judge_runs, tabulate
     from kinema.evaluate.suite import CHARACTERS, MOTIONS
 
     check_number("--seeds", command.seeds, 1, 1000)
@@ -44,7 +44,7 @@ def eval_suite(command: EvalSuiteCommand, output: Output) -> None:
         BatchCommand(Path(), command.out, workers=command.workers, ray=command.ray), suite.jobs()
     )
     done = run_with_bar(jobs, executor, output, title="suite")
-    score_actions(jobs, done)
+    judge_runs(jobs, done)
     if command.films:
         film(jobs, done)
     table = tabulate(jobs, done)
