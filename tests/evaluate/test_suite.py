@@ -64,7 +64,7 @@ def test_the_table_has_a_row_per_group_and_method() -> None:
         "stages": {"distilled": STAGE, "field": STAGE},
         "metrics": STAGE,
         "cpu_seconds": 7.0,
-        "intersection": [0, 0],
+        "intersection": [0.0, 0.0],
     }
     found = cases(("fox", "human"), ("walk",), 2)
     table = suite_table((case, figures(case, report)) for case in found)

@@ -9,7 +9,8 @@ from typing import Any
 from kinema.batch.engine import Batch
 from kinema.batch.job import DONE, Job
 from kinema.batch.key import key_of
-from kinema.distill.config import Animate, Preset
+from kinema.batch.rows import config_of
+from kinema.distill.config import Preset
 from kinema.errors import KinemaError
 from kinema.evaluate.suite import CHARACTERS, METHODS, MOTIONS, Case, cases, figures, suite_table
 from kinema.files import make_folder, read_json, replacing
@@ -28,7 +29,7 @@ class Suite:
     seeds: int = 2
     preset: Preset = "default"
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Further options of all runs."""
+    """Further options of all runs, as columns of a batch."""
 
     def check(self) -> None:
         for known, given, option in ((CHARACTERS, self.characters, "characters"), (MOTIONS, self.motions, "motions")):
@@ -45,7 +46,7 @@ class Suite:
 def job_of(case: Case, **options: Any) -> Job:
     """Both methods with the same prior and steps; planting and physics need bones."""
     options |= {"parameters": "field", "physics": False} if case.method == "field" else {}
-    config = Animate(f"a {case.character}", case.prompt, seed=case.seed, **options)
+    config = config_of({"asset": f"a {case.character}", "prompt": case.prompt, "seed": case.seed, **options})
     return Job(key_of(config), f"{case.name} ({case.method})", content=config)
 
 

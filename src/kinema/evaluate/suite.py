@@ -64,8 +64,8 @@ def cases(characters: Sequence[str], motions: Sequence[str], seeds: int) -> list
 def figures(case: Case, report: dict[str, Any]) -> dict[str, float | None]:
     """The figures of one run, from its report.json; None where a method has none.
 
-    Beside what a run reports, `text` is what `evaluate.judge.text_score` says of an action, and `intersection` the share
-    of faces in new contacts, as distilled and in the result.
+    Beside what a run reports, `text` is what `evaluate.judge.text_score` says of an action, and `intersection` the
+    share of faces in new contacts, as distilled and in the result.
     """
     raw = report["stages"]["field" if case.method == "field" else "distilled"]
     last = report["metrics"] if case.method == "skeleton" else None
