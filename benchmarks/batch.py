@@ -11,12 +11,12 @@ if a result is missing or was made twice. Prints `name.metric value` lines.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import re
 import resource
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -24,10 +24,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+import psutil
 
 CHEAP = {
-    "asset": "a red fox", "prompt": "a fox is walking", "preset": "fast", "views": 1, "fit_iterations": 5,
-    "iterations": 2, "physics": "false", "frames": 16, "checkpoint_seconds": 0,
+    "asset": "a red fox", "prompt": "a fox is walking", "preset": "fast", "views": 1, "fit_iterations": 8,
+    "iterations": 4, "physics": "false", "frames": 8, "splats": 500, "checkpoint_seconds": 0,
 }  # fmt: skip
 PRICES = {
     "a laptop: 8 cores, 45 W, electricity at 0.30 per kWh": (8, 45 / 1000 * 0.30),
@@ -60,10 +63,28 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen) -> None
         time.sleep(0.1)
 
 
-def children_of(pid: int) -> list[int]:
-    """Direct children of a process (Linux)."""
-    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in found]
+def underway(out: Path) -> list[Path]:
+    """Runs that have a checkpoint and no result yet."""
+    return [path.parent for path in out.glob("*/distill.safetensors") if not (path.parent / "report.json").exists()]
+
+
+def kill_worker(pid: int, out: Path) -> None:
+    """kill -9 of a child that is in the middle of its run."""
+    for child in psutil.Process(pid).children():
+        if any(run.name in " ".join(child.cmdline()) for run in underway(out)):
+            print(f"kill -9 {child.pid}: a worker")
+            return child.kill()
+    raise SystemExit("no worker was in the middle of its run")
+
+
+def kill_node(node: Any) -> None:
+    """kill -9 of the raylet and of all processes under it at once, as when a machine loses power."""
+    raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
+    doomed = [raylet, *raylet.children(recursive=True)]
+    print(f"kill -9 of a node: {len(doomed)} processes")
+    for process in doomed:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 def check(name: str, out: Path, count: int) -> None:
@@ -75,7 +96,10 @@ def check(name: str, out: Path, count: int) -> None:
         raise SystemExit(f"{name}: {finished(out)} results of {count}; done in the log: {sorted(done.values())}")
     if list(out.glob("*/*.part")):
         raise SystemExit(f"{name}: half-written files are left")
+    if "had resumed" not in log:
+        raise SystemExit(f"{name}: nothing was resumed")
     print(f"{name}.results {finished(out)}/{count}")
+    print(f"{name}.done_once {sum(times == 1 for times in done.values())}")
     print(f"{name}.resumed {log.count('had resumed')}")
     print(f"{name}.tried_again {log.count('tried again')}")
 
@@ -85,9 +109,10 @@ def pool(out: Path, count: int) -> None:
     call = kinema_batch(write_jobs(out / "jobs.csv", count), out / "pool")
     with (out / "pool.txt").open("w") as said:
         process = subprocess.Popen(call, stderr=said)
-        wait_until(lambda: finished(out / "pool") >= count // 4, process)
-        os.kill(children_of(process.pid)[0], signal.SIGKILL)
-        wait_until(lambda: finished(out / "pool") >= count // 2, process)
+        wait_until(lambda: finished(out / "pool") >= count // 4 and bool(underway(out / "pool")), process)
+        kill_worker(process.pid, out / "pool")
+        wait_until(lambda: finished(out / "pool") >= count // 2 and bool(underway(out / "pool")), process)
+        print(f"kill -9 {process.pid}: the parent")
         process.kill()
         process.wait()
         subprocess.run(call, stderr=said, check=True)
@@ -96,6 +121,8 @@ def pool(out: Path, count: int) -> None:
 
 def ray_nodes(out: Path, count: int) -> None:
     """A Ray cluster of three nodes with a core each; one of them is killed after a third of the jobs."""
+    # Ray lets its workers give way to everything else on the machine, and reports to its makers.
+    os.environ |= {"RAY_worker_niceness": "0", "RAY_USAGE_STATS_ENABLED": "0"}
     from ray.cluster_utils import Cluster
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
@@ -105,8 +132,8 @@ def ray_nodes(out: Path, count: int) -> None:
         call = kinema_batch(write_jobs(out / "jobs.csv", count), out / "ray", "--ray", cluster.address)
         with (out / "ray.txt").open("w") as said:
             process = subprocess.Popen(call, stderr=said)
-            wait_until(lambda: finished(out / "ray") >= count // 3, process)
-            os.kill(nodes[1].all_processes["raylet"][0].process.pid, signal.SIGKILL)
+            wait_until(lambda: finished(out / "ray") >= count // 3 and len(underway(out / "ray")) >= 3, process)
+            kill_node(nodes[1])
             if process.wait():
                 raise SystemExit(f"ray: the batch ended with code {process.returncode}, see {out / 'ray.txt'}")
     finally:

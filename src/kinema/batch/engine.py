@@ -119,8 +119,8 @@ class _Run:
             for entry in self.batch.entries.values():
                 entry.state = "waiting" if entry.state == "running" else entry.state
             with contextlib.suppress(KinemaError):  # a full disk must not hide what has happened
-                self.say(f"stopped with {self.batch.count('waiting')} jobs to do")
                 self.show()
+                self.say(f"stopped with {self.batch.count('waiting')} jobs to do")
             raise
         self.executor.stop()
         self.show()

@@ -37,6 +37,7 @@ class EvalSuiteCommand:
 
 
 def eval_suite(command: EvalSuiteCommand, output: Output) -> None:
+    from kinema.batch.animate import animate_command, run_batch
     from kinema.batch.suite import TABLE, Suite, film, judge_runs, tabulate
     from kinema.evaluate.suite import CHARACTERS, MOTIONS
 
@@ -48,9 +49,9 @@ def eval_suite(command: EvalSuiteCommand, output: Output) -> None:
     characters, motions = command.characters or CHARACTERS, command.motions or tuple(MOTIONS)
     suite = Suite(characters, motions, command.seeds, command.preset, options)
     executor, jobs = make_executor(
-        BatchCommand(Path(), command.out, workers=command.workers, ray=command.ray), suite.jobs()
+        BatchCommand(Path(), command.out, workers=command.workers, ray=command.ray), suite.jobs(), animate_command
     )
-    done = run_with_bar(jobs, executor, output, title="suite")
+    done = run_with_bar(jobs, executor, output, run_batch, title="suite")
     judge_runs(jobs, done)
     if command.films:
         film(jobs, done)
