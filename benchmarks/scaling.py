@@ -4,9 +4,9 @@ python benchmarks/scaling.py [frames joints splats vertices] [--out runs/scaling
 
 Each point is one `kinema.animate` in a process of its own with one thread: everything from the character's file to the
 film, with few steps (SHORT). All times are those of the processor, which a busy machine changes little. The cost of a
-step is the median of the steps of its stage (sampling a video, fit, sds, physics); `fixed` is all that is no step:
-reading, splats, planting, measuring, export, films. A clip of the default preset would take fixed + 18 videos + 160 fit
-+ 200 sds + 200 physics steps. A point leaves a JSON file and is not measured again. An exponent of 1 is linear growth;
+step is the median of the steps of its stage (fit, sds, physics); `fixed` is all that is no step: reading, splats, one
+sampled video, planting, measuring, export, films. A clip of the default preset would take fixed + 160 fit + 200 sds
++ 200 physics steps, and 17 more videos, whose cost none of this changes. A point leaves a JSON file and is not measured again. An exponent of 1 is linear growth;
 it is that of the whole range, and of the last two points. (Workers: `benchmarks/batch.py throughput`.)
 """
 
@@ -33,7 +33,7 @@ AXES = {
 }
 """Values that are asked for; joints and vertices come out near them (0 joints: the fox's own)."""
 SHORT = {"views": 1, "fit_iterations": 6, "iterations": 4, "physics_iterations": 6, "seed": 0, "loop": False}
-STEPS = {"sample": 18, "fit": 160, "sds": 200, "physics": 200}
+STEPS = {"fit": 160, "sds": 200, "physics": 200}
 """Steps of each stage in the default preset."""
 JOB = ("a fox is walking",)
 
@@ -117,7 +117,7 @@ def measure(axis: str, value: int) -> dict[str, Any]:
     sizes |= {"joints": len(found.character.skeleton.names), "vertices": len(found.character.mesh.vertices)}
     costs: dict[str, list[float]] = {stage: [] for stage in STEPS}
     for (before, start), (stage, end) in itertools.pairwise(seen):
-        if before == stage:
+        if before == stage in STEPS:
             costs[stage].append(end - start)
     each = {stage: statistics.median(values) for stage, values in costs.items() if values}
     stepping = sum(each.get(stage, 0.0) for stage, _ in seen)
