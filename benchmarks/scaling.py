@@ -6,8 +6,9 @@ Each point is one `kinema.animate` in a process of its own with one thread: ever
 film, with few steps (SHORT). All times are those of the processor, which a busy machine changes little. The cost of a
 step is the median of the steps of its stage (fit, sds, physics); `fixed` is all that is no step: reading, splats, one
 sampled video, planting, measuring, export, films. A clip of the default preset would take fixed + 160 fit + 200 sds
-+ 200 physics steps, and 17 more videos, whose cost none of this changes. A point leaves a JSON file and is not measured again. An exponent of 1 is linear growth;
-it is that of the whole range, and of the last two points. (Workers: `benchmarks/batch.py throughput`.)
++ 200 physics steps, and 17 more videos, whose cost none of this changes. A point leaves a JSON file and is not measured
+again. An exponent of 1 is linear growth; it is that of the whole range, and of the last two points. (Workers:
+`benchmarks/batch.py throughput`.)
 """
 
 import argparse
