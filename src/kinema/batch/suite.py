@@ -17,6 +17,8 @@ from kinema.files import make_folder, read_json, replacing
 
 JUDGED = "judged.json"
 """What a run's report has not, in its folder: how its mesh meets itself, and what the prior says of an action."""
+FILM_SIZE = 320, 240
+"""Width and height of the films without ground [px]."""
 TABLE, FIGURES = "suite.md", "suite.json"
 
 
@@ -115,7 +117,7 @@ def film(jobs: list[Job], batch: Batch) -> None:
     from kinema.motion.source import load_result
     from kinema.render.show import FilmOptions, render_character, render_vertices
 
-    options = FilmOptions(width=320, height=240, ground=False, count=8000)
+    options = FilmOptions(*FILM_SIZE, ground=False, count=8000)
     prompts: dict[str, list[str]] = {}
     for job in jobs:
         run, case = batch.out / job.key, case_of(job)
@@ -144,7 +146,7 @@ def film(jobs: list[Job], batch: Batch) -> None:
 
 
 def sheet(out: Path, *, width: int = 480) -> None:
-    """One picture: a row per clip, its sheet of frames by each method side by side."""
+    """One picture: a row per clip, the first row of its contact sheet by each method side by side."""
     from PIL import Image, ImageDraw
 
     folders = [out / "films" / f"{method}-plain" for method in METHODS]
@@ -153,7 +155,8 @@ def sheet(out: Path, *, width: int = 480) -> None:
         return
     rows = []
     for name in names:
-        parts = [Image.open(folder / name).convert("RGB") for folder in folders]
+        sheets = [Image.open(folder / name).convert("RGB") for folder in folders]
+        parts = [each.crop((0, 0, each.width, FILM_SIZE[1])) for each in sheets]
         height = max(1, round(width * parts[0].height / parts[0].width))
         row = Image.new("RGB", (2 * width, height + 16), "white")
         for k, part in enumerate(parts):

@@ -73,7 +73,7 @@ class Field(nn.Module):
         self, points: Float[Tensor, "n 3"]
     ) -> tuple[Float[Tensor, "n terms 3"], Float[Tensor, "3 n terms 3"]]:
         """`ways` and their derivatives by the three coordinates, in one pass: torch.func takes twice as long."""
-        first, _, middle, _, last = self.layers
+        first, middle, last = (layer for layer in self.layers if isinstance(layer, nn.Linear))
         x, slope = self._waves(points)
         for layer in (first, middle):
             x, slope = layer(x), slope @ layer.weight.mT

@@ -103,6 +103,7 @@ NOTES = """\
   limits of joints it cannot have.
 - Self-intersection: share of the mesh's faces that meet another one and do not at rest, without creases (faces nearer
   to each other at rest than a tenth of the body).
+- The skating ratio counts every foot below 5 cm that moves: feet that swing low skate by it, however still others are.
 - Skating ratio as GMD's, PFC as EDGE's, both scaled to human legs; slide relative to the body's speed; jerk in leg
   lengths per cycle³."""
 
