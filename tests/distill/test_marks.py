@@ -68,7 +68,7 @@ def test_a_raised_arm_is_found_from_a_hanging_one(body: tuple[Stage, Anatomy]) -
     first = None
     for _ in range(60):
         pose = forward_kinematics(stage.rig, stage.rig.heads[:1], angles[None])
-        loss = mark_distance(marks, stage, aims, pose)
+        loss = mark_distance(marks.at(stage, pose), aims)
         first = first or float((pose[0, hand, :, 3] - truth[0, hand, :, 3]).detach().norm())
         optimizer.zero_grad()
         loss.backward()
@@ -83,8 +83,8 @@ def test_gradient_of_the_distance(body: tuple[Stage, Anatomy]) -> None:
     still = stage.film(stage.standing[None], cameras)
     aims = find_aims(marks, stage, still, cameras, still=still, at_rest=cameras)
     pose = raised(stage, anatomy, 0.4).requires_grad_()
-    mark_distance(marks, stage, aims, pose).backward()
+    mark_distance(marks.at(stage, pose), aims).backward()
     direction = torch.randn(pose.shape, generator=torch.Generator().manual_seed(1))
     step = 1e-2
-    ahead, behind = (mark_distance(marks, stage, aims, (pose + s * step * direction).detach()) for s in (1, -1))
+    ahead, behind = (mark_distance(marks.at(stage, (pose + s * step * direction).detach()), aims) for s in (1, -1))
     torch.testing.assert_close((pose.grad * direction).sum(), (ahead - behind) / (2 * step), rtol=0.02, atol=1e-3)

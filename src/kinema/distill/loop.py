@@ -164,8 +164,8 @@ class Distiller:
         assert self.targets is not None
         target = self.targets[int(rng.integers(len(self.targets)))]
         filmed, latents, tokens, loss = self._look(target.window, target.context)
-        if self.marks is not None and target.aims is not None and filmed.T_world_joint is not None:
-            apart = mark_distance(self.marks, self.windows.stage, target.aims, filmed.T_world_joint)
+        if self.marks is not None and target.aims is not None:
+            apart = mark_distance(self.marks.filmed(self.windows.stage, filmed), target.aims)
             loss = loss + self.config.marks_weight * self.schedule.marks_weight(self.state.step) * apart
         return loss + 0.5 * (latents - target.latents.to(latents)).square().sum() / tokens
 
@@ -243,5 +243,5 @@ def make_parameters(config: Animate, frames: int, stage: Stage, anatomy: Anatomy
     frames = max(2, frames, math.ceil((config.frames - 1) / config.fps * tempo.fps - 1e-6) + 1)
     basis = Basis.of(config.time, tempo, frames)
     if config.parameters == "field":
-        return Field(stage, tempo, basis, generator=torch.Generator().manual_seed(config.seed))
+        return Field(stage, anatomy.limbs, tempo, basis, generator=torch.Generator().manual_seed(config.seed))
     return Coefficients(stage, anatomy.limbs, tempo, basis, equal=config.preset == "paper")

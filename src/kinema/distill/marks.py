@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from kinema.distill.parameters import Filmed
 from kinema.geometry.camera import Cameras
 from kinema.prior.protocol import Video
 from kinema.render.stage import Stage
@@ -45,6 +46,8 @@ class Marks:
     points: Float[Tensor, "marks 3"]
     """At rest [m]."""
     skin: Skin
+    picked: tuple[int, ...]
+    """The Gaussians that they are."""
 
     @staticmethod
     def of(stage: Stage, *, count: int = COUNT) -> "Marks":
@@ -56,11 +59,18 @@ class Marks:
             picked.append(int(far.argmax()))
             far = torch.minimum(far, (spread - spread[picked[-1]]).norm(dim=-1))
         skin = Skin(stage.skin.joints[picked], stage.skin.weights[picked])
-        return Marks(stage.colors[picked], stage.splats.centers[picked], skin)
+        return Marks(stage.colors[picked], stage.splats.centers[picked], skin, tuple(picked))
 
     def at(self, stage: Stage, T_world_joint: Transforms) -> Float[Tensor, "frames marks 3"]:
         """The marks of posed frames [m]."""
         return skin_points(blend(self.skin, stage.rig, T_world_joint), self.points)
+
+    def filmed(self, stage: Stage, filmed: Filmed) -> Float[Tensor, "frames marks 3"]:
+        """The marks of a window, whatever moves it [m]."""
+        if filmed.T_world_joint is not None:
+            return self.at(stage, filmed.T_world_joint)
+        assert filmed.points is not None
+        return filmed.points[:, self.picked]
 
 
 @dataclass(frozen=True)
@@ -111,8 +121,8 @@ def project(points: Float[Tensor, "frames points 3"], cameras: Cameras) -> Place
     return there[..., :2] / there[..., 2:].clamp(min=1e-3) * focal + center
 
 
-def mark_distance(marks: Marks, stage: Stage, aims: Aims, T_world_joint: Transforms) -> Float[Tensor, ""]:
+def mark_distance(marks: Float[Tensor, "frames marks 3"], aims: Aims) -> Float[Tensor, ""]:
     """Mean cost of the marks' distances from where a video shows them: squared when near, linear when far."""
-    away = (project(marks.at(stage, T_world_joint), aims.cameras) - aims.places_px) / NEAR_PX
+    away = (project(marks, aims.cameras) - aims.places_px) / NEAR_PX
     cost = 8 * ((1 + away.square().sum(-1) / 4).sqrt() - 1)
     return (aims.confidence * cost).sum() / aims.confidence.sum().clamp(min=1)
