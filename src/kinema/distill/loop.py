@@ -238,5 +238,5 @@ def make_parameters(config: Animate, frames: int, stage: Stage, anatomy: Anatomy
     frames = max(2, frames, math.ceil((config.frames - 1) / config.fps * tempo.fps - 1e-6) + 1)
     basis = Basis.of(config.time, tempo, frames)
     if config.parameters == "field":
-        return Field(stage, tempo, basis, generator=torch.Generator().manual_seed(config.seed))
+        return Field(stage, anatomy.limbs, tempo, basis, generator=torch.Generator().manual_seed(config.seed))
     return Coefficients(stage, anatomy.limbs, tempo, basis, equal=config.preset == "paper")

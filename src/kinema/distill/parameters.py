@@ -22,7 +22,7 @@ class Filmed:
     """Centres of the Gaussians [m], where there is no skeleton."""
     motion: Motion | None = None
     T_world_joint: Float[Tensor, "frames joints 3 4"] | None = None
-    soles: Float[Tensor, "times points 3"] | None = None
+    soles: Float[Tensor, "times ends 3"] | None = None
     """Ends of the feet's soles [m], at `soles_per_frame` times per frame."""
     soles_per_frame: int = 1
 

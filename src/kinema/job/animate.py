@@ -95,6 +95,8 @@ def animate(
         at, fps = distiller.clip_times()
         deformation = deform(distiller.parameters, character, anatomy, at, fps=fps)
     clock.lap("distill")
+    if tempo.aloft:  # the prior films it over ground, but nothing is planted on it, simulated or judged by it
+        anatomy = replace(anatomy, limbs=replace(anatomy.limbs, ground=False))
     planted = plant_feet(config, character, anatomy, result.motion)
     clock.lap("plant")
     tracked = follow_physics(config, anatomy, planted, progress, states and states / TRACKED)
