@@ -61,9 +61,7 @@ def test_what_is_behind_is_not_seen() -> None:
     rest = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0], [0.5, 0.0, -1.0], [-0.4, 0.3, 1.0]])
     skin = Skin(torch.zeros(4, 1, dtype=torch.long), torch.ones(4, 1))
     rig = Rig.from_skeleton(creature("fox").skeleton)  # type: ignore[arg-type]
-    camera = Cameras.look_at(
-        torch.tensor([[0.0, 0.0, 9.0]]), torch.zeros(1, 3), fovy_deg=30.0, width=16, height=12
-    )
+    camera = Cameras.look_at(torch.tensor([[0.0, 0.0, 9.0]]), torch.zeros(1, 3), fovy_deg=30.0, width=16, height=12)
     view = view_points(rest, rest, rest.abs(), skin, rig, camera, fill=0.9, size=2.0, unit=1.0)
     assert view.seen.tolist() == [0, 2, 3]
     assert int(view.coverage.sum()) == 3

@@ -183,9 +183,7 @@ def step(config: TrainPrior, run: Run, data: Path, ready: int) -> float:
     return float(loss.detach())
 
 
-def _batch(
-    config: TrainPrior, data: Path, ready: int, rng: np.random.Generator
-) -> tuple[Tensor, Conditions]:
+def _batch(config: TrainPrior, data: Path, ready: int, rng: np.random.Generator) -> tuple[Tensor, Conditions]:
     """Latents of random clips and what the model is told of them."""
     picked = np.sort(rng.integers(0, ready * SHARD, config.batch))
     parts: list[tuple[Tensor, ...]] = []
