@@ -235,7 +235,7 @@ def test_a_field_starts_at_rest_and_learns_without_a_skeleton(
     assert distiller.parameters.amount_of_motion(prior.frames) > 1e-4
     again = Distiller(config, prior, stage, anatomy, tempo)
     again.load(tmp_path / "c.safetensors")
-    assert torch.equal(again.motion().angles, motion.angles)
+    assert torch.allclose(again.motion().angles, motion.angles, atol=1e-4)  # the speed is matched after the last step
     character = creature("fox")
     assert isinstance(distiller.parameters, Field)
     at, fps = distiller.clip_times()

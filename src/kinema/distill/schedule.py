@@ -9,7 +9,7 @@ from kinema.distill.config import Animate
 from kinema.errors import KinemaError
 from kinema.prior.protocol import VideoPrior
 
-REFINE_STEPS, SDS_STEPS = 200, 350
+REFINE_STEPS, SDS_STEPS = 60, 350
 """Steps of score distillation by default: after a fit, and alone."""
 
 
