@@ -278,9 +278,9 @@ def test_engines_have_the_steps_that_a_job_and_its_prior_ask_for() -> None:
         needs = Needs(fps=8.0, engines=("fit",))
 
     found = [Schedule.of(replace(FOX, engine=engine), UNTRAINED) for engine in ("auto", "fit", "sds")]
-    assert [(s.fit, s.sds) for s in found] == [(160, 200), (160, 0), (0, 350)]
+    assert [(s.fit, s.sds) for s in found] == [(250, 60), (250, 0), (0, 350)]
     only = Schedule.of(FOX, FitsOnly(UNTRAINED.model))
-    assert (only.fit, only.sds) == (160, 0)
+    assert (only.fit, only.sds) == (250, 0)
 
 
 def test_paper_preset_sets_what_the_paper_states() -> None:

@@ -115,7 +115,7 @@ def test_a_loop_is_planted_and_stays_a_loop(fox, anatomy):
     half = len(loop) // 2
     later = replace(loop, root_position=unroll(loop, half).root_position, angles=unroll(loop, half).angles)
     other = plant_feet(replace(FOX, loop=True), fox, anatomy, later[: len(loop)])
-    torch.testing.assert_close(other.angles[half : 2 * half], planted.angles[:half], atol=0.02, rtol=0)
+    torch.testing.assert_close(other.angles[half : 2 * half], planted.angles[:half], atol=0.06, rtol=0)
     # Without the rounds before and after, its ends would not meet.
     assert not closes(plant_feet(replace(FOX, loop=False), fox, anatomy, loop))
 

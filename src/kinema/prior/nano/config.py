@@ -35,8 +35,8 @@ class TrainPrior:
     """Blocks of the network."""
     heads: int = 6
     """Attention heads of a block."""
-    rate: float = 3e-3
-    """Learning rate of the matrices (Muon); all else gets two thirds of it (AdamW)."""
+    rate: float = 1e-2
+    """Learning rate of the matrices (Muon); all else gets a quarter of it (AdamW)."""
     average: float = 0.999
     """Decay of the weights' moving average, which is what is shipped."""
     checkpoint_minutes: float = 3.0

@@ -44,6 +44,8 @@ NOTHING = 0.08
 UNTOLD, UNPACED, UNWORDED, ANY_VARIANT = 0.25, 0.15, 0.05, 0.3
 """Shares of the others of which neither phase, pace nor side is told, of which the speed is not told, without words,
 and without a variant."""
+OTHERS = 0.25
+"""Learning rate of embeddings and modulations relative to that of the matrices, which bear a high one."""
 QUIET = 0.2
 """Mean square of a clip's latents at which its loss counts half: errors count relative to the clip's own motion, or
 falls would be learnt and gestures would not."""
@@ -178,7 +180,10 @@ def step(config: TrainPrior, run: Run, data: Path, ready: int) -> float:
         mean = _mean_over_ranks(config, torch.cat([g.flatten() for g in gradients]))
         for gradient, values in zip(gradients, mean.split([g.numel() for g in gradients])):
             gradient.copy_(values.view_as(gradient))
-    progress, rates = run.seconds / (config.minutes * 60), {"rate": config.rate, "decay": config.average}
+    progress, rates = (
+        run.seconds / (config.minutes * 60),
+        {"rate": config.rate, "decay": config.average, "others": OTHERS},
+    )
     descend(run.model, run.optimizers, run.average, step=run.step, progress=progress, **rates)
     return float(loss.detach())
 
