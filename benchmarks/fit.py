@@ -1,6 +1,6 @@
 """How well can joints be fitted to films of an artist's own clip? What the distiller could reach with a perfect prior.
 
-python benchmarks/fit.py [--shared ../shared/data] [--no-marks]
+python benchmarks/fit.py [--shared ../shared/data]
 
 Prints the mean distance of the joints from the artist's, relative to that of a body that stands still.
 """
@@ -38,7 +38,7 @@ def played(recording: Recording, distiller: Distiller, start: float, frames: int
     return recording.play(frames=frames, fps=FPS, start=at, tempo=recording.period * FPS / tempo.period)
 
 
-def fit(stem: str, clip: str, prior: NanoPrior, shared: Path, *, marks: bool) -> float:
+def fit(stem: str, clip: str, prior: NanoPrior, shared: Path) -> float:
     takes = [take for take in read_takes(shared, leave_out=()) if take.file.stem == stem]
     take = next(take for take in takes if take.clip.split("|")[-1] == clip)
     character = load_character(take.file)
@@ -46,7 +46,7 @@ def fit(stem: str, clip: str, prior: NanoPrior, shared: Path, *, marks: bool) ->
     heading = usual_heading(takes, character, body)
     recording = record(take, {c.name: c for c in character.clips}, body, heading=heading)
     assert recording is not None
-    config = resolve(Animate(asset=stem, prompt=take.name, engine="fit", marks_weight=2.0 if marks else 0.0))
+    config = resolve(Animate(asset=stem, prompt=take.name, engine="fit"))
     stage = make_stage(config, character, anatomy, prior)
     frames = float(np.clip(recording.period * FPS, 12, 36))
     tempo = choose_tempo(take.name, take.name, anatomy.limbs, prior)
@@ -58,7 +58,7 @@ def fit(stem: str, clip: str, prior: NanoPrior, shared: Path, *, marks: bool) ->
         pose = played(recording, distiller, window.start, prior.frames).pose(body.rig).float()
         with torch.no_grad():
             latents = prior.encode(stage.film(pose, windows.cameras(window)), windows.context(window))
-        distiller.targets.append(Target.of(windows, window, latents, distiller.marks))
+        distiller.targets.append(Target(window, windows.context(window), latents))
     distiller.run()
     count = distiller.parameters.frames
     with torch.no_grad():
@@ -70,10 +70,9 @@ def fit(stem: str, clip: str, prior: NanoPrior, shared: Path, *, marks: bool) ->
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shared", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
-    parser.add_argument("--no-marks", action="store_true")
     given, prior = parser.parse_args(), NanoPrior.load()
     for stem, clip in CLIPS:
-        print(f"{stem} {clip} {fit(stem, clip, prior, given.shared, marks=not given.no_marks):.2f}", flush=True)
+        print(f"{stem} {clip} {fit(stem, clip, prior, given.shared):.2f}", flush=True)
 
 
 if __name__ == "__main__":

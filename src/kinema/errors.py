@@ -11,6 +11,10 @@ class KinemaError(Exception):
     """
 
 
+class MachineError(KinemaError):
+    """A full disk, or a folder in which another process works: the same job may go well later (exit code 75)."""
+
+
 def check_number(option: str, value: int | float | None, least: int | float, most: int | float = math.inf) -> None:
     """Refuse a number out of its range, or NaN, by the name of the option that it came with; None is no number."""
     if value is None or least <= value <= most:

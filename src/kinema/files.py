@@ -1,16 +1,19 @@
 """Files that appear whole or not at all, and the memory and the folder that a file may claim when it is read."""
 
 import contextlib
+import errno
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, MachineError
 
 FREE_MEMORY, MEMORY_PER_BYTE, MOST_MEMORY = 1 << 28, 32, 1 << 33
 """Bytes that every file may claim, those that it may claim for each of its own, and the most."""
+PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ESTALE)
+"""Errors of the system that say nothing against the input."""
 
 
 @dataclass
@@ -70,8 +73,14 @@ def replacing(path: Path) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
         cause = _os_error(error)
         if cause is not None:
-            raise KinemaError(f"{path}: cannot be written ({cause.strerror or cause})") from None
+            raise system_error(f"{path}: cannot be written", cause) from None
         raise
+
+
+def system_error(what: str, error: OSError) -> KinemaError:
+    """What went wrong, with the system's own word for it."""
+    kind = MachineError if error.errno in PASSING else KinemaError
+    return kind(f"{what} ({error.strerror or error})")
 
 
 def read_json(path: Path) -> Any:
@@ -110,5 +119,5 @@ def make_folder(path: Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise KinemaError(f"{path}: is no folder to write to ({error.strerror or error})") from None
+        raise system_error(f"{path}: is no folder to write to", error) from None
     return path

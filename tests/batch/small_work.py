@@ -1,6 +1,6 @@
 """A job that takes a moment in place of `kinema animate`: it begins, saves its state after each step, and ends.
 
-python small_work.py FOLDER STEPS [SECONDS] [crash|bad|never]    `ran.txt` tells which process did which step.
+python small_work.py FOLDER STEPS [SECONDS] [crash|bad|never|full]    `ran.txt` tells which process did which step.
 """
 
 import os
@@ -32,6 +32,8 @@ def steps_of(folder: Path) -> list[tuple[int, int]]:
 def work(folder: Path, steps: int, seconds: float, how: str) -> None:
     if how == "bad":
         sys.exit("the prompt is empty")
+    if how == "full" and not (folder / "room").exists():
+        sys.exit(75)
     first = not (folder / "config.json").exists()
     (folder / "config.json").write_text("{}")
     if how == "never" or (how == "crash" and first):

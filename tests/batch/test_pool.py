@@ -14,7 +14,7 @@ from small_work import command, jobs, steps_of
 
 from kinema.batch.engine import LOG, MANIFEST, run_jobs
 from kinema.batch.pool import Pool
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, MachineError
 from kinema.job.lock import locked
 
 
@@ -75,6 +75,39 @@ def test_crashes_are_tried_again_from_where_they_were_and_not_for_ever(tmp_path:
     assert "number 0: had resumed from its checkpoint" in log
     # A crash may be bad luck: the next call tries again.
     assert run_jobs(mixed, Pool(command, tmp_path), attempts=1).entries["job01"].attempts == 1
+
+
+def test_a_full_disk_is_not_bad_input(tmp_path: Path) -> None:
+    full = jobs(1, 1, 0.0, "full")
+    entry = run_jobs(full, Pool(command, tmp_path), attempts=2).entries["job00"]
+    assert (entry.state, entry.attempts, entry.code) == ("failed", 2, 75)
+    (tmp_path / "job00" / "room").touch()
+    assert run_jobs(full, Pool(command, tmp_path)).count("done") == 1
+    assert not (tmp_path / "job00" / "failed.json").exists()
+
+
+def test_a_log_that_cannot_be_written_ends_the_batch_in_one_line_and_stops_its_processes(tmp_path: Path) -> None:
+    class Filling(Pool):
+        def wait(self, seconds: float):
+            if not log.is_symlink():
+                log.unlink()
+                log.symlink_to("/dev/full")
+            return super().wait(seconds)
+
+    log, out = tmp_path / LOG, tmp_path
+    with pytest.raises(MachineError, match=r"batch.log: cannot be written \(No space left on device\)"):
+        run_jobs([*jobs(1, 1, 0.0), *jobs(2, 100, 0.05)[1:]], Filling(command, out, workers=2))
+    wait_for(lambda: not workers_in(out), 10.0)
+    log.unlink()
+    assert run_jobs(jobs(2, 2, 0.0), Pool(command, out)).count("done") == 2
+
+
+def test_a_key_is_one_job_and_a_broken_record_of_a_failure_is_none(tmp_path: Path) -> None:
+    (tmp_path / "job00").mkdir()
+    (tmp_path / "job00" / "failed.json").write_text("{")
+    done = run_jobs(jobs(1, 2, 0.0) * 3, Pool(command, tmp_path, workers=3))
+    assert (len(done.entries), done.count("done")) == (1, 1)
+    assert [step for _, step in steps_of(tmp_path / "job00")] == [0, 1]
 
 
 def test_a_worker_that_is_killed_after_its_last_file_is_done(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from kinema.batch.animate import animate_command, run_batch
 from kinema.batch.pool import Pool
-from kinema.batch.suite import Suite, film, tabulate
+from kinema.batch.suite import Suite, film, judge_runs, tabulate
 from kinema.evaluate.study.films import pair_films
 
 FEW = {"views": 1, "fit_iterations": 3, "iterations": 2, "frames": 12, "splats": 500, "physics": False}
@@ -19,6 +19,7 @@ def test_a_character_by_both_methods(tmp_path: Path) -> None:
     done = run_batch(jobs, Pool(animate_command, tmp_path), title="suite", tell=lambda *_: None)
     assert done.count("done") == 2
     film(jobs, done)
+    judge_runs(jobs, done)
     for name in ("skeleton", "field", "skeleton-plain", "field-plain"):
         assert (tmp_path / "films" / name / "fox-walk-0.mp4").stat().st_size > 1000
     assert (tmp_path / "sheet.jpg").is_file()
@@ -31,3 +32,4 @@ def test_a_character_by_both_methods(tmp_path: Path) -> None:
     assert [row["method"] for row in rows] == ["skeleton", "field"]
     assert rows[1]["bone change"] > 0
     assert rows[0]["bone change"] is None
+    assert 0 <= rows[0]["self-int. %"] < 100

@@ -84,7 +84,7 @@ def test_a_disk_that_is_full_early_and_late(kilobytes: int, tmp_path: Path) -> N
         left = sorted(path.name for path in (disk / "run").iterdir())
     finally:
         subprocess.run(["umount", str(disk)], check=True)
-    assert done.returncode == 1
+    assert done.returncode == 75
     assert done.stdout == ""
     assert re.fullmatch(r"kinema: \S+ cannot be written \(.*[Nn]o space left on device.*\)\n", done.stderr), done.stderr
     assert not [name for name in left if name.endswith(".part")]

@@ -17,7 +17,7 @@ from kinema.prior.protocol import PromptReading, VideoPrior
 class Knowing(VideoPrior):
     """A prior that knows three motions."""
 
-    motions = ()
+    motions, device = (), "cpu"
 
     def read(self, prompt: str, body: str | None = None) -> PromptReading:
         return Reader.load().read(prompt, body, known=("walk", "roll", "jump"))
@@ -26,7 +26,7 @@ class Knowing(VideoPrior):
 class Free(VideoPrior):
     """A prior that takes every text."""
 
-    motions = ()
+    motions, device = (), "cpu"
     read = None
 
 

@@ -1,5 +1,7 @@
 """Collecting: what is kept of a clip, and that a killed run goes on to the same shards."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,13 +9,15 @@ import pytest
 import torch
 
 from kinema.asset.character import Character
-from kinema.collect.collect import collect
-from kinema.collect.config import CollectPoses
+from kinema.batch.collect import collect_command, collect_jobs
+from kinema.cli.main import main
+from kinema.collect.collect import collect_block
+from kinema.collect.config import BLOCK, BLOCK_DONE, CollectPoses
 from kinema.collect.keep import different, poses_of_clip
 from kinema.errors import KinemaError
 from kinema.motion.motion import Motion
 from kinema.posespace.pose import Poses
-from kinema.posespace.shards import read_shard, shard_path
+from kinema.posespace.shards import read_shard, shard_path, shards_in
 from kinema.posespace.skinned import Skinned
 from kinema.rig.kinematics import Rig
 
@@ -52,15 +56,17 @@ def steps_of(rig: Rig, walk: Motion) -> Poses:
 
 
 def test_procedural_poses_do_not_depend_on_interruptions(tmp_path: Path) -> None:
-    whole, broken = (CollectPoses(out=tmp_path / name, source="procedural", bodies=2) for name in "ab")
-    assert collect(whole) == 2
+    whole, broken = (CollectPoses(out=tmp_path / name, source="procedural", bodies=2, block=0) for name in "ab")
+    assert collect_block(whole) == 2
 
     def interrupt(_: dict) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        collect(broken, report=interrupt)
-    assert collect(broken) == 2
+        collect_block(broken, report=interrupt)
+    assert not (broken.out / BLOCK_DONE).exists()
+    assert collect_block(broken) == 2
+    assert [entry["body"] for entry in json.loads((broken.out / BLOCK_DONE).read_text())] == [0, 1]
     for index in range(2):
         a, b = (read_shard(shard_path(tmp_path / name, "procedural", index)) for name in "ab")
         np.testing.assert_array_equal(a.six, b.six)
@@ -69,19 +75,38 @@ def test_procedural_poses_do_not_depend_on_interruptions(tmp_path: Path) -> None
         assert len(a.height) >= 4
 
 
+def test_bodies_are_shared_out_in_blocks_that_are_known_by_their_content() -> None:
+    config = CollectPoses(source="procedural", bodies=BLOCK + 3)
+    jobs = collect_jobs(config)
+    assert [job.title for job in jobs] == ["procedural bodies 0 to 7", "procedural bodies 8 to 10"]
+    words = collect_command(jobs[1], Path("runs/poses/key"))
+    assert words[words.index("--block") + 1] == "1"
+    assert words[words.index("-o") + 1] == "runs/poses/key"
+    assert collect_jobs(replace(config, bodies=2 * BLOCK))[0].key == jobs[0].key
+    assert not {job.key for job in collect_jobs(replace(config, seed=1))} & {job.key for job in jobs}
+
+
+@pytest.mark.slow
+def test_the_batch_collects_all_bodies_and_goes_on(tmp_path: Path) -> None:
+    call = ["collect-poses", "--source", "procedural", "-o", str(tmp_path), "-q", "--workers", "2"]
+    main([*call, "--bodies", "2"])
+    first = {path: path.stat().st_mtime_ns for path in shards_in(tmp_path)}
+    assert len(first) == 2
+    main([*call, "--bodies", "2"])
+    assert {path: path.stat().st_mtime_ns for path in shards_in(tmp_path)} == first
+
+
 def test_recorded_poses_need_a_folder() -> None:
     with pytest.raises(KinemaError, match="--shared"):
-        collect(CollectPoses(source="recorded"))
+        collect_jobs(CollectPoses(source="recorded"))
 
 
 @pytest.mark.slow
 def test_distilled_poses_fit_their_videos(tmp_path: Path) -> None:
-    config = CollectPoses(out=tmp_path, source="distilled", bodies=1, clips=3)
-    collect(config)
-    made = [*tmp_path.glob("*.npz"), *tmp_path.glob("*.none")]
-    assert len(made) == 1
-    if made[0].suffix == ".npz":
-        shard = read_shard(made[0])
+    config = CollectPoses(out=tmp_path, source="distilled", bodies=1, clips=3, block=0)
+    assert collect_block(config) == len(list(shards_in(tmp_path)))
+    for path in shards_in(tmp_path):
+        shard = read_shard(path)
         assert shard.source == "distilled"
         assert np.isfinite(shard.six).all()
         assert np.abs(shard.six).max() > 0.05

@@ -26,17 +26,16 @@ from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
 from kinema.gait.make import make_motion
 from kinema.motion.motion import Motion
-from kinema.prior.nano.codec import PATCH_VALUES, Codec, fit_codec, patches
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import CAMERAS, NanoPrior
 from kinema.prior.protocol import Needs
 from kinema.render.follow import Viewpoint
+from kinema.render.points import PointCameras
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
 
 FOX = Animate("fox", "a fox is walking", splats=1500, physics=False)
-SMALLEST = (Nano(channels=4, width=16, layers=1, heads=2), Codec(torch.eye(4, PATCH_VALUES), 1.0))
-UNTRAINED = NanoPrior(*SMALLEST)
+UNTRAINED = NanoPrior(Nano(width=16, layers=1, heads=2))
 """For what depends on the numbers of nano only: its sizes, rates and engines."""
 
 
@@ -62,10 +61,6 @@ def anatomy(fox_body: tuple[Stage, Anatomy]) -> Anatomy:
     return fox_body[1]
 
 
-def view(window: Window) -> Viewpoint:
-    return Viewpoint(window.yaw_deg, window.elevation_deg, 1.0, CAMERAS.fovy_deg)
-
-
 def oracle_video(stage: Stage, anatomy: Anatomy, tempo: Tempo, base: torch.Tensor, window: Window) -> torch.Tensor:
     """A procedural walk filmed as the distiller would film its own."""
     walk, _ = make_motion(
@@ -80,25 +75,18 @@ def oracle_video(stage: Stage, anatomy: Anatomy, tempo: Tempo, base: torch.Tenso
     )
     away = (walk.root_position - base).mean(0) * torch.tensor([1.0, 0.0, 1.0])
     placed = Motion(walk.root_position - away, walk.angles, walk.fps)
-    cameras = stage.cameras(base, view(window), width=NanoPrior.width, height=NanoPrior.height)
-    return stage.film(placed.pose(stage.rig), cameras)
+    viewpoint = Viewpoint(window.yaw_deg, window.elevation_deg, sum(CAMERAS.zoom) / 2, CAMERAS.fovy_deg)
+    seen = stage.view_points(viewpoint, columns=NanoPrior.width, rows=NanoPrior.height)
+    return stage.film(placed.pose(stage.rig), PointCameras(seen, base))
 
 
 @pytest.fixture(scope="module")
-def prior(stage: Stage, anatomy: Anatomy) -> NanoPrior:
-    """Random network, but a codec that spans how this fox walks."""
-    tempo = choose_tempo("walk", "", anatomy.limbs, UNTRAINED)
-    base = stage.rig.heads[0] + torch.arange(16.0)[:, None] * torch.tensor([0.0, 0.0, tempo.speed])
-    clips = []
-    for yaw, start in ((-90.0, 0.0), (-70.0, 3.0), (-50.0, 6.0), (-30.0, 1.5), (30.0, 4.5), (50.0, 7.5), (80.0, 2.0)):
-        window = Window(yaw, 10.0, start)
-        reference = stage.reference(base, view(window), width=NanoPrior.width, height=NanoPrior.height)
-        clips.append(oracle_video(stage, anatomy, tempo, base, window) - reference)
-    codec = fit_codec(patches(torch.stack(clips)).flatten(0, 1), channels=96)
-    model, generator = Nano(channels=96, width=16, layers=1, heads=2), torch.Generator().manual_seed(0)
+def prior() -> NanoPrior:
+    """Random network."""
+    model, generator = Nano(width=16, layers=1, heads=2), torch.Generator().manual_seed(0)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.1, generator=generator)
-    return NanoPrior(model, codec)
+    return NanoPrior(model)
 
 
 def test_exact_targets_give_back_the_walk(stage: Stage, anatomy: Anatomy, prior: NanoPrior) -> None:
@@ -247,7 +235,7 @@ def test_a_field_starts_at_rest_and_learns_without_a_skeleton(
     assert distiller.parameters.amount_of_motion(prior.frames) > 1e-4
     again = Distiller(config, prior, stage, anatomy, tempo)
     again.load(tmp_path / "c.safetensors")
-    assert torch.equal(again.motion().angles, motion.angles)
+    assert torch.allclose(again.motion().angles, motion.angles, atol=1e-4)  # the speed is matched after the last step
     character = creature("fox")
     assert isinstance(distiller.parameters, Field)
     at, fps = distiller.clip_times()
@@ -269,7 +257,7 @@ def test_sds_gradient_is_the_difference_to_the_clean_estimate(stage: Stage, anat
     distiller = Distiller(resolve(FOX), prior, stage, anatomy, tempo)
     context = distiller.windows.context(distiller.windows.draw(np.random.default_rng(0)))
     cond, uncond = prior.condition("walking", context), prior.condition("", context)
-    shape = prior.encode(context.reference, context).shape
+    shape = prior.encode(torch.zeros(16, 3, prior.height, prior.width), context).shape
     z = torch.randn(shape, generator=torch.Generator().manual_seed(0)).requires_grad_()
     sds(prior, z, cond, uncond, t=0.5, guidance=3.0, generator=torch.Generator().manual_seed(1)).backward()
     noise = torch.randn(shape, generator=torch.Generator().manual_seed(1))
@@ -290,9 +278,9 @@ def test_engines_have_the_steps_that_a_job_and_its_prior_ask_for() -> None:
         needs = Needs(fps=8.0, engines=("fit",))
 
     found = [Schedule.of(replace(FOX, engine=engine), UNTRAINED) for engine in ("auto", "fit", "sds")]
-    assert [(s.fit, s.sds) for s in found] == [(160, 200), (160, 0), (0, 350)]
-    only = Schedule.of(FOX, FitsOnly(*SMALLEST))
-    assert (only.fit, only.sds) == (160, 0)
+    assert [(s.fit, s.sds) for s in found] == [(250, 60), (250, 0), (0, 350)]
+    only = Schedule.of(FOX, FitsOnly(UNTRAINED.model))
+    assert (only.fit, only.sds) == (250, 0)
 
 
 def test_paper_preset_sets_what_the_paper_states() -> None:
@@ -416,13 +404,13 @@ def test_a_prior_that_counts_seconds_gets_its_frame_rate(anatomy: Anatomy) -> No
     class Film(NanoPrior):
         frames, read, needs = 49, None, Needs(fps=16.0)
 
-    nano, film = (choose_tempo("walk", "", anatomy.limbs, prior) for prior in (UNTRAINED, Film(*SMALLEST)))
+    nano, film = (choose_tempo("walk", "", anatomy.limbs, prior) for prior in (UNTRAINED, Film(UNTRAINED.model)))
     assert film.fps == 16.0
     assert nano.period == 9.0
     assert film.period / film.fps == pytest.approx(nano.period / nano.fps)
     assert film.speed * film.fps == pytest.approx(nano.speed * nano.fps)
     for seconds in (0.3, 2.0, 7.0):
-        jump = choose_tempo("jump", "", anatomy.limbs, Film(*SMALLEST), period=seconds)
+        jump = choose_tempo("jump", "", anatomy.limbs, Film(UNTRAINED.model), period=seconds)
         assert (jump.fps, jump.period) == (16.0, pytest.approx(16.0 * seconds))
 
 

@@ -7,14 +7,18 @@ from torch.func import jacfwd
 
 from kinema.create.creatures import creature
 from kinema.distill.config import Animate, resolve
+from kinema.distill.energies import sole_points, weighted_energies
 from kinema.distill.field import Field
 from kinema.distill.skeleton import Basis
 from kinema.distill.tempo import Tempo
 from kinema.render.follow import Viewpoint
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
+from kinema.rig.kinematics import forward_kinematics
+from kinema.rig.limbs import find_limbs
 from kinema.skin import skin_covariances
 
+LIMBS = find_limbs(creature("fox"))
 WALK = Tempo("walk", True, 9.0, 13.0, 0.05, 0.33)
 
 
@@ -28,17 +32,19 @@ def stage() -> Stage:
 def moving(stage: Stage, kind: str = "fourier") -> Field:
     """A field that has learnt something."""
     generator = torch.Generator().manual_seed(0)
-    field = Field(stage, WALK, Basis.of(kind, WALK, 16), generator=generator)  # type: ignore[arg-type]
+    field = Field(stage, LIMBS, WALK, Basis.of(kind, WALK, 16), generator=generator)  # type: ignore[arg-type]
     torch.nn.init.normal_(field.layers[-1].weight, std=0.02, generator=generator)
     return field
 
 
 def test_at_first_everything_is_carried_along_the_rigid_path(stage: Stage) -> None:
-    field = Field(stage, WALK, Basis.of("free", WALK, 16), generator=torch.Generator().manual_seed(0))
+    field = Field(stage, LIMBS, WALK, Basis.of("free", WALK, 16), generator=torch.Generator().manual_seed(0))
     at, points = torch.arange(16.0), stage.splats.centers
     wanted = points + at[:, None, None] * torch.tensor([0.0, 0.0, 0.05])
     torch.testing.assert_close(field(points, at), wanted)
-    torch.testing.assert_close(field.bend(points, at), torch.eye(3).expand(16, len(points), 3, 3))
+    places, slope = field.bend(points, at)
+    torch.testing.assert_close(places, wanted)
+    torch.testing.assert_close(slope, torch.eye(3).expand(16, len(points), 3, 3))
 
 
 @pytest.mark.parametrize("kind", ["fourier", "dct", "free"])
@@ -63,9 +69,10 @@ def test_covariances_deform_by_the_jacobian(stage: Stage) -> None:
     columns = [(field(points + step * axis, at) - field(points - step * axis, at)) / (2 * step)
                for axis in torch.eye(3, dtype=torch.float64)]  # fmt: skip
     slope = torch.stack(columns, -1)
-    torch.testing.assert_close(field.bend(points, at), slope, atol=1e-7, rtol=1e-6)
+    places, bent = field.bend(points, at)
+    torch.testing.assert_close(places, field(points, at))
+    torch.testing.assert_close(bent, slope, atol=1e-7, rtol=1e-6)
     covariances = stage.splats.covariances[:6].double()
-    bent = field.bend(points, at)
     wanted = skin_covariances(torch.cat((slope, slope[..., :1]), -1), covariances)
     torch.testing.assert_close(bent @ covariances @ bent.mT, wanted, atol=1e-9, rtol=1e-5)
     exact = jacfwd(lambda x: field(x[None], at)[:, 0])(points[0])
@@ -94,6 +101,26 @@ def test_the_films_gradient_is_that_of_finite_differences(stage: Stage) -> None:
                 values.append(float(loss()))
                 parameter -= sign * step * direction
         assert float((found * direction).sum()) == pytest.approx((values[0] - values[1]) / (2 * step), rel=1e-4)
+
+
+def test_feet_count_as_the_skeletons_do(stage: Stage) -> None:
+    """At rest on its path a field's soles are those of the rig; the path then takes the speed of standing feet."""
+    field = Field(stage, LIMBS, WALK, Basis.of("fourier", WALK, 16), generator=torch.Generator().manual_seed(0))
+    at = torch.arange(4.0)
+    rest = forward_kinematics(stage.rig, stage.rig.heads[:1], torch.zeros_like(stage.rig.heads)[None])
+    moved = sole_points(rest, LIMBS) + field.travel(at)[:, None]
+    torch.testing.assert_close(field.soles(at), moved)
+    cameras = stage.cameras(field.travel(at), Viewpoint(60.0, 10.0, 1.0, 30.0), width=32, height=24)
+    filmed = field.film(at, cameras)
+    assert filmed.soles is not None
+    config, anatomy = Animate("fox", "a fox is walking"), Anatomy.of(creature("fox"))
+    energies = [weighted_energies(filmed, config, anatomy, feet=feet) for feet in (0.0, 1.0)]
+    # All feet slide at 0.05 m per frame: slip_weight (0.05 / leg)^2, but for feet that are not quite low.
+    slip = config.slip_weight * (0.05 / LIMBS.leg_length) ** 2
+    assert float((energies[1] - energies[0]).detach()) > 0.9 * slip
+    # Feet that do not move on the body stand still only where the body does: slowest that the bounds allow.
+    field.match_speed()
+    assert float(field.travel(torch.ones(1))[0, 2]) < 0.05
 
 
 def test_fields_have_no_loop_and_are_not_planted() -> None:

@@ -17,7 +17,6 @@ from kinema.distill.window import Window
 from kinema.job.animate import make_stage
 from kinema.job.feet import settle
 from kinema.motion.motion import Motion
-from kinema.prior.nano.codec import fit_codec, patches
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior
 from kinema.render.follow import smooth_path
@@ -37,13 +36,11 @@ def body() -> tuple[Stage, Anatomy]:
 
 @pytest.fixture(scope="module")
 def prior(body: tuple[Stage, Anatomy]) -> NanoPrior:
-    """Nano with random weights; its codec spans noise."""
-    noise = torch.randn(2, 16, 3, NanoPrior.height, NanoPrior.width, generator=torch.Generator().manual_seed(0))
-    model, generator = Nano(channels=32, width=16, layers=1, heads=2), torch.Generator().manual_seed(0)
+    """Nano with random weights."""
+    model, generator = Nano(width=16, layers=1, heads=2), torch.Generator().manual_seed(0)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.1, generator=generator)
-    codec = fit_codec(patches(noise).flatten(0, 1), channels=32)
-    return NanoPrior(model, codec)
+    return NanoPrior(model)
 
 
 @pytest.fixture
@@ -135,7 +132,7 @@ def test_cameras_look_at_the_smoothed_centre_of_the_deformed_box(run: Distiller)
 def test_an_image_to_video_model_is_given_the_start_pose_of_its_window(run: Distiller) -> None:
     """One frame, as the motion is now at the start of that window, without a gradient; `nothing` is no frame."""
     prior = copy.copy(run.prior)
-    prior.needs = replace(prior.needs, reference="start")
+    prior.needs = replace(prior.needs, look="color", reference="start")
     windows = replace(run.windows, prior=prior)
     with torch.no_grad():
         run.parameters.angles[:, 15:60] += torch.linspace(0, 0.6, run.parameters.frames)[:, None]

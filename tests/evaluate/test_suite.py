@@ -39,8 +39,10 @@ def test_jobs_know_their_case_and_methods_differ_in_the_parameters_only() -> Non
 def test_figures_are_those_of_the_right_stage() -> None:
     after = STAGE | {"slide": 0.01, "gait": "run"}
     report = {"stages": {"distilled": STAGE, "physics": after}, "metrics": after, "cpu_seconds": 7.0}
+    report["intersection"] = [0.02, 0.01]
     ours = figures(Case("fox", "run", 0, "skeleton"), report)
     assert (ours["right"], ours["slide"], ours["slide after"], ours["bone change"]) == (1.0, 0.2, 0.01, None)
+    assert (ours["self-int. %"], ours["self-int. % after"]) == (2.0, 1.0)
     report["stages"]["field"] = STAGE | {"bone_change": 0.3}
     field = figures(Case("fox", "run", 0, "field"), report)
     assert (field["right"], field["slide after"], field["bone change"]) == (0.0, None, 0.3)
@@ -50,15 +52,20 @@ def test_figures_are_those_of_the_right_stage() -> None:
     assert figures(action, report)["right"] == 1.0
 
 
-def test_spread_is_that_of_the_seeds() -> None:
-    # Means of the seeds: 2 and 4; their standard deviation is sqrt(2).
-    assert cell([(0, 1.0), (0, 3.0), (1, 4.0), (1, None)]) == "3 ± 1.4"
-    assert cell([(0, 1.0), (0, 3.0)]) == "2"
-    assert cell([(0, None)]) == "–"
+def test_spread_is_that_of_the_runs() -> None:
+    # The standard deviation of 1, 3 and 5 is 2.
+    assert cell([1.0, 3.0, 5.0, None]) == "3 ± 2"
+    assert cell([2.0]) == "2"
+    assert cell([None]) == "–"
 
 
 def test_the_table_has_a_row_per_group_and_method() -> None:
-    report = {"stages": {"distilled": STAGE, "field": STAGE}, "metrics": STAGE, "cpu_seconds": 7.0}
+    report = {
+        "stages": {"distilled": STAGE, "field": STAGE},
+        "metrics": STAGE,
+        "cpu_seconds": 7.0,
+        "intersection": [0.0, 0.0],
+    }
     found = cases(("fox", "human"), ("walk",), 2)
     table = suite_table((case, figures(case, report)) for case in found)
     rows = [line for line in table.splitlines() if line.startswith(("| animals", "| humanoids"))]

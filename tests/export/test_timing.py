@@ -136,7 +136,9 @@ def test_a_looped_gait_is_as_clean_as_the_clip(name: str, gait: str, cycles: flo
     loop = Motion.from_clip(rig, clip)
     once, thrice = (measure(body, one, rig=rig, limbs=limbs) for one in (motion, repeat(loop, 3)))
     assert thrice.gait == once.gait
-    assert thrice.slide <= max(1.1 * once.slide, once.slide + 0.005)
+    assert thrice.slide <= max(
+        1.1 * once.slide, once.slide + 0.01
+    )  # of the speed; a stance may be found a frame longer
     assert thrice.jerk <= 1.1 * once.jerk
     travel = float((motion.root_position[-1, 2] - motion.root_position[0, 2]) / 48)
     assert float(loop.root_position[-1, 2] - loop.root_position[0, 2]) == pytest.approx(travel * 2 * period, rel=0.05)

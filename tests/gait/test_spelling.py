@@ -2,7 +2,7 @@
 
 import pytest
 
-from kinema.gait.spelling import mend
+from kinema.gait.spelling import is_made_up, mend
 
 WORDS = {"horse", "goblin", "woman", "street", "talking"}
 
@@ -20,3 +20,13 @@ WORDS = {"horse", "goblin", "woman", "street", "talking"}
 )
 def test_a_verb_with_one_wrong_letter_is_mended(text, mended):
     assert mend(text, WORDS.__contains__) == mended
+
+
+@pytest.mark.parametrize("verb", ["frobnicating", "frobnicates", "zorbling", "street-zorbling"])
+def test_a_verb_that_is_no_word_is_told(verb):
+    assert is_made_up(verb, WORDS.__contains__)
+
+
+@pytest.mark.parametrize("verb", ["trotting", "trottng", "streeted", "streetwalking", "goblin-talking"])
+def test_forms_compounds_and_misspelled_verbs_are_words(verb):
+    assert not is_made_up(verb, WORDS.__contains__)

@@ -102,3 +102,9 @@ def test_a_crab_goes_sideways():
     travel = (motion.root_position[-1] - motion.root_position[0]).numpy()
     np.testing.assert_allclose(travel, [label.speed * limbs.leg_length, 0, 0], atol=1e-9)
     assert limbs.body in MOTIONS["sidle"].shares
+
+
+def test_what_flies_or_swims_stands_on_no_foot() -> None:
+    aloft = {name for name, kind in MOTIONS.items() if kind.aloft}
+    assert {"fly", "glide", "hover", "swim", "swim_fast", "coast"} <= aloft
+    assert not aloft & {"walk", "jump", "slither", "stand", "hop"}

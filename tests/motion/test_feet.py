@@ -1,5 +1,7 @@
 """The one definition of stance, against procedural motions, whose true stance is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -91,3 +93,31 @@ def test_one_frame_has_no_stance_and_no_period() -> None:
 def test_phases_are_runs_of_true() -> None:
     assert runs(np.array([True, True, False, True])) == [(0, 2), (3, 4)]
     assert runs(np.zeros(3, dtype=bool)) == []
+
+
+def test_a_planted_foot_that_lifts_slowly_does_not_stand() -> None:
+    """A fox stands on three feet; the fourth goes up by 2.1 % of its leg, a tenth of it per frame, and comes down."""
+    fox = creature("fox", detail="low")
+    assert fox.skeleton is not None
+    rig, limbs = Rig.from_skeleton(fox.skeleton, dtype=torch.float64), find_limbs(fox)
+    feet = track_feet(rig, limbs, Motion.rest(rig, frames=60, fps=24.0))
+    up = 0.021 * limbs.leg_length * np.clip(10 - np.abs(np.arange(60) - 30), 0, None) / 10
+    raised = replace(feet, height=feet.height + up[:, None] * [1, 0, 0, 0])
+    found = find_stance(raised)
+    assert found[:, 1:].all()
+    # Over 1 % of the leg it is off the ground.
+    np.testing.assert_array_equal(found[:, 0], up <= 0.01 * limbs.leg_length + 1e-9)
+
+
+def test_stances_and_gaps_of_a_frame_are_noise() -> None:
+    fox = creature("fox", detail="low")
+    assert fox.skeleton is not None
+    rig, limbs = Rig.from_skeleton(fox.skeleton, dtype=torch.float64), find_limbs(fox)
+    feet = track_feet(rig, limbs, Motion.rest(rig, frames=60, fps=24.0))
+    height = feet.height.copy()
+    height[30, 0] += limbs.leg_length  # off the ground for a frame
+    height[10:30, 1] += limbs.leg_length
+    height[31:50, 1] += limbs.leg_length  # on the ground for one
+    found = find_stance(replace(feet, height=height))
+    assert found[:, 0].all()
+    np.testing.assert_array_equal(np.flatnonzero(~found[:, 1]), np.arange(10, 50))

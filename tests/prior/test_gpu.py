@@ -24,7 +24,6 @@ from kinema.prior.checkpoint import Placement
 from kinema.prior.gpu import CARDS, SETTINGS, Prediction, Setting, predictions, refuse_if_too_large, setting_for
 from kinema.prior.load import load_prior
 from kinema.prior.memory import GIB, LADDER, MemoryEstimate, Storages
-from kinema.prior.nano.codec import PATCH_VALUES, Codec
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior
 from kinema.render.stage import Stage
@@ -206,7 +205,7 @@ def test_text_to_video_models_do_not_fit() -> None:
     class TextToVideo(NanoPrior):
         needs = replace(gpu_needs(), engines=("sds",))
 
-    prior = TextToVideo(Nano(channels=4, width=16, layers=1, heads=2), Codec(torch.eye(4, PATCH_VALUES), 1.0))
+    prior = TextToVideo(Nano(width=16, layers=1, heads=2))
     config = Animate("fox", "a fox is walking", prior="ltx-video")
     assert Schedule.of(config, prior).fit == 0
     with pytest.raises(KinemaError, match="ltx-video samples videos of other characters; use --engine sds"):

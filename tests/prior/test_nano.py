@@ -7,16 +7,15 @@ import torch
 from kinema.errors import KinemaError
 from kinema.learn.text import embed_texts
 from kinema.prior.nano.codec import (
+    CELLS,
+    CHANNELS,
     HEIGHT,
     KEPT_PLACES,
-    PATCH_VALUES,
     PLACES,
+    STILL_VALUES,
     TIMES,
-    TOKENS,
     WIDTH,
-    Codec,
-    fit_codec,
-    near_character,
+    covered_places,
     patches,
     still_tokens,
     unpatch,
@@ -49,59 +48,53 @@ KEPT = TIMES * KEPT_PLACES
 def test_patches_are_a_permutation(height: int, width: int) -> None:
     video = torch.randn(2, 16, 3, height, width, generator=rng())
     tokens = patches(video)
-    assert torch.equal(unpatch(tokens, rows=height // 12), video)
-    # Token (time 0, patch p) begins with the patch of frame 0 that still_tokens gives.
-    first = tokens.unflatten(1, (TIMES, PLACES)).unflatten(-1, (4, PATCH_VALUES // 4))[:, 0, :, 0]
-    assert torch.equal(first, still_tokens(video[:, 0]))
+    assert torch.equal(unpatch(tokens, rows=height // 4), video)
+    # Token (time 0, place p) begins with the first channel of the cells that a still's patch begins with.
+    still = torch.stack((video[:, 0], video[:, 1], video[:, 2]), 1)
+    first = tokens.unflatten(1, (TIMES, PLACES))[:, 0, :, :CELLS]
+    assert torch.equal(first, still_tokens(still)[..., :CELLS])
 
 
 @pytest.mark.parametrize(("height", "width"), SIZES)
-def test_places_near_the_character_are_kept(height: int, width: int) -> None:
-    """A red body of 3 x 2 patches on grey: its patches and all their neighbours are kept, at every time."""
-    still = torch.full((1, 3, height, width), 0.1)
-    still[:, 0, 24:60, 24:48] = 0.9
-    kept = near_character(still_tokens(still), torch.tensor([height > width]))[0]
-    columns = width // 12
-    around = {row * columns + column for row in range(1, 6) for column in range(1, 5)}
+def test_tokens_are_the_places_that_the_body_covers(height: int, width: int) -> None:
+    """A body of 3 x 2 patches: its places are kept at every time, and what is told elsewhere changes nothing."""
+    still = torch.zeros(1, 3, 3, height, width)
+    still[:, :, :, 8:20, 8:16] = 1.0
+    kept = covered_places(still_tokens(still))[0]
+    body = {row * (width // 4) + column for row in range(2, 5) for column in range(2, 4)}
     for time in range(TIMES):
         here = {int(k) - time * PLACES for k in kept[time * KEPT_PLACES : (time + 1) * KEPT_PLACES]}
-        assert around <= here <= set(range(PLACES))
+        assert body <= here <= set(range(PLACES))
+    prior, seen = NanoPrior(toy()), Context(still[0], phase=0.25, period=10.0)
+    given = prior.condition("walking", seen)
+    assert float(given.covered.sum()) == TIMES * len(body) * CHANNELS
+    noisy = torch.randn(KEPT, CHANNELS, generator=rng(1))
+    elsewhere = noisy + 9 * (1 - given.covered[0])
+    one, other = (prior.denoise(each, 0.5, [given])[0] for each in (noisy, elsewhere))
+    assert torch.equal(one, other)
+    assert float((one * (1 - given.covered[0])).abs().max()) == 0.0
 
 
-def test_codec_is_the_best_linear_one_and_its_gradient_is_its_transpose() -> None:
-    low_rank = torch.randn(4000, 5, generator=rng(1)) @ torch.randn(5, PATCH_VALUES, generator=rng(2))
-    codec = fit_codec(low_rank, channels=5)
-    identity = codec.components @ codec.components.T
-    torch.testing.assert_close(identity, torch.eye(5), atol=1e-5, rtol=0)
-    video = unpatch(low_rank[:TOKENS], rows=6)
-    torch.testing.assert_close(codec.decode(codec.encode(video), rows=6), video, atol=1e-3, rtol=1e-4)
-    x = video.clone().requires_grad_()
-    weight = torch.randn(TOKENS, 5, generator=rng(3))
-    (codec.encode(x) * weight).sum().backward()
-    torch.testing.assert_close(x.grad, unpatch(weight @ codec.components * codec.scale, rows=6))
-
-
-def toy() -> tuple[Nano, Codec]:
-    model = Nano(channels=6, width=16, layers=1, heads=2, generator=rng(11))
-    components = torch.linalg.qr(torch.randn(PATCH_VALUES, 6, generator=rng(4)))[0].T.contiguous()
-    return model, Codec(components, 2.0)
+def toy() -> Nano:
+    return Nano(width=16, layers=1, heads=2, generator=rng(11))
 
 
 def context(height: int = HEIGHT, width: int = WIDTH, *, repeats: bool = True) -> Context:
-    reference = torch.rand(16, 3, height, width, generator=rng(6))
-    return Context(reference, phase=0.25, period=10.0, speed=0.1, repeats=repeats)
+    still = torch.rand(3, 3, height, width, generator=rng(6))
+    still[2] = (still[2, :1] > 0.3).float()
+    return Context(still, phase=0.25, period=10.0, speed=0.1, repeats=repeats)
 
 
 @pytest.mark.parametrize(("height", "width"), SIZES)
 def test_weights_survive_a_file_and_every_condition_matters(tmp_path, height: int, width: int) -> None:
-    model, codec = toy()
+    model = toy()
     for parameter in model.parameters():  # adaLN-zero starts deaf; give every path something to say
         torch.nn.init.normal_(parameter, std=0.1, generator=rng(7))
     rows = [["walk", "quadruped", 12, True, 0.8, 1.1], ["die", "bird", 3, False, 1.5, 0.0]]
-    save_weights(tmp_path / "w.safetensors", model, codec, note={"motions": rows})
+    save_weights(tmp_path / "w.safetensors", model, note={"motions": rows})
     prior = NanoPrior.load(tmp_path / "w.safetensors")
     assert [(m.name, m.body, m.repeats) for m in prior.motions] == [("walk", "quadruped", True), ("die", "bird", False)]
-    noisy = torch.randn(KEPT, 6, generator=rng(8))
+    noisy = torch.randn(KEPT, CHANNELS, generator=rng(8))
     cycle, action = context(height, width), context(height, width, repeats=False)
     given = [prior.condition("walking", cycle)]
     given += [prior.condition("", cycle), prior.condition("walking", action)]
@@ -115,7 +108,8 @@ def test_weights_survive_a_file_and_every_condition_matters(tmp_path, height: in
     assert all((one - other).abs().max() > 1e-3 for one, other in itertools.combinations(answers, 2))
     alone = prior.denoise(noisy, 0.5, given[:1])[0]
     torch.testing.assert_close(alone, answers[0], atol=0.03, rtol=0.03)  # bfloat16 where the CPU has it
-    assert torch.equal(given[0].places, near_character(given[0].still, given[0].upright))
+    assert torch.equal(given[0].places, covered_places(given[0].still))
+    assert given[0].still.shape == (1, PLACES, STILL_VALUES)
     direct = model.clean(noisy[None], torch.tensor([0.5]), given[0])[0]
     torch.testing.assert_close(answers[0], direct, atol=0.05, rtol=0.05)  # half precision on disk
     torch.testing.assert_close(guide(answers[0], answers[1], 1.0), answers[0])
@@ -123,7 +117,7 @@ def test_weights_survive_a_file_and_every_condition_matters(tmp_path, height: in
 
 
 def test_sentences_that_mean_one_motion_are_told_alike() -> None:
-    prior = NanoPrior(*toy(), motions=[KnownMotion("trot", "quadruped", 1, True, 0.5, 1.0)])
+    prior = NanoPrior(toy(), motions=[KnownMotion("trot", "quadruped", 1, True, 0.5, 1.0)])
     words = ("a fox is trotting", "the old horse trots along", "trotting")
     texts = [prior.condition(each, context()).text for each in words]
     assert torch.equal(texts[0], texts[1])
@@ -131,38 +125,35 @@ def test_sentences_that_mean_one_motion_are_told_alike() -> None:
     assert not torch.equal(texts[0], prior.condition("a fox is walking", context()).text)
 
 
-def test_what_is_far_from_the_character_is_not_encoded() -> None:
-    prior, seen = NanoPrior(*toy()), context()
-    video = torch.rand(16, 3, HEIGHT, WIDTH, generator=rng(12))
+def test_what_the_body_covers_survives_the_code() -> None:
+    prior, seen = NanoPrior(toy()), context()
+    video = torch.randn(16, 3, HEIGHT, WIDTH, generator=rng(12))
     latents = prior.encode(video, seen)
-    assert latents.shape == (KEPT, 6)
-    back = prior.encode(prior.decode(latents, seen), seen)
-    # Colours are clamped to [0, 1], so that only small differences survive exactly.
-    small = prior.encode(seen.reference + 0.0 * video, seen)
-    assert torch.equal(small, torch.zeros_like(small))
-    assert back.shape == latents.shape
+    assert latents.shape == (KEPT, CHANNELS)
+    torch.testing.assert_close(prior.encode(prior.decode(latents, seen), seen), latents)
 
 
 def test_a_perfect_denoiser_is_sampled_exactly() -> None:
     """DDIM with an oracle that always answers z* must end at z*."""
-    prior = NanoPrior(*toy())
-    truth = torch.randn(KEPT, 6, generator=rng(9))
+    prior = NanoPrior(toy())
+    truth = torch.randn(KEPT, CHANNELS, generator=rng(9))
     prior.denoise = lambda noisy, t, conditions: [truth for _ in conditions]  # type: ignore[method-assign]
     torch.testing.assert_close(sample(prior, truth, None, None, guidance=2.0, steps=5, generator=rng()), truth)
 
 
 def test_a_network_that_knows_v_gives_the_clean_latents() -> None:
     """v = a e - s z with a = cos(pi t / 2) and s = sin(pi t / 2), the derivative of z_t = a z + s e by its angle."""
-    model, codec = toy()
-    prior = NanoPrior(model, codec)
-    z, e = torch.randn(2, KEPT, 6, generator=rng(10))
+    model = toy()
+    prior = NanoPrior(model)
+    z, e = torch.randn(2, KEPT, CHANNELS, generator=rng(10))
     given = prior.condition("walking", context())
+    z = z * given.covered[0]
     for t in (0.02, 0.5, 0.98):
         angle = torch.tensor(t * torch.pi / 2)
         v = angle.cos() * e - angle.sin() * z
         model.forward = lambda *_, v=v: v[None]  # type: ignore[method-assign]
         (clean,) = prior.denoise(prior.add_noise(z, e, t), t, [given])
-        torch.testing.assert_close(clean, z, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(clean * given.covered[0], z, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("content", [b"", b"not weights at all", b"\x08\x00\x00\x00\x00\x00\x00\x00{}      "])

@@ -118,6 +118,9 @@ def test_bodies_and_directions_choose_the_motion(text, body, motion):
         ("ein Fuchs läuft durch den Wald", "quadruped", "German"),
         ("a man bows backwards", "biped", "backwards"),
         ("the price of oil fell", "quadruped", "no character"),
+        ("?!", "quadruped", "no words"),
+        ("a fox frobnicates", "quadruped", "no verb that is known"),
+        ("a man zorbles along", "biped", "no verb that is known"),
     ],
 )
 def test_what_nothing_can_be_made_of_is_said(text, body, problem):

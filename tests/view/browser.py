@@ -117,10 +117,16 @@ def busy_machine() -> Iterator[None]:
 
 
 def watch(browser: Any, seconds: float) -> list[float]:
-    """How far off the centre the character is in each picture taken for so long."""
-    found, end = [], time.monotonic() + seconds
+    """How far off the centre the character is in each picture taken for so long.
+
+    The pictures are kept in the folder that KINEMA_PICTURES names, for somebody to look at.
+    """
+    found, end, kept = [], time.monotonic() + seconds, os.environ.get("KINEMA_PICTURES")
     while time.monotonic() < end or len(found) < 3:
-        found.append(off_centre(canvas(browser)))
+        image = canvas(browser)
+        found.append(off_centre(image))
+        if kept:
+            Image.fromarray(image).save(f"{kept}/{os.getpid()}-{time.monotonic_ns() // 10**6}.png")
     return found
 
 

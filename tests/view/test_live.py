@@ -17,7 +17,6 @@ from kinema.distill.loop import Distiller, Steering
 from kinema.distill.tempo import choose_tempo
 from kinema.job.animate import make_stage
 from kinema.motion.motion import Motion
-from kinema.prior.nano.codec import FRAMES, HEIGHT, WIDTH, fit_codec, patches
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior
 from kinema.rig.anatomy import Anatomy
@@ -35,10 +34,7 @@ def anatomy() -> Anatomy:
 
 @pytest.fixture(scope="module")
 def prior() -> NanoPrior:
-    noise = torch.randn(6, FRAMES, 3, HEIGHT, WIDTH, generator=torch.Generator().manual_seed(0))
-    codec = fit_codec(patches(noise).flatten(0, 1), channels=96)
-    model = Nano(channels=96, width=16, layers=1, heads=2, generator=torch.Generator().manual_seed(0))
-    return NanoPrior(model, codec)
+    return NanoPrior(Nano(width=16, layers=1, heads=2, generator=torch.Generator().manual_seed(0)))
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ tried again; what crashed or was killed is tried again from its checkpoint, a fe
 the same call after any end of this process goes on where it was.
 """
 
+import contextlib
 import json
 import time
 from collections import deque
@@ -15,7 +16,7 @@ from typing import Any, Literal
 
 from kinema.batch.job import BAD_INPUT, BUSY, DONE, FAILED, Ended, Executor, Job
 from kinema.errors import KinemaError
-from kinema.files import make_folder, read_json, replacing
+from kinema.files import make_folder, read_json, replacing, system_error
 from kinema.job.lock import locked
 
 MANIFEST, LOG = "manifest.jsonl", "batch.log"
@@ -117,16 +118,19 @@ class _Run:
             self.executor.stop()
             for entry in self.batch.entries.values():
                 entry.state = "waiting" if entry.state == "running" else entry.state
-            self.say(f"stopped with {self.batch.count('waiting')} jobs to do")
+            with contextlib.suppress(KinemaError):  # a full disk must not hide what has happened
+                self.show()
+                self.say(f"stopped with {self.batch.count('waiting')} jobs to do")
             raise
-        finally:
-            self.show()
         self.executor.stop()
+        self.show()
         self.say(f"{self.batch.count('done')} done, {self.batch.count('failed')} failed")
         return self.batch
 
     def waits(self, job: Job, retry_failed: bool) -> bool:
-        """Enter a job; True if it has to be run."""
+        """Enter a job; True if it has to be run. A key that was entered before is the same job."""
+        if job.key in self.batch.entries:
+            return False
         folder = self.batch.out / job.key
         entry = self.batch.entries[job.key] = Entry(job.key, job.lines, job.title)
         if (folder / self.done).is_file():
@@ -134,8 +138,7 @@ class _Run:
         elif job.mistake:
             self.fail(entry, Ended(BAD_INPUT[0], job.mistake, 0.0))
         elif (folder / FAILED).is_file() and not retry_failed:
-            before = _failure(folder / FAILED)
-            entry.code, entry.message = before.get("code"), str(before.get("message", ""))
+            entry.code, entry.message = _failure(folder / FAILED)
             # What crashed may have had bad luck; bad input stays bad.
             entry.state = "failed" if entry.code in BAD_INPUT else "waiting"
         return entry.state == "waiting"
@@ -180,8 +183,11 @@ class _Run:
         """A line of the log."""
         place = "" if entry is None else f"line {', '.join(map(str, entry.lines)) or '-'} {entry.key} {entry.title}: "
         line = f"{place}{text}"
-        with (self.batch.out / LOG).open("a", encoding="utf-8") as file:
-            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+        try:
+            with (self.batch.out / LOG).open("a", encoding="utf-8") as file:
+                file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+        except OSError as error:
+            raise system_error(f"{self.batch.out / LOG}: cannot be written", error) from None
         self.tell(line, self.batch)
 
     def show(self) -> None:
@@ -189,8 +195,10 @@ class _Run:
         self.publish(self.batch)
 
 
-def _failure(path: Path) -> dict[str, Any]:
-    found = read_json(path)
-    if not isinstance(found, dict):
-        raise KinemaError(f"{path}: not the record of a failed job")
-    return found
+def _failure(path: Path) -> tuple[int | None, str]:
+    """Code and message of a failed job; a record that nobody can read is none, and the job is tried again."""
+    try:
+        found = read_json(path)
+        return int(found["code"]), str(found["message"])
+    except (KinemaError, KeyError, TypeError, ValueError):
+        return None, ""

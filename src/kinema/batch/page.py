@@ -16,7 +16,14 @@ h1 { font-size: 1.4em } .grid { display: grid; grid-template-columns: repeat(aut
 td { padding: 0 14px 0 0; font-variant-numeric: tabular-nums }
 .failed td { vertical-align: top; padding: 3px 14px 3px 0 }
 .verdict { padding: 1px 8px; border-radius: 4px } .green { background: #c8e6c9 } .amber { background: #ffecb3 }
-.red { background: #ffcdd2 } .key { color: #888; font-size: .85em }
+.red { background: #ffcdd2 } .key { color: #888; font-size: .85em } video { aspect-ratio: 4 / 3; background: #eee }
+"""
+SCRIPT = """
+// Films are read when they come into view: a page of a thousand clips opens at once.
+const seen = new IntersectionObserver((entries) => entries.filter((e) => e.isIntersecting).forEach((e) => {
+  e.target.preload = "auto"; e.target.play().catch(() => {}); seen.unobserve(e.target);
+}));
+document.querySelectorAll("video").forEach((video) => seen.observe(video));
 """
 
 
@@ -31,7 +38,7 @@ def write_page(batch: Batch, reports: dict[str, dict[str, Any]], *, title: str) 
         partial.write_text(
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
             f"<style>{STYLE}</style><h1>{html.escape(title)}: {counts}</h1>{failed}"
-            f'<div class="grid">{clips}</div></html>\n',
+            f'<div class="grid">{clips}</div><script>{SCRIPT}</script></html>\n',
             encoding="utf-8",
         )
 
@@ -41,11 +48,11 @@ def _clip(entry: Entry, report: dict[str, Any]) -> str:
     judged = html.escape(str(found.get("colour", "")))
     rows = "".join(f"<tr><td>{html.escape(k)}</td><td>{_text(v)}</td></tr>" for k, v in report["metrics"].items())
     return (
-        f'<div class="clip"><video src="{folder}/{FILM}" controls loop muted preload="none"'
-        f' poster="{folder}/{SHEET}"></video><h2>{html.escape(entry.title)}</h2>'
+        f'<div class="clip"><video src="{folder}/{FILM}" controls loop muted playsinline preload="none"></video>'
+        f"<h2>{html.escape(entry.title)}</h2>"
         f'<span class="verdict {judged}" title="{html.escape(str(found.get("reason", "")))}">{judged}</span>'
         f" read as {html.escape(str(report.get('read_as', '')))}; {report.get('seconds', 0):.0f} s;"
-        f' <a href="{folder}/{REPORT}">report</a><table>{rows}</table>'
+        f' <a href="{folder}/{REPORT}">report</a>, <a href="{folder}/{SHEET}">frames</a><table>{rows}</table>'
         f'<span class="key">{_lines(entry)}, {entry.key}</span></div>\n'
     )
 

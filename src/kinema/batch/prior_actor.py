@@ -11,11 +11,11 @@ from typing import Any
 
 from kinema.batch.animate import fetched, relocate
 from kinema.batch.cluster import collect, connect, here, slots
-from kinema.batch.job import BAD_INPUT, BUG, Ended, Job
+from kinema.batch.job import BAD_INPUT, BUG, BUSY, Ended, Job
 from kinema.batch.process import CONFIG, await_lock
 from kinema.batch.store import Store
 from kinema.distill.config import Animate, resolve
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, MachineError
 from kinema.files import make_folder
 
 PLACEMENT = ("prior", "device", "quantize", "offload", "tiling", "tiny_encoder", "video_size")
@@ -56,7 +56,7 @@ class PriorActor:
             run_in_folder(replace(job.content, **place), prior=self.prior)
             code, message = 0, ""
         except KinemaError as error:
-            code, message = BAD_INPUT[0], str(error)
+            code, message = BUSY if isinstance(error, MachineError) else BAD_INPUT[0], str(error)
         except Exception as error:
             code, message = BUG, f"{type(error).__name__}: {error}"
         if self.store is not None:

@@ -9,13 +9,16 @@ from typing import Any
 from kinema.batch.engine import Batch
 from kinema.batch.job import DONE, Job
 from kinema.batch.key import key_of
-from kinema.distill.config import Animate, Preset
+from kinema.batch.rows import config_of
+from kinema.distill.config import Preset
 from kinema.errors import KinemaError
 from kinema.evaluate.suite import CHARACTERS, METHODS, MOTIONS, Case, cases, figures, suite_table
 from kinema.files import make_folder, read_json, replacing
 
-TEXT = "text.json"
-"""What the prior says of an action, in its run's folder."""
+JUDGED = "judged.json"
+"""What a run's report has not, in its folder: how its mesh meets itself, and what the prior says of an action."""
+FILM_SIZE = 320, 240
+"""Width and height of the films without ground [px]."""
 TABLE, FIGURES = "suite.md", "suite.json"
 
 
@@ -28,7 +31,7 @@ class Suite:
     seeds: int = 2
     preset: Preset = "default"
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Further options of all runs."""
+    """Further options of all runs, as columns of a batch."""
 
     def check(self) -> None:
         for known, given, option in ((CHARACTERS, self.characters, "characters"), (MOTIONS, self.motions, "motions")):
@@ -45,7 +48,7 @@ class Suite:
 def job_of(case: Case, **options: Any) -> Job:
     """Both methods with the same prior and steps; planting and physics need bones."""
     options |= {"parameters": "field", "physics": False} if case.method == "field" else {}
-    config = Animate(f"a {case.character}", case.prompt, seed=case.seed, **options)
+    config = config_of({"asset": f"a {case.character}", "prompt": case.prompt, "seed": case.seed, **options})
     return Job(key_of(config), f"{case.name} ({case.method})", content=config)
 
 
@@ -62,9 +65,7 @@ def tabulate(jobs: list[Job], batch: Batch) -> str:
     for job in jobs:
         folder, case = batch.out / job.key, case_of(job)
         if batch.entries[job.key].state == "done":
-            report = read_json(folder / DONE)
-            text = read_json(folder / TEXT) if (folder / TEXT).is_file() else None
-            rows.append((case, figures(case, report | {"text": text})))
+            rows.append((case, figures(case, read_json(folder / DONE) | read_json(folder / JUDGED))))
     table = suite_table(rows)
     failed = [f"- {entry.title}: {entry.message}" for entry in batch.failed()]
     table += "\n".join(["", "Not run:", *failed, ""]) if failed else ""
@@ -75,20 +76,35 @@ def tabulate(jobs: list[Job], batch: Batch) -> str:
     return table
 
 
-def score_actions(jobs: list[Job], batch: Batch) -> None:
-    """Ask the prior which sentence fits each action best."""
+def judge_runs(jobs: list[Job], batch: Batch) -> None:
+    """Look for self-intersections in each run, and ask the prior which sentence fits each action best."""
+    import numpy as np
+
     from kinema.evaluate.judge import text_score
     from kinema.evaluate.metrics import measure
     from kinema.evaluate.verdict import FITS
+    from kinema.motion.motion import load_motion
     from kinema.motion.source import load_result
+    from kinema.posespace.skinned import Skinned
 
     for job in jobs:
         folder, case = batch.out / job.key, case_of(job)
-        if case.motion in FITS or batch.entries[job.key].state != "done" or (folder / TEXT).is_file():
+        if batch.entries[job.key].state != "done" or (folder / JUDGED).is_file():
             continue
         character, rig, clip = load_result(folder)
-        found = text_score(character, rig, clip, MOTIONS[case.motion], metrics=measure(character, clip, rig=rig))
-        with replacing(folder / TEXT) as partial:
+        body = Skinned.of(character)
+        assert body.contacts is not None
+        if case.method == "field":
+            with np.load(folder / "field.npz") as saved:
+                meshes = [saved["vertices"].astype(np.float64)]
+        else:
+            clips = (load_motion(folder / "distilled.npz", rig), clip)
+            meshes = [body.posed(each.pose(rig)).double().numpy() for each in clips]
+        found: dict[str, Any] = {"intersection": [float(body.contacts.share(mesh).mean()) for mesh in meshes]}
+        if case.motion not in FITS:
+            metrics = measure(character, clip, rig=rig)
+            found["text"] = text_score(character, rig, clip, MOTIONS[case.motion], metrics=metrics)
+        with replacing(folder / JUDGED) as partial:
             partial.write_text(json.dumps(found))
 
 
@@ -101,7 +117,7 @@ def film(jobs: list[Job], batch: Batch) -> None:
     from kinema.motion.source import load_result
     from kinema.render.show import FilmOptions, render_character, render_vertices
 
-    options = FilmOptions(width=320, height=240, ground=False, count=8000)
+    options = FilmOptions(*FILM_SIZE, ground=False, count=8000)
     prompts: dict[str, list[str]] = {}
     for job in jobs:
         run, case = batch.out / job.key, case_of(job)
@@ -130,7 +146,7 @@ def film(jobs: list[Job], batch: Batch) -> None:
 
 
 def sheet(out: Path, *, width: int = 480) -> None:
-    """One picture: a row per clip, its sheet of frames by each method side by side."""
+    """One picture: a row per clip, the first row of its contact sheet by each method side by side."""
     from PIL import Image, ImageDraw
 
     folders = [out / "films" / f"{method}-plain" for method in METHODS]
@@ -139,7 +155,8 @@ def sheet(out: Path, *, width: int = 480) -> None:
         return
     rows = []
     for name in names:
-        parts = [Image.open(folder / name).convert("RGB") for folder in folders]
+        sheets = [Image.open(folder / name).convert("RGB") for folder in folders]
+        parts = [each.crop((0, 0, each.width, FILM_SIZE[1])) for each in sheets]
         height = max(1, round(width * parts[0].height / parts[0].width))
         row = Image.new("RGB", (2 * width, height + 16), "white")
         for k, part in enumerate(parts):

@@ -15,8 +15,10 @@ from kinema.errors import KinemaError, check_number
 from kinema.options import Flag, named
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kinema.batch.engine import Batch
-    from kinema.batch.job import Executor, Job
+    from kinema.batch.job import Command, Executor, Job
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class BatchCommand:
 
 
 def batch(command: BatchCommand, output: Output) -> None:
-    from kinema.batch.animate import bring_home
+    from kinema.batch.animate import animate_command, bring_home, run_batch
     from kinema.batch.rows import read_jobs
 
     check_number("--workers", command.workers, 1, 10_000)
@@ -54,35 +56,35 @@ def batch(command: BatchCommand, output: Output) -> None:
     check_number("--cpus", command.cpus, 0.01, 1000)
     check_number("--gpus", command.gpus, 0, 100)
     jobs = read_jobs(command.jobs)
-    executor, told = make_executor(command, jobs)
+    executor, told = make_executor(command, jobs, animate_command)
     options: dict[str, Any] = {"attempts": command.attempts, "retry_failed": command.retry_failed}
-    done = run_with_bar(told, executor, output, title=command.jobs.name, **options)
+    done = run_with_bar(told, executor, output, run_batch, title=command.jobs.name, **options)
     if command.store is not None:
         bring_home(jobs, done)
     finish(done, output)
 
 
-def run_with_bar(jobs: "list[Job]", executor: "Executor", output: Output, **options: Any) -> "Batch":
+def run_with_bar(
+    jobs: "list[Job]", executor: "Executor", output: Output, run: "Callable[..., Batch]", **options: Any
+) -> "Batch":
     """Run jobs with a bar over all of them; an interrupted batch says how to go on."""
-    from kinema.batch.animate import run_batch
-
     try:
         with JobsBar(quiet=output.silent) as bar:
-            return run_batch(jobs, executor, tell=bar.tell, **options)
+            return run(jobs, executor, tell=bar.tell, **options)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("; the same command goes on with what is not done") from None
 
 
-def make_executor(command: BatchCommand, jobs: "list[Job]") -> "tuple[Executor, list[Job]]":
-    """What runs the jobs, and the jobs as it knows them."""
-    from kinema.batch.animate import AnimateFromStore, animate_command, shipped
+def make_executor(command: BatchCommand, jobs: "list[Job]", work: "Command") -> "tuple[Executor, list[Job]]":
+    """What runs the jobs by the command `work`, and the jobs as it knows them; storages and priors are `animate`'s."""
+    from kinema.batch.animate import AnimateFromStore, shipped
 
     if command.ray is None:
         from kinema.batch.pool import Pool
 
         if command.store is not None or command.keep_prior:
             raise KinemaError("--store and --keep-prior are for --ray: on one machine the folder itself is shared")
-        return Pool(animate_command, command.out, workers=command.workers), jobs
+        return Pool(work, command.out, workers=command.workers), jobs
     from kinema.batch.cluster import RayTasks
     from kinema.batch.prior_actor import PriorActors
     from kinema.batch.store import Store
@@ -92,8 +94,7 @@ def make_executor(command: BatchCommand, jobs: "list[Job]") -> "tuple[Executor, 
     place: dict[str, Any] = {"address": command.ray, "cpus": command.cpus, "gpus": command.gpus, "store": store}
     if command.keep_prior:
         return PriorActors(command.out, workers=command.workers, **place), jobs
-    work = animate_command if store is None else AnimateFromStore(store)
-    return RayTasks(work, command.out, **place), jobs
+    return RayTasks(work if store is None else AnimateFromStore(store), command.out, **place), jobs
 
 
 def finish(done: "Batch", output: Output) -> None:

@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, MachineError
 
 try:
     from kinema.cli import stop
@@ -20,6 +20,8 @@ except KeyboardInterrupt:
     raise SystemExit(130) from None
 
 LONGEST_LINE = 600
+TRY_LATER = 75
+"""Exit code where the machine is to blame and not the input (EX_TEMPFAIL of sysexits.h)."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -40,7 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
         options.run()
         sys.stdout.flush()
     except KinemaError as error:
-        _fail(str(error), 1, arguments)
+        _fail(str(error), TRY_LATER if isinstance(error, MachineError) else 1, arguments)
     except KeyboardInterrupt as interrupt:
         word, code = stop.ending()
         _fail(f"{word}{interrupt.args[0] if interrupt.args else ''}", code, arguments)
@@ -49,10 +51,12 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout = None
         raise SystemExit(141) from None
     except MemoryError:
-        _fail("out of memory", 1, arguments)
+        _fail("out of memory", TRY_LATER, arguments)
     except OSError as error:
+        from kinema.files import PASSING
+
         where = f"{error.filename}: " if error.filename else ""
-        _fail(f"{where}{error.strerror or error}", 1, arguments)
+        _fail(f"{where}{error.strerror or error}", TRY_LATER if error.errno in PASSING else 1, arguments)
     except Exception as error:
         _fail(f"a bug, please report it (-v shows where): {type(error).__name__}: {error}", 70, arguments)
 

@@ -15,7 +15,7 @@ def train_prior(command: TrainPrior, output: Output) -> None:
 
     check_number("--minutes", command.minutes, 1e-3, 1e6)
     check_seed(command.seed)
-    for name in ("shards", "reuse", "ahead", "batch", "ranks", "width", "layers", "heads", "channels"):
+    for name in ("shards", "reuse", "ahead", "batch", "ranks", "width", "layers", "heads"):
         check_number(f"--{name}", getattr(command, name), 1)
 
     def report(entry: dict[str, Any]) -> None:

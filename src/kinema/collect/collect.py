@@ -1,4 +1,4 @@
-"""`kinema collect-poses`: shard after shard, each from the seed and its number alone, so that a killed run goes on."""
+"""One block of bodies of `kinema collect-poses`, each from the seed and its number alone; `batch.collect` runs all."""
 
 import json
 import time
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kinema.collect.config import CollectPoses
+from kinema.collect.config import BLOCK, BLOCK_DONE, CollectPoses
 from kinema.errors import KinemaError
 from kinema.files import make_folder, replacing
 from kinema.posespace.shards import BodyPoses, shard_path, write_shard
@@ -15,54 +15,55 @@ from kinema.posespace.shards import BodyPoses, shard_path, write_shard
 Report = Callable[[dict[str, Any]], None]
 
 
-def collect(config: CollectPoses, *, report: Report = lambda _: None) -> int:
-    """Write every shard that is missing; returns how many there are now."""
-    if config.source == "recorded" and config.shared is None:
+def count_bodies(config: CollectPoses) -> int:
+    """How many bodies there are to collect: of recorded clips, as many as files."""
+    if config.source != "recorded":
+        return config.bodies
+    from kinema.collect.recorded import recorded_files
+
+    if config.shared is None:
         raise KinemaError("--source recorded needs --shared FOLDER with third-party clips")
-    make_folder(config.out)
-    make, count = _maker(config)
-    begun, (first, step) = time.monotonic(), config.only
-    for index in range(first, count, step):
-        path = shard_path(config.out, config.source, index)
-        # A body that gave nothing leaves an empty note, so that it is not tried again.
-        empty = path.with_suffix(".none")
-        if path.exists() or empty.exists():
-            continue
-        if time.monotonic() - begun > config.minutes * 60:
-            break
-        start = time.process_time()
+    return len(recorded_files(config.shared))
+
+
+def collect_block(config: CollectPoses, *, report: Report = lambda _: None) -> int:
+    """Write the shards of a block that are missing, then what became of each body; returns how many have poses."""
+    assert config.block is not None
+    folder, make = make_folder(config.out), _maker(config)
+    bodies = range(BLOCK * config.block, min(BLOCK * (config.block + 1), count_bodies(config)))
+    entries = []
+    for index in bodies:
+        path, start = shard_path(folder, config.source, index), time.process_time()
         entry: dict[str, Any] = {"body": index}
-        try:
-            shard = make(index)
-        except KinemaError as error:
-            shard, entry["error"] = None, str(error)
-        if shard is None:
-            with replacing(empty) as partial:
-                partial.touch()
-        else:
-            write_shard(path, shard)
-            entry |= {"name": shard.name, "family": shard.family, "poses": len(shard.height)}
-        entry["seconds"] = round(time.process_time() - start, 2)
-        with (config.out / "log.jsonl").open("a") as log:
-            log.write(json.dumps(entry) + "\n")
-        report(entry)
-    return len(list(config.out.glob(f"{config.source}_*.npz")))
+        if not path.exists():
+            try:
+                shard = make(index)
+            except KinemaError as error:
+                shard, entry["error"] = None, str(error)
+            if shard is not None:
+                write_shard(path, shard)
+                entry |= {"name": shard.name, "family": shard.family, "poses": len(shard.height)}
+        entries.append(entry | {"seconds": round(time.process_time() - start, 2)})
+        report(entries[-1])
+    with replacing(folder / BLOCK_DONE) as partial:
+        partial.write_text(json.dumps(entries))
+    return sum(shard_path(folder, config.source, index).exists() for index in bodies)
 
 
-def _maker(config: CollectPoses) -> tuple[Callable[[int], BodyPoses | None], int]:
-    """What makes body number i, and how many there are."""
+def _maker(config: CollectPoses) -> Callable[[int], BodyPoses | None]:
+    """What makes body number i."""
     shared, seed = config.shared, config.seed
     if config.source == "recorded":
         from kinema.collect.recorded import recorded_files, recorded_poses
 
         assert shared is not None
         files = list(recorded_files(shared).items())
-        return lambda index: recorded_poses(*files[index]), len(files)
+        return lambda index: recorded_poses(*files[index])
     if config.source == "procedural":
         from kinema.collect.procedural import procedural_poses
 
-        return lambda index: procedural_poses(np.random.default_rng((seed, index))), config.bodies
+        return lambda index: procedural_poses(np.random.default_rng((seed, index)))
     from kinema.collect.distilled import Distilling
 
     distilling = Distilling.of(config.weights, shared, clips=config.clips)
-    return lambda index: distilling.poses(np.random.default_rng((seed, index))), config.bodies
+    return lambda index: distilling.poses(np.random.default_rng((seed, index)))

@@ -87,10 +87,10 @@ class Animate:
     views: int = 12
     """Videos to fit: half as many more are sampled, and those kept that the prior finds most like the prompt."""
     iterations: Annotated[int | None, named("INT")] = None
-    """Steps of sds; by default 200 after a fit, 350 alone (--engine fit does none)."""
-    fit_iterations: int = 160
+    """Steps of sds; by default 60 after a fit, 350 alone (--engine fit does none)."""
+    fit_iterations: int = 250
     """Steps of the fit to the sampled videos."""
-    guidance: float = 4.0
+    guidance: float = 3.0
     """Classifier-free guidance; 1 is the plain conditional model."""
     time: Literal["auto", "fourier", "dct", "free"] = "auto"
     """How the motion is spelled in time; `auto`: whole cycles for gaits, cosines for actions."""
@@ -106,8 +106,6 @@ class Animate:
     """Weight of low feet that move over the ground (squared travel per frame in leg lengths)."""
     limits_weight: float = 2.0
     """Weight of knees and elbows that bend the wrong way (squared rad)."""
-    marks_weight: float = 2.0
-    """Weight of body points away from where a sampled video shows them, in a fit (squared distance in 6 px)."""
     render_ground: bool = True
     """Draw the ground that the prior sees; off only for ablations."""
     shadow: Flag = False
@@ -138,7 +136,7 @@ PRESETS: dict[Preset, dict[str, Any]] = {
     "default": {},
     # The rest follows from the model and the card (prior/gpu.py).
     "gpu": {"device": "cuda", "prior": "wan2.1-1.3b"},
-    "fast": {"views": 3, "fit_iterations": 60, "iterations": 25},
+    "fast": {"views": 4, "fit_iterations": 120, "iterations": 10},
     # What AKD states, and a learning rate, which it does not.
     "paper": {
         "engine": "sds", "time": "free", "iterations": 10_000, "guidance": 100.0, "smooth_weight": 2e5,

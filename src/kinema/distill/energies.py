@@ -36,7 +36,8 @@ def weighted_energies(
         jerk = filmed.points.diff(n=2, dim=0).abs().mean() / size
         paper = config.preset == "paper"
         depth = mean_depth(filmed.points[..., 1]) if paper else penetration(filmed.points, size)
-        return config.smooth_weight * jerk + ground * depth
+        total = config.smooth_weight * jerk + ground * depth
+        return total if paper else total + _of_feet(filmed, config, feet, ground, size)
     motion = filmed.motion
     total = config.smooth_weight * smoothness(motion)
     if config.preset == "paper":
@@ -44,14 +45,20 @@ def weighted_energies(
         return total + ground * cuboid_penetration(filmed.T_world_joint, corners)
     if repeats:
         total = total + CLIMBING_WEIGHT * config.ground_weight * climbing(motion.root_position, size)
-    if filmed.soles is not None:
-        total = total + feet * ground * penetration(filmed.soles, size)
-        total = total + feet * config.slip_weight * foot_slip(filmed.soles, size, per_frame=filmed.soles_per_frame)
-        total = total + feet * FLOATING_WEIGHT * ground * floating(filmed.soles, size)
+    total = total + _of_feet(filmed, config, feet, ground, size)
     if config.limits_weight:
         limits = torch.from_numpy(np.stack((anatomy.limits.lower, anatomy.limits.upper), -1)).to(motion.angles)
         total = total + config.limits_weight * beyond_limits(motion.angles, limits)
     return total
+
+
+def _of_feet(filmed: Filmed, config: Animate, feet: float, ground: float, size: float) -> Energy | float:
+    """Soles under the ground, that slide on it, and all of them over it."""
+    if filmed.soles is None:
+        return 0.0
+    slip = foot_slip(filmed.soles, size, per_frame=filmed.soles_per_frame)
+    over = FLOATING_WEIGHT * floating(filmed.soles, size)
+    return feet * (ground * (penetration(filmed.soles, size) + over) + config.slip_weight * slip)
 
 
 def cuboid_penetration(T_world_joint: Pose, corners: Float[Tensor, "joints 8 3"]) -> Energy:

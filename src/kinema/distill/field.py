@@ -1,32 +1,35 @@
 """The baseline that has no skeleton: a network moves every point of space in time, along a rigid path (TC4D's kind).
 
-Same prior, same losses where they make sense, same cameras, and the same basis in time as the skeleton's coefficients:
-the network gives each point its coefficients. Covariances deform by the field's Jacobian, as AKD's Eq. 2 does it for
-skinning. What it lacks is what the comparison is about: nothing keeps a bone as long as it is, and what it makes is a
-cache of vertices that no engine can retarget. (The clip that `animate --parameters field` exports beside that cache is
-read out of it, joint by joint.) TC4D has a hash grid; here a wide network over Fourier features is in its place.
+Same prior, same losses but for the limits of joints, which it has none of, same cameras, and the same basis in time as
+the skeleton's coefficients: the network gives each point its coefficients. Covariances deform by the field's Jacobian,
+as AKD's Eq. 2 does it for skinning. What it lacks is what the comparison is about: nothing keeps a bone as long as it
+is, and what it makes is a cache of vertices that no engine can retarget. (The clip that `animate --parameters field`
+exports beside that cache is read out of it, joint by joint.) TC4D has a hash grid; here a wide network over Fourier
+features is in its place.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.func import jvp, vmap
 
 from kinema.asset.character import Character
+from kinema.distill.energies import sole_points
 from kinema.distill.parameters import Filmed
-from kinema.distill.skeleton import Basis
+from kinema.distill.skeleton import Basis, fine_times, matched_drift
 from kinema.distill.tempo import Tempo
 from kinema.evaluate.metrics import Metrics, measure_pose, shape_change
 from kinema.geometry.camera import Cameras
-from kinema.motion.foot_skin import SkinContacts
+from kinema.motion.foot_skin import vertex_contacts
 from kinema.motion.motion import Motion
+from kinema.render.points import PointCameras
 from kinema.render.scene import render_video
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
-from kinema.rig.kinematics import angles_from_rotations
+from kinema.rig.kinematics import angles_from_rotations, forward_kinematics
+from kinema.rig.limbs import Limbs
 from kinema.splat.pose import PosedSplats
 
 OCTAVES = 4
@@ -37,6 +40,7 @@ REACH = 0.3
 Times = Float[Tensor, "frames"]
 Vertices = Float[np.ndarray, "frames vertices 3"]
 RestVertices = Float[np.ndarray, "vertices 3"]
+Bends = Float[Tensor, "frames n 3 3"]
 Heads = Float[np.ndarray, "joints 3"]
 
 
@@ -46,9 +50,13 @@ class Field(nn.Module):
     learning_rate = 0.3
     """The network's weights are no angles."""
 
-    def __init__(self, stage: Stage, tempo: Tempo, basis: Basis, *, generator: torch.Generator) -> None:
+    drift: Float[Tensor, "3"]
+    """Velocity beside that of the tempo, relative to its speed."""
+
+    def __init__(self, stage: Stage, limbs: Limbs, tempo: Tempo, basis: Basis, *, generator: torch.Generator) -> None:
         super().__init__()
-        self.stage, self.tempo, self.basis, self.frames = stage, tempo, basis, basis.frames
+        self.stage, self.limbs, self.tempo, self.basis, self.frames = stage, limbs, tempo, basis, basis.frames
+        self.register_buffer("drift", torch.zeros(3))
         first, middle = nn.Linear(3 + 6 * OCTAVES, WIDTH), nn.Linear(WIDTH, WIDTH)
         last = nn.Linear(WIDTH, 3 * basis.terms)
         self.layers = nn.Sequential(first, nn.SiLU(), middle, nn.SiLU(), last)
@@ -60,10 +68,33 @@ class Field(nn.Module):
 
     def ways(self, points: Float[Tensor, "n 3"]) -> Float[Tensor, "n terms 3"]:
         """Coefficients in time of each point's way [m]."""
+        return self._scaled(self.layers(self._waves(points)[0]))
+
+    def bent_ways(
+        self, points: Float[Tensor, "n 3"]
+    ) -> tuple[Float[Tensor, "n terms 3"], Float[Tensor, "3 n terms 3"]]:
+        """`ways` and their derivatives by the three coordinates, in one pass: torch.func takes twice as long."""
+        first, middle, last = (layer for layer in self.layers if isinstance(layer, nn.Linear))
+        x, slope = self._waves(points)
+        for layer in (first, middle):
+            x, slope = layer(x), slope @ layer.weight.mT
+            gate = x.sigmoid()  # (x σ(x))' = σ(x) (1 + x (1 - σ(x)))
+            slope = slope * (gate * (1 + x * (1 - gate)))
+            x = x * gate
+        return self._scaled(last(x)), self._scaled(slope @ last.weight.mT)
+
+    def _waves(self, points: Float[Tensor, "n 3"]) -> tuple[Float[Tensor, "n inputs"], Float[Tensor, "3 n inputs"]]:
+        """Fourier features of places, and their derivatives by the three coordinates [1/m]."""
         x = (points - torch.from_numpy(self.stage.box[0]).to(points)) / self.stage.size
-        waves = [f(torch.pi * 2.0**k * x) for k in range(OCTAVES) for f in (torch.sin, torch.cos)]
-        found = self.layers(torch.cat((x, *waves), -1)) * (REACH * self.tempo.leg_length)
-        return found.unflatten(-1, (-1, 3))
+        rates = torch.pi * 2.0 ** torch.arange(OCTAVES).to(x)[:, None]
+        sin, cos = (rates * x[:, None]).sin(), (rates * x[:, None]).cos()
+        features = torch.cat((x[:, None], torch.stack((sin, cos), 2).flatten(1, 2)), 1)
+        slopes = torch.cat((torch.ones_like(x)[:, None], torch.stack((rates * cos, -rates * sin), 2).flatten(1, 2)), 1)
+        by_axis = torch.eye(3).to(x)[:, None, None] * slopes / self.stage.size
+        return features.flatten(1), by_axis.flatten(2)
+
+    def _scaled(self, out: Float[Tensor, "*b values"]) -> Float[Tensor, "*b terms 3"]:
+        return (out * (REACH * self.tempo.leg_length)).unflatten(-1, (-1, 3))
 
     def forward(self, points: Float[Tensor, "n 3"], at: Times) -> Float[Tensor, "frames n 3"]:
         """Where the points are in the world [m]."""
@@ -72,14 +103,21 @@ class Field(nn.Module):
 
     def travel(self, at: Times) -> Float[Tensor, "frames 3"]:
         """The rigid path on which the field moves: straight ahead, as the skeleton's root starts [m]."""
-        return at[:, None] * self.tempo.velocity.to(at)
+        return at[:, None] * (self.tempo.velocity.to(at) + self.drift * abs(self.tempo.speed))
 
-    def bend(self, points: Float[Tensor, "n 3"], at: Times) -> Float[Tensor, "frames n 3 3"]:
-        """∇φ: derivative of the points' places by their places at rest."""
-        # One pass for the values and three for the slopes.
-        slope = vmap(lambda axis: jvp(self.ways, (points,), (axis.expand_as(points),))[1], out_dims=-1)
-        away = torch.einsum("fk,nkdx->fndx", self.basis.table(at), slope(torch.eye(3).to(points)))
-        return torch.eye(3).to(points) + away
+    def soles(self, at: Times) -> Float[Tensor, "frames ends 3"]:
+        """Ends of the feet's soles [m]: the field moves those of the body at rest."""
+        rig = self.stage.rig
+        rest = forward_kinematics(rig, rig.heads[:1], torch.zeros_like(rig.heads)[None])
+        return self(sole_points(rest, self.limbs)[0], at)
+
+    def bend(self, points: Float[Tensor, "n 3"], at: Times) -> tuple[Float[Tensor, "frames n 3"], Bends]:
+        """Places of points, and ∇φ: their derivative by the places at rest."""
+        ways, slopes = self.bent_ways(points)
+        table = self.basis.table(at)
+        away = torch.einsum("fk,xnkd->fndx", table, slopes)
+        places = points + torch.einsum("fk,nkd->fnd", table, ways) + self.travel(at)[:, None]
+        return places, torch.eye(3).to(points) + away
 
     def last_start(self, frames: int) -> float:
         return self.basis.last_start(frames)
@@ -88,12 +126,20 @@ class Field(nn.Module):
     def centers(self, at: Times) -> Float[Tensor, "frames n 3"]:
         return self(self.stage.splats.centers, at)
 
-    def film(self, at: Times, cameras: Cameras) -> Filmed:
-        splats, centers = self.stage.splats, self(self.stage.splats.centers, at)
-        slope = self.bend(splats.centers, at)
-        posed = PosedSplats(centers, slope @ splats.covariances @ slope.mT)
-        video = render_video(posed, splats.opacities, self.stage.colors, cameras, scene=self.stage.scene)
-        return Filmed(video, points=centers)
+    def film(self, at: Times, cameras: Cameras | PointCameras) -> Filmed:
+        splats = self.stage.splats
+        if isinstance(cameras, PointCameras):
+            centers = self(splats.centers, at)
+            video = cameras.film_points(centers)
+        else:
+            centers, slope = self.bend(splats.centers, at)
+            posed = PosedSplats(centers, slope @ splats.covariances @ slope.mT)
+            video = render_video(posed, splats.opacities, self.stage.colors, cameras, scene=self.stage.scene)
+        filmed = Filmed(video, points=centers)
+        if not self.limbs.legs:
+            return filmed
+        times, per_frame = fine_times(self.basis, at)
+        return replace(filmed, soles=self.soles(times), soles_per_frame=per_frame)
 
     @torch.no_grad()
     def amount_of_motion(self, frames: int) -> float:
@@ -115,8 +161,10 @@ class Field(nn.Module):
         angles = angles_from_rotations(rig.to(torch.float64, "cpu"), local).to(rest)
         return Motion(torch.from_numpy(pose[:, 0, :, 3]).to(rest), angles, fps)
 
+    @torch.no_grad()
     def match_speed(self) -> None:
-        """Nothing to do: a field has no root of its own."""
+        """Make the path as fast as standing feet go back."""
+        self.drift[2] = matched_drift(self.drift[2], self.soles, self.stage, self.limbs, self.tempo)
 
 
 @dataclass(frozen=True)
@@ -138,7 +186,8 @@ def deform(field: Field, character: Character, anatomy: Anatomy, at: Times, *, f
     assert character.weights is not None
     rig = anatomy.rig
     pose = fitted_joints(vertices, rest.double().cpu().numpy(), character.weights, rig.heads.double().numpy())
-    metrics = measure_pose(pose, anatomy.limbs, SkinContacts(vertices[..., 1].min(1)), rig.parents, fps=fps)
+    contacts = vertex_contacts(character, rig, anatomy.limbs, torch.from_numpy(vertices), fps=fps)
+    metrics = measure_pose(pose, anatomy.limbs, contacts, rig.parents, fps=fps)
     return Deformation(vertices, metrics, float(shape_change(vertices, character.mesh.faces).mean()))
 
 

@@ -20,7 +20,6 @@ from kinema.distill.checkpoint import RunState, load_run, save_run
 from kinema.distill.config import Animate
 from kinema.distill.energies import weighted_energies
 from kinema.distill.field import Field
-from kinema.distill.marks import Marks, mark_distance
 from kinema.distill.parameters import Filmed, MotionParameters
 from kinema.distill.schedule import Schedule
 from kinema.distill.sds import sds
@@ -91,7 +90,6 @@ class Distiller:
         self.learning_rate = config.learning_rate * self.parameters.learning_rate
         self.optimizer = torch.optim.AdamW(self.parameters.parameters(), lr=self.learning_rate, weight_decay=0.0)
         self.state = RunState(config.guidance)
-        self.marks = Marks.of(stage) if prior.needs.look == "canonical" and self.schedule.fit else None
         self.targets: list[Target] | None = None
         """Videos to fit; sampled when the run begins, unless they are given."""
         self._bad_in_a_row = 0
@@ -109,7 +107,7 @@ class Distiller:
             self._save_if_due()
 
         if state.step < schedule.fit and self.targets is None:
-            self.targets = sample_targets(self.config, self.windows, state.sampled, self.marks, done=sampled)
+            self.targets = sample_targets(self.config, self.windows, state.sampled, done=sampled)
         while state.step < schedule.steps:
             rng = np.random.default_rng((self.config.seed, state.step))
             stage = schedule.stage(state.step)
@@ -160,14 +158,11 @@ class Distiller:
         self.state = load_run(path, self.parameters, self.optimizer)
 
     def _fit_loss(self, rng: np.random.Generator) -> Tensor:
-        """Distance to a sampled video, in the prior's latents per token and of the body's marks, and energies."""
+        """Distance to a sampled video, in the prior's latents per token, and energies."""
         assert self.targets is not None
         target = self.targets[int(rng.integers(len(self.targets)))]
-        filmed, latents, tokens, loss = self._look(target.window, target.context)
-        if self.marks is not None and target.aims is not None and filmed.T_world_joint is not None:
-            apart = mark_distance(self.marks, self.windows.stage, target.aims, filmed.T_world_joint)
-            loss = loss + self.config.marks_weight * self.schedule.marks_weight(self.state.step) * apart
-        return loss + 0.5 * (latents - target.latents.to(latents)).square().sum() / tokens
+        _, latents, tokens, energies = self._look(target.window, target.context)
+        return energies + 0.5 * (latents - target.latents.to(latents)).square().sum() / tokens
 
     def _sds_loss(self, rng: np.random.Generator) -> Tensor:
         """Score distillation of a random window, and energies."""
@@ -243,5 +238,5 @@ def make_parameters(config: Animate, frames: int, stage: Stage, anatomy: Anatomy
     frames = max(2, frames, math.ceil((config.frames - 1) / config.fps * tempo.fps - 1e-6) + 1)
     basis = Basis.of(config.time, tempo, frames)
     if config.parameters == "field":
-        return Field(stage, tempo, basis, generator=torch.Generator().manual_seed(config.seed))
+        return Field(stage, anatomy.limbs, tempo, basis, generator=torch.Generator().manual_seed(config.seed))
     return Coefficients(stage, anatomy.limbs, tempo, basis, equal=config.preset == "paper")

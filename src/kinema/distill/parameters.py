@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from kinema.geometry.camera import Cameras
 from kinema.motion.motion import Motion
 from kinema.render.image import Centers
+from kinema.render.points import PointCameras
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Filmed:
     """Centres of the Gaussians [m], where there is no skeleton."""
     motion: Motion | None = None
     T_world_joint: Float[Tensor, "frames joints 3 4"] | None = None
-    soles: Float[Tensor, "times points 3"] | None = None
+    soles: Float[Tensor, "times ends 3"] | None = None
     """Ends of the feet's soles [m], at `soles_per_frame` times per frame."""
     soles_per_frame: int = 1
 
@@ -43,7 +44,7 @@ class MotionParameters(Protocol):
         """The latest time at which a window of so many frames may begin: a cycle goes on, a clip ends."""
         ...
 
-    def film(self, at: Float[Tensor, "frames"], cameras: Cameras) -> Filmed:
+    def film(self, at: Float[Tensor, "frames"], cameras: Cameras | PointCameras) -> Filmed:
         """Render the motion at given times."""
         ...
 

@@ -9,10 +9,8 @@ from kinema.distill.config import Animate
 from kinema.errors import KinemaError
 from kinema.prior.protocol import VideoPrior
 
-REFINE_STEPS, SDS_STEPS = 200, 350
+REFINE_STEPS, SDS_STEPS = 60, 350
 """Steps of score distillation by default: after a fit, and alone."""
-MARKS_UNTIL, MARKS_LATE = 0.6, 0.2
-"""Share of a fit after which marks count less, and how much they count then."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +53,6 @@ class Schedule:
         At rest all feet are low, and the quickest way not to slide is to drag both legs back at once.
         """
         return min(1.0, max(0.0, 2 * step / self.fit - 1)) if self.fit else 1.0
-
-    def marks_weight(self, step: int) -> float:
-        """Factor on the distance of marks in a fit: they bring limbs near, then the images decide."""
-        return 1.0 if self.progress(step) < MARKS_UNTIL else MARKS_LATE
 
     def noise_level(self, step: int, u: float) -> float:
         """Noise level t of an sds step for a random u in [0, 1); its range shrinks with the progress.

@@ -9,6 +9,7 @@ A motion is linear in its coefficients. Three ways to spend them:
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -24,6 +25,7 @@ from kinema.gait.hang import hanging_arms
 from kinema.geometry.camera import Cameras
 from kinema.motion.motion import Motion
 from kinema.render.image import Centers
+from kinema.render.points import PointCameras
 from kinema.render.stage import Stage
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
@@ -123,17 +125,18 @@ class Coefficients(nn.Module):
     def last_start(self, frames: int) -> float:
         return self.basis.last_start(frames)
 
-    def film(self, at: Float[Tensor, "frames"], cameras: Cameras) -> Filmed:
+    def film(self, at: Float[Tensor, "frames"], cameras: Cameras | PointCameras) -> Filmed:
         motion = self.motion(at, fps=self.tempo.fps)
         T_world_joint = motion.pose(self.stage.rig)
         filmed = Filmed(self.stage.film(T_world_joint, cameras), motion=motion, T_world_joint=T_world_joint)
         if not self.limbs.legs:
             return filmed
-        if self.basis.kind == "free":
-            return replace(filmed, soles=sole_points(T_world_joint, self.limbs))
-        times = at[0] + torch.arange(SOLES_PER_FRAME * len(at), device=at.device) / SOLES_PER_FRAME
-        fine = self.motion(times, fps=self.tempo.fps).pose(self.stage.rig)
-        return replace(filmed, soles=sole_points(fine, self.limbs), soles_per_frame=SOLES_PER_FRAME)
+        times, per_frame = fine_times(self.basis, at)
+        return replace(filmed, soles=self.soles(times), soles_per_frame=per_frame)
+
+    def soles(self, at: Float[Tensor, "times"]) -> Float[Tensor, "times ends 3"]:
+        """Ends of the feet's soles [m]."""
+        return sole_points(self.motion(at, fps=self.tempo.fps).pose(self.stage.rig), self.limbs)
 
     @torch.no_grad()
     def centers(self, at: Float[Tensor, "frames"]) -> Centers:
@@ -154,14 +157,26 @@ class Coefficients(nn.Module):
 
         Strides that came out short then make a slower walk and not one that slides.
         """
-        told = abs(self.tempo.speed)
-        if not (self.limbs.legs and self.tempo.repeats and told):
-            return
-        rate = 2 * SOLES_PER_FRAME
-        at = self.stage.frame_numbers(math.ceil(self.tempo.period * rate)) / rate
-        pose = self.motion(at, fps=self.tempo.fps).pose(self.stage.rig)
-        ahead = standing_speed(sole_points(pose, self.limbs), self.limbs.leg_length) * rate / told
-        self.drift[2] = (self.drift[2] - ahead).clamp(*SPEED_CHANGE)
+        self.drift[2] = matched_drift(self.drift[2], self.soles, self.stage, self.limbs, self.tempo)
+
+
+def fine_times(basis: Basis, at: Float[Tensor, "frames"]) -> tuple[Float[Tensor, "times"], int]:
+    """Times at which feet are looked at, and how many there are per frame: only free motions are told per frame."""
+    if basis.kind == "free":
+        return at, 1
+    return at[0] + torch.arange(SOLES_PER_FRAME * len(at)).to(at) / SOLES_PER_FRAME, SOLES_PER_FRAME
+
+
+def matched_drift(
+    drift: Float[Tensor, ""], soles: Callable[[Tensor], Tensor], stage: Stage, limbs: Limbs, tempo: Tempo
+) -> Float[Tensor, ""]:
+    """The speed beside the told one, relative to it, with which standing feet stay where they are."""
+    told = abs(tempo.speed)
+    if not (limbs.legs and tempo.repeats and told):
+        return drift
+    rate = 2 * SOLES_PER_FRAME
+    at = stage.frame_numbers(math.ceil(tempo.period * rate)) / rate
+    return (drift - standing_speed(soles(at), limbs.leg_length) * rate / told).clamp(*SPEED_CHANGE)
 
 
 def scales(rig: Rig, limbs: Limbs, *, acts: bool = False) -> tuple[Float[Tensor, "joints 3"], Float[Tensor, "3"]]:

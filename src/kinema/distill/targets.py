@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from kinema.distill.config import Animate
-from kinema.distill.marks import Aims, Marks
 from kinema.distill.window import Window, Windows
 from kinema.evaluate.classify import relative_errors
 from kinema.prior.protocol import Context, VideoPrior, sample
@@ -32,16 +31,6 @@ class Target:
     window: Window
     context: Context
     latents: Tensor
-    aims: Aims | None = None
-    """Where the video shows the marks of the body."""
-
-    @staticmethod
-    def of(windows: Windows, window: Window, latents: Tensor, marks: Marks | None) -> "Target":
-        context = windows.context(window)
-        if marks is None:
-            return Target(window, context, latents)
-        video = windows.prior.decode(latents, context)
-        return Target(window, context, latents, windows.aims(marks, window, video, context.reference[:1]))
 
 
 def conditions(prior: VideoPrior, prompt: str, context: Context) -> tuple[Any, Any]:
@@ -53,9 +42,8 @@ def conditions(prior: VideoPrior, prompt: str, context: Context) -> tuple[Any, A
 
 
 def sample_targets(
-    config: Animate, windows: Windows, sampled: dict[int, Sampled], marks: Marks | None, *,
-    done: Callable[[int, int, float], None],
-) -> list[Target]:  # fmt: skip
+    config: Animate, windows: Windows, sampled: dict[int, Sampled], *, done: Callable[[int, int, float], None]
+) -> list[Target]:
     """Sample half as many videos again as wanted and keep the best; those of an interrupted run are in `sampled`.
 
     `done` is called after each with its number from 1 on, how many there will be, and its score.
@@ -73,7 +61,8 @@ def sample_targets(
         pool.shutdown(cancel_futures=True)
         torch.set_num_threads(threads)
     best = sorted(range(count), key=lambda index: sampled[index][1])[: config.views]
-    return [Target.of(windows, windows.draw(_rng(config, i)), sampled[i][0], marks) for i in sorted(best)]
+    looks = [(windows.draw(_rng(config, index)), sampled[index][0]) for index in sorted(best)]
+    return [Target(window, windows.context(window), latents) for window, latents in looks]
 
 
 def _rng(config: Animate, index: int) -> np.random.Generator:

@@ -61,6 +61,11 @@ class Tempo:
         return self.motion in MOTIONS and MOTIONS[self.motion].still
 
     @property
+    def aloft(self) -> bool:
+        """The prompt asks for a body that flies or swims."""
+        return self.motion in MOTIONS and MOTIONS[self.motion].aloft
+
+    @property
     def speed_legs(self) -> float:
         """[leg lengths per frame]."""
         return self.speed / self.leg_length

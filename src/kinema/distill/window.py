@@ -1,17 +1,17 @@
 """Windows of a motion: stretches of the prior's length, each seen from one side."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.distill.marks import Aims, Marks, Still, find_aims
 from kinema.distill.parameters import Filmed, MotionParameters
 from kinema.distill.tempo import Tempo, base_path
 from kinema.geometry.camera import Cameras
-from kinema.prior.protocol import Context, Video, VideoPrior, picture_size
+from kinema.prior.protocol import Context, VideoPrior, picture_size
 from kinema.render.follow import Viewpoint, smooth_path
+from kinema.render.points import PointCameras, PointView
 from kinema.render.shadow import bounding_boxes
 from kinema.render.stage import Stage
 
@@ -39,6 +39,7 @@ class Windows:
     parameters: MotionParameters
     follow_box: bool = False
     """AKD's cameras: they follow the smoothed centre of the moving body's box, not the root's base path."""
+    _seen: dict[Viewpoint, PointView] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def size(self) -> dict[str, int]:
@@ -65,7 +66,8 @@ class Windows:
         return self.stage.root_path(smooth_path(bounding_boxes(self.parameters.centers(at)).mean(1), sigma=SIGMA))
 
     def view(self, window: Window) -> Viewpoint:
-        return Viewpoint(window.yaw_deg, window.elevation_deg, 1.0, self.prior.needs.cameras.fovy_deg)
+        cameras = self.prior.needs.cameras
+        return Viewpoint(window.yaw_deg, window.elevation_deg, sum(cameras.zoom) / 2, cameras.fovy_deg)
 
     def context(self, window: Window) -> Context:
         """What the prior is told before it sees anything."""
@@ -81,6 +83,8 @@ class Windows:
 
     def _reference(self, window: Window) -> Float[Tensor, "frames 3 height width"]:
         """Frames that the prior is given, without a gradient."""
+        if self.prior.needs.reference == "points":
+            return self.point_view(window).still
         if self.prior.needs.reference == "film":
             return self.stage.reference(self.path(window), self.view(window), **self.size)
         if self.prior.needs.reference == "nothing":
@@ -88,14 +92,18 @@ class Windows:
         cameras = self.stage.cameras(self.path(window)[:1], self.view(window), **self.size)
         return self.parameters.film(self.times(window)[:1], cameras).video.detach()
 
-    def cameras(self, window: Window) -> Cameras:
+    def point_view(self, window: Window) -> PointView:
+        """What is seen of the standing body; kept, because a window is told to the prior and filmed."""
+        view = self.view(window)
+        if view not in self._seen:
+            self._seen[view] = self.stage.view_points(view, columns=self.size["width"], rows=self.size["height"])
+        return self._seen[view]
+
+    def cameras(self, window: Window) -> Cameras | PointCameras:
+        if self.prior.needs.look == "points":
+            return PointCameras(self.point_view(window), base_path(self.stage.rig, self.tempo, self.times(window)))
         return self.stage.cameras(self.path(window), self.view(window), **self.size)
 
     def film(self, window: Window) -> Filmed:
         """The motion as it is now, as the prior sees it; differentiable."""
         return self.parameters.film(self.times(window), self.cameras(window))
-
-    def aims(self, marks: Marks, window: Window, video: Video, still: Still) -> Aims:
-        """Where a video of a window shows the marks; `still` is the standing body, as its first camera sees it."""
-        at_rest = self.stage.cameras(self.stage.rig.heads[:1], self.view(window), **self.size)
-        return find_aims(marks, self.stage, video, self.cameras(window), still=still, at_rest=at_rest)

@@ -17,7 +17,7 @@ from kinema.gait.hang import hanging_arms
 from kinema.motion.motion import Motion
 from kinema.motion.source import find_motion_of, find_path, read_config
 from kinema.prior.nano.prior import NanoPrior
-from kinema.prior.protocol import Context
+from kinema.prior.protocol import Context, picture_size
 from kinema.render.follow import Viewpoint
 from kinema.render.show import FilmOptions, render_character
 from kinema.render.stage import Stage
@@ -74,6 +74,7 @@ def text_score(character: Character, rig: Rig, clip: Motion, prompt: str, *, met
     limbs = find_limbs(character)
     body = {"limbs": limbs, "standing": hanging_arms(rig, limbs), "rng": np.random.default_rng(0)}
     stage = Stage.from_character(character, rig, count=2000, look="canonical", **body)
+    width, height = picture_size(prior, np.ptp(stage.box, axis=0))
     legs = len(limbs.legs)
     prompts = [prompt, *(other for other in OTHERS if legs == 4 or other != "trotting")]
     seconds = (len(clip) - 1) / clip.fps
@@ -86,7 +87,7 @@ def text_score(character: Character, rig: Rig, clip: Motion, prompt: str, *, met
     for start in starts:
         part = shown[start : start + prior.frames]
         for index, yaw in enumerate(VIEWS_DEG):
-            video, context = film(stage, part, yaw_deg=yaw, width=prior.width, height=prior.height)
+            video, context = film(stage, part, yaw_deg=yaw, width=width, height=height)
             rng = torch.Generator().manual_seed(1000 * start + index)
             errors += prompt_errors(prior, video, context, prompts, generator=rng) / (len(VIEWS_DEG) * len(starts))
     ratios = {text: float(error) for text, error in zip(prompts, errors)}
@@ -102,9 +103,10 @@ def film(stage: Stage, motion: Motion, *, yaw_deg: float, width: int, height: in
     base = stage.rig.heads[0] + torch.linspace(0, 1, len(motion))[:, None] * way
     away = level * (motion.root_position - base).mean(0)
     placed = replace(motion, root_position=motion.root_position - away)
-    view = Viewpoint(yaw_deg, elevation_deg, 1.0, NanoPrior.needs.cameras.fovy_deg)
-    video = stage.film(placed.pose(stage.rig), stage.cameras(base, view, width=width, height=height))
-    return video, Context(stage.reference(base, view, width=width, height=height), yaw_deg, elevation_deg)
+    cameras = NanoPrior.needs.cameras
+    viewpoint = Viewpoint(yaw_deg, elevation_deg, sum(cameras.zoom) / 2, cameras.fovy_deg)
+    view = stage.view_points(viewpoint, columns=width, rows=height)
+    return view.film(placed.pose(stage.rig), base), Context(view.still, yaw_deg, elevation_deg)
 
 
 def verdict_lines(verdict: dict[str, Any]) -> list[str]:

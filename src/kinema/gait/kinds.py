@@ -256,6 +256,11 @@ class MotionKind:
         return self.gait is not None
 
     @property
+    def aloft(self) -> bool:
+        """The body flies or swims: no foot stands, whatever it could stand on."""
+        return isinstance(self.gait, WingBeat) or (isinstance(self.gait, Wave) and not self.gait.on_track)
+
+    @property
     def still(self) -> bool:
         """The body does nothing but breathe."""
         return self.gait is None and self.action is None

@@ -1,4 +1,4 @@
-"""Verbs with one wrong letter: "a dog runing", "the man wlaks"."""
+"""Misspelled verbs ("a dog runing", "the man wlaks") and words that are none ("the fox frobnicates")."""
 
 import re
 from collections.abc import Callable
@@ -23,6 +23,29 @@ def mend(text: str, is_word: Callable[[str], bool]) -> str:
         mended.append(part if noun or len(part) < LEAST_LETTERS else _mended(part, is_word))
         before = part.lower() if part.isalpha() else before
     return "".join(mended)
+
+
+def is_made_up(verb: str, is_word: Callable[[str], bool]) -> bool:
+    """True for a verb that is no word in any form, nor two in one ("cartwheeling"), nor a letter away from a verb.
+
+    An encoder reads it in pieces, so what it is near to means nothing.
+    """
+
+    def known(word: str) -> bool:
+        return any(map(is_word, _stems(word))) or not verb_forms().keys().isdisjoint({word} | _one_edit(word))
+
+    def joined(word: str) -> bool:
+        return any(is_word(word[:i]) and known(word[i:]) for i in range(3, len(word) - 3))
+
+    return any(part.isalpha() and not known(part) and not joined(part) for part in verb.split("-"))
+
+
+def _stems(word: str) -> set[str]:
+    """The word and what may stand before its ending: wheel, wheele and wheeling."""
+    cuts = [word.removesuffix(ending) for ending in ("ing", "ed", "es", "s", "d") if word.endswith(ending)]
+    cuts = [cut for cut in cuts if len(cut) > 2]
+    doubled = {cut[:-1] for cut in cuts if cut[-1] == cut[-2]}
+    return {word, *cuts, *(cut + "e" for cut in cuts), *(cut[:-1] + "y" for cut in cuts if cut[-1] == "i"), *doubled}
 
 
 def _mended(word: str, is_word: Callable[[str], bool]) -> str:

@@ -95,6 +95,8 @@ def animate(
         at, fps = distiller.clip_times()
         deformation = deform(distiller.parameters, character, anatomy, at, fps=fps)
     clock.lap("distill")
+    if tempo.aloft:  # the prior films it over ground, but nothing is planted on it, simulated or judged by it
+        anatomy = replace(anatomy, limbs=replace(anatomy.limbs, ground=False))
     planted = plant_feet(config, character, anatomy, result.motion)
     clock.lap("plant")
     tracked = follow_physics(config, anatomy, planted, progress, states and states / TRACKED)
@@ -122,7 +124,7 @@ def _rigging(given: Character, character: Character) -> list[str]:
 
 def make_stage(config: Animate, character: Character, anatomy: Anatomy, prior: VideoPrior) -> Stage:
     """The character as Gaussians on its ground, in the look that the prior knows."""
-    rng, look = np.random.default_rng(config.seed), prior.needs.look
+    rng, look = np.random.default_rng(config.seed), "canonical" if prior.needs.look == "points" else "color"
     body = {"limbs": anatomy.limbs, "standing": hanging_arms(anatomy.rig, anatomy.limbs)}
     if config.preset == "paper":
         splats = refine(vertex_splats(character.mesh, least=config.splats, rng=rng), character.mesh, rng=rng)

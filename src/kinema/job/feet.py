@@ -1,6 +1,8 @@
 """Feet and ground of a distilled motion: planting by kinematics, physics, and what is settled after it."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +25,8 @@ STANDS = 0.002
 LESS_SLIDE = 0.8
 """A tracked motion is planted once more only if its feet then slide less than this share of what they did."""
 
-MARGIN_S = 0.35
-"""How much of the rounds before and after a loop is planted and simulated with it [s]; long simulations drift."""
+SIMULATED_S, PLANTED_S = 0.35, 1.0
+"""How much of the rounds before and after a loop is simulated and planted with it [s]; long simulations drift."""
 DEEP = 0.002
 """Depth of the skin in the ground that is not worth a correction [leg lengths]."""
 
@@ -34,14 +36,12 @@ def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: 
 
     What crawls without legs is only lifted out of the ground, what swims or flies is left as it is.
     """
-    margin, crawls = _margin(config, motion), anatomy.limbs.ground and not anatomy.limbs.legs
-    if crawls and config.plant_feet and config.preset != "paper":
-        return _rolled(lift_skin(character, anatomy, _unrolled(motion, margin)), margin)
+    if anatomy.limbs.ground and not anatomy.limbs.legs and config.plant_feet and config.preset != "paper":
+        return _with_rounds(config, motion, lambda motion, _: lift_skin(character, anatomy, motion))
     if not _plants(config, anatomy):
         return motion
     # Feet rise at once when they let go: the prior lifts them slowly, by a few pixels at its resolution.
-    planted = _planted(character, anatomy, _unrolled(motion, margin), brisk=True)
-    return _rolled(planted, margin)
+    return _with_rounds(config, motion, partial(_planted, character, anatomy, brisk=True))
 
 
 def follow_physics(
@@ -50,13 +50,14 @@ def follow_physics(
     """Track the motion with the simulated body; None where physics is off or nothing stands on the ground."""
     if not config.physics or not anatomy.limbs.legs or not anatomy.limbs.ground:
         return None
+    margin = _margin(config, motion, SIMULATED_S)
     limits = None
     if config.preset != "paper":  # where all joints are free
         limits = torch.from_numpy(np.stack((anatomy.limits.lower, anatomy.limits.upper), -1)).float()
     return track(
         None,
         anatomy.rig,
-        _unrolled(motion, _margin(config, motion)),
+        unroll(motion, margin) if margin else motion,
         options=_tracking(config, anatomy),
         limbs=anatomy.limbs,
         cuboids=anatomy.cuboids,
@@ -74,7 +75,8 @@ def settles(config: Animate) -> bool:
 
 def as_simulated(config: Animate, planted: Motion, tracked: Motion) -> Motion:
     """What the simulated body did; of a loop, one round, its ends faded into each other."""
-    return _rolled(tracked, _margin(config, planted))
+    margin = _margin(config, planted, SIMULATED_S)
+    return roll(tracked, margin) if margin else tracked
 
 
 def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Motion, tracked: Motion) -> Motion:
@@ -82,14 +84,13 @@ def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Mot
 
     Physics may carry a whole body forth while a foot stands; where it does not, planting only adds jerks of its own.
     """
+    simulated = as_simulated(config, planted, tracked)
     if not settles(config):
-        return as_simulated(config, planted, tracked)
-    margin = _margin(config, planted)
+        return simulated
     if not _plants(config, anatomy):
-        return _rolled(lift_skin(character, anatomy, tracked), margin)
-    # Compared as they will be shown: the margins of a loop, where the simulation has just begun, do not count.
-    grounded = _rolled(_grounded(character, anatomy, tracked), margin)
-    again = _rolled(_planted(character, anatomy, tracked), margin)
+        return _with_rounds(config, simulated, lambda motion, _: lift_skin(character, anatomy, motion))
+    works = (partial(work, character, anatomy) for work in (_grounded, _planted))
+    grounded, again = (_with_rounds(config, simulated, work) for work in works)
     old, new = (measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs) for motion in (grounded, again))
     better = new.gait == old.gait and old.slide > STANDS and new.slide < LESS_SLIDE * old.slide
     return again if better else grounded
@@ -111,25 +112,27 @@ def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds
     return replace(motion, root_position=motion.root_position + lift[:, None] * up)
 
 
-def _planted(character: Character, anatomy: Anatomy, motion: Motion, *, brisk: bool = False) -> Motion:
+def _planted(
+    character: Character, anatomy: Anatomy, motion: Motion, period: int | None, *, brisk: bool = False
+) -> Motion:
     skin = FootSkin.of(character, anatomy.rig, anatomy.limbs)
-    found = plant(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, skin=skin, brisk=brisk)
-    return _clear(character, anatomy, _as(motion, found), skin)
+    found = plant(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, skin=skin, brisk=brisk, period=period)
+    return _clear(character, anatomy, _as(motion, found), skin, period)
 
 
-def _grounded(character: Character, anatomy: Anatomy, motion: Motion) -> Motion:
+def _grounded(character: Character, anatomy: Anatomy, motion: Motion, period: int | None) -> Motion:
     skin = FootSkin.of(character, anatomy.rig, anatomy.limbs)
-    found = ground_feet(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, skin=skin)
-    return _clear(character, anatomy, _as(motion, found), skin)
+    found = ground_feet(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, skin=skin, period=period)
+    return _clear(character, anatomy, _as(motion, found), skin, period)
 
 
-def _clear(character: Character, anatomy: Anatomy, motion: Motion, skin: FootSkin | None) -> Motion:
+def _clear(character: Character, anatomy: Anatomy, motion: Motion, skin: FootSkin | None, period: int | None) -> Motion:
     """Where a belly or a knee is in the ground, the root rises and the legs stretch, so that the feet stay."""
     depth = trunk_depth(character, anatomy.rig, anatomy.limbs, motion)
     if depth.max() < DEEP * anatomy.limbs.leg_length:
         return motion
-    lifted = lift_skin(character, anatomy, motion)
-    return _as(motion, ground_feet(anatomy.rig, anatomy.cuboids, anatomy.limbs, lifted, skin=skin, carry=False))
+    lifted, body = lift_skin(character, anatomy, motion), (anatomy.rig, anatomy.cuboids, anatomy.limbs)
+    return _as(motion, ground_feet(*body, lifted, skin=skin, carry=False, period=period))
 
 
 def _as(motion: Motion, found: Motion) -> Motion:
@@ -148,14 +151,12 @@ def _tracking(config: Animate, anatomy: Anatomy) -> Tracking:
     return replace(base, iterations=config.physics_iterations)
 
 
-def _margin(config: Animate, motion: Motion) -> int:
+def _with_rounds(config: Animate, motion: Motion, work: Callable[[Motion, int | None], Motion]) -> Motion:
+    """The motion worked on; a loop with parts of the rounds before and after it, of which `work` is told the length."""
+    margin = _margin(config, motion, PLANTED_S)
+    return roll(work(unroll(motion, margin), len(motion) - 1), margin) if margin else work(motion, None)
+
+
+def _margin(config: Animate, motion: Motion, seconds: float) -> int:
     """Frames of the rounds before and after that a loop is worked on with; 0 of what is no loop."""
-    return min(len(motion) - 1, round(MARGIN_S * motion.fps)) if config.loop and closes(motion) else 0
-
-
-def _unrolled(motion: Motion, margin: int) -> Motion:
-    return unroll(motion, margin) if margin else motion
-
-
-def _rolled(motion: Motion, margin: int) -> Motion:
-    return roll(motion, margin) if margin else motion
+    return min(len(motion) - 1, round(seconds * motion.fps)) if config.loop and closes(motion) else 0

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, MachineError
 
 LOCK = "run.lock"
 """Holds process and host of whoever works in the folder."""
@@ -28,7 +28,7 @@ def locked(folder: Path) -> Iterator[None]:
         file.seek(0)
         owner = _owner(file.read())
         if owner is not None and owner[1] != socket.gethostname():
-            raise KinemaError(f"{folder}: process {owner[0]} on {owner[1]} works in it; delete {path} if it has ended")
+            raise MachineError(f"{folder}: process {owner[0]} on {owner[1]} works in it; delete {path} if it has ended")
         file.truncate(0)
         json.dump({"pid": os.getpid(), "host": socket.gethostname()}, file)
         file.flush()
@@ -52,7 +52,7 @@ def _open(path: Path) -> IO[str]:
             owner = _owner(file.read())
             file.close()
             who = "another process" if owner is None else f"process {owner[0]} on {owner[1]}"
-            raise KinemaError(f"{path.parent}: {who} works in it") from None
+            raise MachineError(f"{path.parent}: {who} works in it") from None
         # Whoever held it may have deleted the file after we opened it, and a third may have made a new one.
         if path.exists() and path.stat().st_ino == os.fstat(file.fileno()).st_ino:
             return file

@@ -31,18 +31,19 @@ def first_average(model: nn.Module) -> dict[str, Tensor]:
 
 def descend(
     model: nn.Module, optimizers: Optimizers, average: dict[str, Tensor], *, step: int, progress: float, rate: float,
-    decay: float,
+    decay: float, others: float = OTHERS,
 ) -> None:  # fmt: skip
     """Step along the gradients that the parameters hold, and move the average on.
 
     Args:
         step: number of this step.
         progress: share of the training that has passed; the learning rate falls to zero over its last two fifths.
+        others: learning rate of all that Muon does not take, relative to `rate`.
         decay: of the average, in the end; early ones forget fast, so that the first minutes do not linger.
     """
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     rate = rate * min(1.0, (step + 1) / WARM_UP) * min(1.0, 2.5 * (1 - progress) + 0.01)
-    for optimizer, factor in zip(optimizers, (1.0, OTHERS)):
+    for optimizer, factor in zip(optimizers, (1.0, others)):
         for group in optimizer.param_groups:
             group["lr"] = rate * factor
         optimizer.step()

@@ -25,20 +25,22 @@ class Block(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch tokens width"],
-        c: Float[Tensor, "batch width"],
+        c: Float[Tensor, "batch groups width"],
         bias: Float[Tensor, "#batch heads tokens tokens"] | None = None,
     ) -> Tensor:
-        """`bias` is added to the attention's logits."""
-        shift_a, scale_a, gate_a, shift_m, scale_m, gate_m = self.modulation(c).unsqueeze(1).chunk(6, -1)
-        h = layer_norm(x, (self.width,)) * (1 + scale_a) + shift_a
+        """The tokens stand in `groups` runs of equal length, each with conditions of its own, which multiply what a
+        token says; `bias` is added to the attention's logits."""
+        shift_a, scale_a, gate_a, shift_m, scale_m, gate_m = self.modulation(c).unsqueeze(2).chunk(6, -1)
+        x = x.unflatten(1, (c.shape[1], -1))
+        h = (layer_norm(x, (self.width,)) * (1 + scale_a) + shift_a).flatten(1, 2)
         q, k, v = self.qkv(h).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         # Written out: torch's fused kernel takes five times as long backwards for a hundred tokens on CPUs.
         logits = q * q.shape[-1] ** -0.5 @ k.mT
         logits = logits if bias is None else logits + bias.to(q.dtype)
         h = (logits.softmax(-1).to(v.dtype) @ v).transpose(1, 2).flatten(-2)
-        x = x + gate_a * self.proj(h)
+        x = x + gate_a * self.proj(h).unflatten(1, (c.shape[1], -1))
         h = layer_norm(x, (self.width,)) * (1 + scale_m) + shift_m
-        return x + gate_m * self.down(gelu(self.up(h), approximate="tanh"))
+        return (x + gate_m * self.down(gelu(self.up(h), approximate="tanh"))).flatten(1, 2)
 
 
 def level_features(t: Float[Tensor, "batch"]) -> Float[Tensor, "batch 64"]:

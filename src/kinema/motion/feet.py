@@ -29,6 +29,11 @@ SHORTEST_PERIOD = 4.0
 LOW = (0.2, 0.03, 0.06)
 """Height over its floor within which a foot may stand: a share of its lift, but at least and at most so much
 [leg lengths]."""
+LEVEL = (0.01, 6.0)
+"""How much higher than usual a foot may be and still stand: at least so much [leg lengths], and so many median
+deviations of its height in stance."""
+BLINK_S = 0.06
+"""Stances and gaps in stances that are shorter are noise of the thresholds [s]: a foot cannot bear anything in them."""
 SLOW = 0.8
 """Speed below which differences between feet are noise [leg lengths per second]."""
 HELD_UP = 0.15
@@ -183,7 +188,31 @@ def find_stance(feet: Feet) -> Stance:
     speed = np.maximum(np.linalg.norm(ground, axis=-1), SLOW * feet.leg)
     differs = np.linalg.norm(velocity - ground[:, None], axis=-1) / speed[:, None]
     differs = (np.concatenate((differs[:1], differs)) + np.concatenate((differs, differs[-1:]))) / 2
-    return (raised**2 + differs**2 <= 1) & (floor <= floor.min() + HELD_UP * feet.leg)
+    stance = (raised**2 + differs**2 <= 1) & (floor <= floor.min() + HELD_UP * feet.leg)
+    return _without_blinks(stance & _level(feet.height, stance, feet.leg), BLINK_S * feet.fps)
+
+
+def _level(heights: PerFoot, stance: Stance, leg: float) -> Stance:
+    """Which feet are about as high as they usually stand.
+
+    Where they stand at one height, as planted feet do, one that is higher has let go or has not arrived.
+    """
+    held = np.where(stance, heights, np.nan)
+    held[:, ~stance.any(0)] = 0.0
+    usual = np.nanmedian(held, axis=0)
+    wander = np.nanmedian(np.abs(held - usual), axis=0)
+    return heights - usual <= np.maximum(LEVEL[0] * leg, LEVEL[1] * wander)
+
+
+def _without_blinks(stance: Stance, least: float) -> Stance:
+    """Stances without gaps shorter than `least` frames, and without stances that are; those at the ends stay."""
+    stance = stance.copy()
+    for wanted in (False, True):
+        for k, column in enumerate(stance.T.copy()):
+            for first, last in runs(column == wanted):
+                if last - first < least and first > 0 and last < len(column):
+                    stance[first:last, k] = not wanted
+    return stance
 
 
 def _floors(heights: PerFoot, back: Float[np.ndarray, "intervals feet"], leg: float) -> Float[np.ndarray, "feet"]:

@@ -1,5 +1,6 @@
 """The skin of the feet: what a viewer sees touch the ground, measured on skinned vertices."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,17 +87,25 @@ def skin_contacts(character: Character, rig: Rig, limbs: Limbs, motion: Motion) 
     """Skin every vertex in every frame."""
     skin = Skin.from_character(character, dtype=rig.heads.dtype)
     points = torch.from_numpy(np.ascontiguousarray(character.mesh.vertices)).to(rig.heads)
-    feet = foot_vertices(character, rig, limbs)
-    lowest, frames = [], [[] for _ in feet]
     with torch.no_grad():
-        for pose in motion.pose(rig).to(rig.heads):
-            moved = skin_points(blend(skin, rig, pose), points)
-            lowest.append(float(moved[:, 1].min()))
-            for k, foot in enumerate(feet):
-                frames[k].append(moved[foot])
+        poses = motion.pose(rig).to(rig.heads)
+        moved = (skin_points(blend(skin, rig, pose), points) for pose in poses)
+        return vertex_contacts(character, rig, limbs, moved, fps=motion.fps)
+
+
+def vertex_contacts(
+    character: Character, rig: Rig, limbs: Limbs, frames: Iterable[Float[Tensor, "vertices 3"]], *, fps: float
+) -> SkinContacts:
+    """Contacts of a mesh whose vertices are known, whatever moved them."""
+    feet = foot_vertices(character, rig, limbs)
+    lowest, paths = [], [[] for _ in feet]
+    for moved in frames:
+        lowest.append(float(moved[:, 1].min()))
+        for path, foot in zip(paths, feet):
+            path.append(moved[foot])
     sizes = tuple(float(np.ptp(character.mesh.vertices[foot], axis=0).max()) for foot in feet)
-    paths = _touch_paths([torch.stack(foot) for foot in frames], sizes, motion.fps) if feet else (None, None)
-    return SkinContacts(np.array(lowest), *paths)
+    found = _touch_paths([torch.stack(path) for path in paths], sizes, fps) if feet else (None, None)
+    return SkinContacts(np.array(lowest), *found)
 
 
 def trunk_depth(character: Character, rig: Rig, limbs: Limbs, motion: Motion) -> PerFrame:

@@ -34,7 +34,7 @@ Effectors = tuple[Effector, ...]
 
 def plant(
     rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, feet: Effectors | None = None,
-    skin: FootSkin | None = None, stance: Stance | None = None, brisk: bool = False,
+    skin: FootSkin | None = None, stance: Stance | None = None, brisk: bool = False, period: int | None = None,
 ) -> Motion:  # fmt: skip
     """The motion with its stance feet at rest on the ground (float64).
 
@@ -44,10 +44,11 @@ def plant(
         skin: What is put on the ground; by default the contact points themselves.
         stance: When each foot stands; by default as `plan_stance` finds it.
         brisk: Feet that let go rise at once, whatever the motion does: one that goes ahead while it is low slides.
+        period: Frames of a round, if the motion is an unrolled loop.
     """
     body, motion = Planted.of(rig, cuboids, limbs, feet, skin), _double(motion)
     if stance is None:
-        stance = plan_stance(rig, cuboids, limbs, motion, feet=feet)
+        stance = _every_round(plan_stance(rig, cuboids, limbs, motion, feet=feet), period)
     if len(motion) < 2 or not stance.any():
         # Without any stance nothing is known but that nothing may be under the ground.
         lowest = float(corner_paths(body.rig, cuboids, motion)[..., 1].min())
@@ -62,15 +63,16 @@ def plant(
 
 
 def ground_feet(
-    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, skin: FootSkin | None = None, carry: bool = True
-) -> Motion:
+    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, skin: FootSkin | None = None, carry: bool = True,
+    period: int | None = None,
+) -> Motion:  # fmt: skip
     """The motion with its stance feet at the height of the ground and no foot below it (float64).
 
     Root and legs move feet up and down only: what stands still or slides over the ground goes on doing so. `carry`:
-    off, the root moves only for legs that are too short.
+    off, the root moves only for legs that are too short. `period`: frames of a round of an unrolled loop.
     """
     body, motion = Planted.of(rig, cuboids, limbs, None, skin), _double(motion)
-    stance = find_stance(track_feet(body.rig, limbs, motion))
+    stance = _every_round(find_stance(track_feet(body.rig, limbs, motion)), period)
     if len(motion) < 2 or not stance.any():
         return motion
     base = carry_root(body, motion, stance, np.ones(stance.shape), ahead=False) if carry else motion
@@ -126,6 +128,18 @@ def plan_stance(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, fee
             stance[first : first + a, k] = False
             stance[first + b : last, k] = False
     return stance
+
+
+def _every_round(stance: Stance, period: int | None) -> Stance:
+    """The stance of an unrolled loop's own round in the rounds around it too.
+
+    At the ends of a motion stances are found otherwise than amid it. A foot that stands over the seam in one round only
+    would be held there in that round and not in the next, and no fading between the two can keep it still.
+    """
+    if period is None:
+        return stance
+    margin = (len(stance) - 1 - period) // 2
+    return stance[margin + (np.arange(len(stance)) - margin) % period]
 
 
 def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:

@@ -77,7 +77,7 @@ class PoseModel(nn.Module):
         c = silu(self.level(level_features(t)) + given.text)
         x = self.values_in(scale_in[:, None, None] * noisy) + given.tokens
         for number, block in enumerate(self.blocks):
-            x = block(x, c, given.bias[number])
+            x = block(x, c[:, None], given.bias[number])
         shift, scale = self.final(c).unsqueeze(1).chunk(2, -1)
         x = self.values_out(layer_norm(x, (self.width,)) * (1 + scale) + shift)
         return (skip[:, None, None] * noisy + out[:, None, None] * x.to(noisy)) * given.alive

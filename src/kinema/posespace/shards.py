@@ -89,5 +89,6 @@ def read_shard(path: Path) -> BodyPoses:
 
 
 def shards_in(folder: Path) -> Iterator[Path]:
-    """Finished shards, in the order of their names."""
-    yield from sorted(folder.glob("*_[0-9][0-9][0-9][0-9][0-9][0-9].npz"))
+    """Finished shards of a folder and of the blocks in it, in the order of their names."""
+    number = "*_[0-9][0-9][0-9][0-9][0-9][0-9].npz"
+    yield from sorted((*folder.glob(number), *folder.glob(f"*/{number}")), key=lambda path: (path.name, path))

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 Video = Float[Tensor, "frames 3 height width"]
+"""Frames in [0, 1], or point maps (`Needs.look`)."""
 TALL = 1.1
 """Height over length and width of a box from which on a picture may be upright."""
 
@@ -50,7 +51,7 @@ class CameraRange:
     elevation_deg: tuple[float, float] = (4.0, 20.0)
     fovy_deg: float = 30.0
     zoom: tuple[float, float] = (1.0, 1.0)
-    """Range of training videos; a distilled motion is filmed at 1."""
+    """Range of training videos; a distilled motion is filmed at its middle."""
 
     def draw_yaw(self, rng: np.random.Generator) -> float:
         return float(rng.uniform(*self.yaw_deg) * rng.choice((-1, 1)))
@@ -65,16 +66,18 @@ class Needs:
     cycle_frames: float | None = None
     """Frames per gait cycle, for a prior that measures time in cycles: it was shown the gaits of large and small
     animals at the same rate per cycle, and `fps` holds for actions only. None: `fps` holds for everything."""
-    look: Literal["canonical", "color"] = "color"
-    """How characters are coloured: by body part, or as they are."""
+    look: Literal["points", "color"] = "color"
+    """What a video shows: frames as a camera sees them, or point maps: where each point of the standing body, as the
+    camera sees it, has gone (`render.points`)."""
     cameras: CameraRange = CameraRange()
     upright: bool = False
     """True: a tall body is filmed in an upright picture, width and height exchanged."""
     phase: bool = False
     """True if `condition` uses the context's phase, period and speed."""
-    reference: Literal["film", "start", "nothing"] = "film"
-    """Frames that a prior is given in its context: the character at rest on a film along the base path, the first frame
-    of the motion as it is now, which starts the videos of an image-to-video model, or nothing."""
+    reference: Literal["points", "film", "start", "nothing"] = "film"
+    """What a prior is given in its context: the point map of the standing body, the character at rest on a film along
+    the base path, the first frame of the motion as it is now, which starts the videos of an image-to-video model, or
+    nothing."""
     engines: tuple[Literal["fit", "sds"], ...] = ("fit", "sds")
     """Engines that it can be used with; `--engine auto` runs them in this order. A text-to-video model has no `fit`:
     the videos that it samples show some other character."""

@@ -1,5 +1,6 @@
 """A character on its ground, ready to render: splats with their skin, colours, scene, and cameras along a path."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,6 +14,7 @@ from kinema.geometry.camera import Cameras, Points
 from kinema.render.follow import Viewpoint, follow, framing_distance
 from kinema.render.ground import Ground
 from kinema.render.image import Video
+from kinema.render.points import PointCameras, PointView, view_points
 from kinema.render.rasterize import rasterize
 from kinema.render.scene import Scene, backdrop, render_video
 from kinema.rig.kinematics import Angles, Rig, Transforms, forward_kinematics
@@ -43,6 +45,8 @@ class Stage:
     box: Float[np.ndarray, "2 3"]
     """Lowest and highest corner of the mesh as it stands [m]."""
     scene: Scene
+    unit: float = 1.0
+    """Length in which point maps tell places and ways [m]: between the legs' length and half of the body's size."""
 
     @staticmethod
     def from_character(
@@ -77,7 +81,9 @@ class Stage:
         # Squares in proportion to the character: images do not tell an ant from an elephant.
         tile = 0.2 * float(np.ptp(box, axis=0).max())
         ground = Ground(tile=tile) if limbs is None or limbs.ground else None
-        return Stage(rig, splats, skin, colors, stands, box, Scene(ground=ground))
+        half = 0.5 * float(np.ptp(box, axis=0).max())
+        unit = math.sqrt(half * (limbs.leg_length if limbs is not None else half))
+        return Stage(rig, splats, skin, colors, stands, box, Scene(ground=ground), unit)
 
     def to(self, device: torch.device | str) -> "Stage":
         """The same on a device; everything that is rendered then stays there."""
@@ -109,10 +115,20 @@ class Stage:
     def posed(self, T_world_joint: Transforms) -> PosedSplats:
         return pose_splats(self.splats, self.skin, self.rig, T_world_joint)
 
-    def film(self, T_world_joint: Transforms, cameras: Cameras) -> Video:
-        """Video of the posed character on its ground."""
+    def film(self, T_world_joint: Transforms, cameras: Cameras | PointCameras) -> Video:
+        """Video of the posed character on its ground, or of its point maps."""
+        if isinstance(cameras, PointCameras):
+            return cameras.film(T_world_joint)
         posed = self.posed(T_world_joint)
         return render_video(posed, self.splats.opacities, self.colors, cameras, scene=self.scene)
+
+    def view_points(self, viewpoint: Viewpoint, *, columns: int, rows: int) -> PointView:
+        """The standing body as a point map: what the camera of a viewpoint sees, in so many cells; the zoom is the
+        share of the picture that it fills."""
+        camera = self.cameras(self.rig.heads[:1], viewpoint, width=columns, height=rows)
+        standing = self.posed(self.standing[None]).centers[0]
+        body = (self.splats.centers, standing, self.colors, self.skin, self.rig)
+        return view_points(*body, camera, fill=viewpoint.zoom, size=self.size, unit=self.unit)
 
     @torch.no_grad()
     def reference(self, base_path: Points, viewpoint: Viewpoint, *, width: int, height: int) -> Video:

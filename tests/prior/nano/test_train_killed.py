@@ -14,21 +14,21 @@ import pytest
 import torch
 
 from kinema.gait.make import Label
-from kinema.prior.nano.codec import Codec
+from kinema.prior.nano.codec import CHANNELS, PLACES, STILL_VALUES, TOKENS
 from kinema.prior.nano.config import TrainPrior
 from kinema.prior.nano.prior import NanoPrior
-from kinema.prior.nano.shards import SHARD, Clips, write_codec, write_shard
+from kinema.prior.nano.shards import SHARD, Clips, write_shard
 from kinema.prior.nano.train import Run, join_ranks, resume, save, step
 
-SIZE = {"width": 16, "layers": 1, "heads": 2, "channels": 6, "batch": 4, "shards": 1, "makers": 0}
+SIZE = {"width": 16, "layers": 1, "heads": 2, "batch": 4, "shards": 1, "makers": 0}
 
 
 def write_noise(folder: Path) -> None:
     rng = np.random.default_rng(0)
     label = Label("walk", True, 0.0, 1.0, 1.0, "quadruped", 1)
     clips = Clips(
-        latents=rng.normal(size=(SHARD, 192, 6)).astype(np.float16),
-        still=rng.integers(0, 255, (SHARD, 48, 432)).astype(np.uint8),
+        latents=rng.normal(size=(SHARD, TOKENS, CHANNELS)).astype(np.float16),
+        still=rng.integers(0, 2, (SHARD, PLACES, STILL_VALUES)).astype(np.float16),
         upright=rng.random(SHARD) < 0.5,
         motion=rng.random((SHARD, 4)),
         camera=rng.random((SHARD, 2)),
@@ -36,8 +36,6 @@ def write_noise(folder: Path) -> None:
         label=[label] * SHARD,
     )
     write_shard(folder / "data", 0, clips)
-    components = torch.linalg.qr(torch.randn(1728, 6, generator=torch.Generator().manual_seed(0)))[0].T.contiguous()
-    write_codec(folder / "data", Codec(components, 1.0))
 
 
 def tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict]:
@@ -59,9 +57,9 @@ def test_a_checkpoint_goes_on_with_the_same_bits(tmp_path: Path) -> None:
             run.seconds = 5.0 * run.step
         return run
 
-    whole = go(resume(config, tmp_path / "data"), 6)
-    save(config, go(resume(config, tmp_path / "data"), 3), tmp_path / "data")
-    again = go(resume(config, tmp_path / "data"), 3)
+    whole = go(resume(config), 6)
+    save(config, go(resume(config), 3), tmp_path / "data")
+    again = go(resume(config), 3)
     assert again.step == whole.step == 6
     for name, value in whole.model.state_dict().items():
         assert torch.equal(value, again.model.state_dict()[name]), name
@@ -70,7 +68,7 @@ def test_a_checkpoint_goes_on_with_the_same_bits(tmp_path: Path) -> None:
 
 def step_as_rank(config: TrainPrior, rank: int, meeting: str) -> None:
     join_ranks(config, rank, meeting)
-    run = resume(config, config.out / "data")
+    run = resume(config)
     for _ in range(3):
         step(config, run, config.out / "data", 1)
         run.step += 1
@@ -88,7 +86,7 @@ def test_ranks_have_batches_of_their_own_and_step_together(tmp_path: Path) -> No
     torch.distributed.destroy_process_group()
     other.join()
     first, second = (torch.load(tmp_path / f"rank{rank}.pt") for rank in (0, 1))
-    alone = resume(TrainPrior(out=tmp_path, minutes=1.0, **SIZE), tmp_path / "data")
+    alone = resume(TrainPrior(out=tmp_path, minutes=1.0, **SIZE))
     for _ in range(3):
         step(TrainPrior(out=tmp_path, minutes=1.0, **SIZE), alone, tmp_path / "data", 1)
         alone.step += 1

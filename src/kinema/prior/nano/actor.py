@@ -27,14 +27,15 @@ from kinema.render.stage import Stage
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
 
-GAUSSIANS = 1500
+POINTS = 3000
+"""Points of the surface that stand for it in point maps."""
 STRIDES = (0.4, 1.7)
 """Strides of procedural gaits, as factors on the usual one: a slow run and a fast walk must both occur, or the speed
 would tell the gait and the words nothing."""
 AFLOAT = frozenset(("fly", "glide", "float", "swim", "swim_fast", "flap"))
 """Motions above the ground, filmed at the height of the body as it stands."""
-FAR = 0.55
-"""Distance from the base path at which a body is out of the picture, in its own sizes."""
+FAR = 1.5
+"""Distance from the base path at which a clip is left out, in sizes of the body: it goes somewhere else."""
 FAMILIES = {
     "upright": ("biped",), "quadruped": ("quadruped",), "bird": ("bird",), "winged": ("winged",),
     "crawler": ("octopod", "hexapod", "crab"), "fish": ("fish", "fish", "ray"), "snake": ("snake",),
@@ -71,7 +72,7 @@ class Actor:
     def of(character: Character, rng: np.random.Generator) -> "Actor":
         assert character.skeleton is not None
         limbs, rig = find_limbs(character), Rig.from_skeleton(character.skeleton)
-        cover = {"count": GAUSSIANS, "look": "canonical", "rng": rng, "relax": 0}
+        cover = {"count": POINTS, "look": "canonical", "rng": rng, "relax": 0}
         standing = hanging_arms(rig, limbs)
         stage = Stage.from_character(character, rig, limbs=limbs, standing=standing, **cover)
         return Actor(stage, limbs, GaitBody.of(rig, limbs))
@@ -143,14 +144,13 @@ class Shot:
         return pose[..., 3].mean(1) - self.actor.stage.standing[..., 3].mean(0) - self.base + self.base[:1]
 
     def stays(self) -> bool:
-        """Is the body in the picture for most of the time?"""
+        """Does the body keep to the base path for most of the time?"""
         return float((self._beside(self.pose).norm(dim=-1) < FAR * self.actor.stage.size).float().mean()) > 0.75
 
     def film(self, rng: np.random.Generator) -> tuple[Video, Video, tuple[float, float]]:
-        """Video and reference from a random side."""
-        stage, (width, height) = self.actor.stage, self.actor.picture
+        """A film of point maps from a random side, the still that it starts from, and the camera's angles [rad]."""
+        columns, rows = self.actor.picture
         yaw, elevation = CAMERAS.draw_yaw(rng), float(rng.uniform(*CAMERAS.elevation_deg))
-        view = Viewpoint(yaw, elevation, float(rng.uniform(*CAMERAS.zoom)), CAMERAS.fovy_deg)
-        cameras = stage.cameras(self.base, view, width=width, height=height)
-        reference = stage.reference(self.base, view, width=width, height=height)
-        return stage.film(self.pose, cameras), reference, (float(np.deg2rad(yaw)), float(np.deg2rad(elevation)))
+        viewpoint = Viewpoint(yaw, elevation, float(rng.uniform(*CAMERAS.zoom)), CAMERAS.fovy_deg)
+        view = self.actor.stage.view_points(viewpoint, columns=columns, rows=rows)
+        return view.film(self.pose, self.base), view.still, (float(np.deg2rad(yaw)), float(np.deg2rad(elevation)))

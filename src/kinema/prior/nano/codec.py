@@ -1,94 +1,60 @@
-"""Nano's latents: principal components of how a video differs from the same character at rest.
+"""Nano's latents: point maps cut into patches of 8 frames x 4 x 4 cells, which become tokens.
 
-A patch is 4 frames x 12 x 12 pixels x 3 colours. The projection is linear with orthonormal rows, so encoding needs no
-network, its gradient is exact, and what does not move costs nothing. A picture lies on its side or stands upright, for
-tall bodies; both have the same number of patches, and the shape of a video tells which it is.
+A picture lies on its side or stands upright, for tall bodies; both have the same number of patches, and the shape of a
+video tells which it is. Only patches that the standing body covers become tokens: elsewhere there is nothing to tell.
 """
 
-from dataclasses import dataclass
-
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, max_pool2d
 
-FRAMES, HEIGHT, WIDTH = 16, 72, 96
-"""Size of nano's videos (upright: height and width exchanged). Another one (divisible by the patch) needs nothing but
-this line and a new training."""
-PATCH_FRAMES, PATCH = 4, 12
+FRAMES, HEIGHT, WIDTH = 16, 24, 32
+"""Size of nano's videos in cells (upright: height and width exchanged). Another one (divisible by the patch) needs
+nothing but this line and a new training."""
+PATCH_FRAMES, PATCH = 8, 4
 TIMES, PLACES = FRAMES // PATCH_FRAMES, (HEIGHT // PATCH) * (WIDTH // PATCH)
 TOKENS = TIMES * PLACES
 KEPT_PLACES = 32
-"""How many places of the picture, those nearest to the character, become latents; the rest is ground and sky."""
-PATCH_VALUES = PATCH_FRAMES * PATCH * PATCH * 3
-STILL_VALUES = PATCH * PATCH * 3
+"""How many places of the picture, those that the body covers most, become tokens."""
+CHANNELS = PATCH_FRAMES * 3 * PATCH * PATCH
+CELLS = PATCH * PATCH
+STILL_VALUES = 7 * CELLS
+"""Values of a patch of the still: places, colours and coverage of its cells."""
+SCALE = 4.0
+"""Latents per unit of length: those of a walking leg are about one."""
 
-Videos = Float[Tensor, "*b frames 3 height width"]
-
-
-@dataclass(frozen=True)
-class Codec:
-    """`components` has orthonormal rows; `scale` brings the latents of moving patches to unit size."""
-
-    components: Float[Tensor, "channels values"]
-    scale: float
-
-    def encode(self, residual: Videos) -> Float[Tensor, "*b tokens channels"]:
-        return patches(residual) @ self.components.T * self.scale
-
-    def decode(self, latents: Float[Tensor, "*b tokens channels"], *, rows: int) -> Videos:
-        """The video of a picture of so many rows of patches."""
-        return unpatch(latents @ self.components / self.scale, rows=rows)
+Videos = Float[Tensor, "*b frames 3 rows columns"]
+Stills = Float[Tensor, "*b 3 3 rows columns"]
 
 
-def fit_codec(patches: Float[Tensor, "n values"], *, channels: int) -> Codec:
-    """Principal components about zero (stillness is the origin) of patches that move."""
-    moving = patches[patches.abs().amax(-1) > 0.02].double()
-    values, vectors = torch.linalg.eigh(moving.T @ moving / len(moving))
-    components = vectors.flip(-1)[:, :channels].T.float().contiguous()
-    return Codec(components, float(1.0 / values.flip(0)[:8].mean().sqrt()))
-
-
-def patches(residual: Videos) -> Float[Tensor, "*b tokens values"]:
+def patches(video: Videos) -> Float[Tensor, "*b tokens channels"]:
     """Video to tokens in the order time, row, column."""
-    x = residual.unflatten(-4, (TIMES, PATCH_FRAMES)).unflatten(-2, (-1, PATCH)).unflatten(-1, (-1, PATCH))
+    x = video.unflatten(-4, (TIMES, PATCH_FRAMES)).unflatten(-2, (-1, PATCH)).unflatten(-1, (-1, PATCH))
     # [..., T, f, c, R, y, C, x] -> [..., T, R, C, f, c, y, x]
     return x.movedim((-4, -2), (-6, -5)).flatten(-4).flatten(-4, -2)
 
 
-def unpatch(tokens: Float[Tensor, "*b tokens values"], *, rows: int) -> Videos:
+def unpatch(tokens: Float[Tensor, "*b tokens channels"], *, rows: int) -> Videos:
     """Inverse of `patches` for a picture of so many rows of patches."""
     x = tokens.unflatten(-1, (PATCH_FRAMES, 3, PATCH, PATCH)).unflatten(-5, (TIMES, rows, PLACES // rows))
     # [..., T, R, C, f, c, y, x] -> [..., T, f, c, R, y, C, x]
     return x.movedim((-6, -5), (-4, -2)).flatten(-2).flatten(-3, -2).flatten(-5, -4)
 
 
-def still_tokens(still: Float[Tensor, "*b 3 height width"]) -> Float[Tensor, "*b places values"]:
-    """Patches of one frame, row by row."""
-    x = still.unflatten(-2, (-1, PATCH)).unflatten(-1, (-1, PATCH))
+def still_tokens(still: Stills) -> Float[Tensor, "*b places values"]:
+    """Patches of the still, row by row: places, colours in [-1, 1], coverage."""
+    places, colors, covered = still.unbind(-4)
+    x = torch.cat((places, (2 * colors - 1) * covered, covered[..., :1, :, :]), -3)
+    x = x.unflatten(-2, (-1, PATCH)).unflatten(-1, (-1, PATCH))
     return x.movedim((-4, -2), (-5, -4)).flatten(-3).flatten(-3, -2)
 
 
-def near_character(
-    still: Float[Tensor, "batch places values"], upright: Bool[Tensor, "batch"], *, keep: int = KEPT_PLACES,
-    generator: torch.Generator | None = None,
-) -> Int[Tensor, "batch kept"]:  # fmt: skip
-    """Tokens (of all times) of the `keep` places nearest to the character; a generator gives the others a chance.
+def covered_cells(still: Float[Tensor, "*b places values"]) -> Float[Tensor, "*b places channels"]:
+    """1 for every value of a patch whose cell the body covers, else 0."""
+    return still[..., -CELLS:].repeat(*(1 for _ in still.shape[:-1]), CHANNELS // CELLS)
 
-    Chosen by the still (colours in [-1, 1]) alone: which tokens are there must not tell where the motion will be.
-    """
-    patch = still.unflatten(-1, (3, PATCH, PATCH))
-    high, low = patch.amax(2), patch.amin(2)
-    body = ((high - low > 0.44) | (high < -0.4)).float()  # ground and sky are grey and light
-    score = torch.empty(len(still), PLACES)
-    for tall in (False, True):
-        chosen = (upright == tall).nonzero().flatten()
-        rows, columns = (WIDTH // PATCH, HEIGHT // PATCH) if tall else (HEIGHT // PATCH, WIDTH // PATCH)
-        image = body[chosen].reshape(-1, rows, columns, PATCH, PATCH).movedim(3, 2).flatten(3).flatten(1, 2)
-        small = max_pool2d(image[:, None], 3)
-        near = torch.stack([max_pool2d(small, 2 * r + 1, 1, r) for r in (0, 1, 2, 4, 6, 9, 13, 18, 24)]).sum(0)
-        score[chosen] = avg_pool2d(near, PATCH // 3).flatten(1)
-    if generator is not None:
-        score = score + 0.3 * torch.randn(score.shape, generator=generator)
-    place = score.topk(keep, dim=1).indices.sort(1).values
+
+def covered_places(still: Float[Tensor, "batch places values"]) -> Int[Tensor, "batch kept"]:
+    """Tokens (of all times) of the places that the body covers most."""
+    place = still[..., -CELLS:].sum(-1).topk(KEPT_PLACES, dim=1).indices.sort(1).values
     return (place[:, None] + PLACES * torch.arange(TIMES)[:, None]).flatten(1)

@@ -35,10 +35,8 @@ class TrainPrior:
     """Blocks of the network."""
     heads: int = 6
     """Attention heads of a block."""
-    channels: int = 144
-    """Principal components per patch."""
-    rate: float = 3e-3
-    """Learning rate of the matrices (Muon); all else gets two thirds of it (AdamW)."""
+    rate: float = 1e-2
+    """Learning rate of the matrices (Muon); all else gets a quarter of it (AdamW)."""
     average: float = 0.999
     """Decay of the weights' moving average, which is what is shipped."""
     checkpoint_minutes: float = 3.0
@@ -46,4 +44,4 @@ class TrainPrior:
     seed: int = 0
     """Seed of clips, batches, noise and the first weights."""
     start_from: Annotated[Path | None, named("FILE")] = None
-    """Weights or a checkpoint of the same sizes to start a new run from, keeping their codec."""
+    """Weights or a checkpoint of the same sizes to start a new run from."""

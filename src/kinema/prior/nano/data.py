@@ -1,4 +1,4 @@
-"""Training clips: creatures and rigs do procedural and recorded motions and are filmed in the canonical look."""
+"""Training clips: creatures and rigs do procedural and recorded motions and are filmed as point maps."""
 
 import multiprocessing
 from collections.abc import Iterable, Iterator
@@ -6,19 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from kinema.gait.captions import caption
 from kinema.gait.make import Label
 from kinema.gait.motions import MOTIONS
 from kinema.prior.nano.actor import Actor, Shot
 from kinema.prior.nano.cast import cast_shots
-from kinema.prior.nano.codec import Codec, patches, still_tokens
+from kinema.prior.nano.codec import SCALE, patches, still_tokens
 from kinema.prior.nano.prior import FPS
-from kinema.prior.nano.shards import ARRAYS, SHARD, Clips, read_codec, shard_path, write_shard
+from kinema.prior.nano.shards import ARRAYS, SHARD, Clips, shard_path, write_shard
 
-VIEWS = 2
+VIEWS = 3
 """Sides from which a motion is filmed."""
 SESSION = 16
 """Motions that one random creature does, where there are no others."""
@@ -39,16 +37,15 @@ def shots(rng: np.random.Generator, shared: Path | None) -> Iterator[Shot]:
 
 
 @torch.no_grad()
-def make_clips(rng: np.random.Generator, count: int, codec: Codec, *, shared: Path | None = None) -> Clips:
+def make_clips(rng: np.random.Generator, count: int, *, shared: Path | None = None) -> Clips:
     """A shuffled mixture of creatures, motions and views."""
     rows: list[tuple] = []
     for shot in shots(rng, shared):
         for _ in range(VIEWS):
-            video, reference, camera = shot.film(rng)
-            latents = codec.encode(video - reference).half().numpy()
-            still = (still_tokens(reference[0].clamp(0, 1)) * 255).round().to(torch.uint8).numpy()
+            video, still, camera = shot.film(rng)
+            latents, stands = (x.half().numpy() for x in (SCALE * patches(video), still_tokens(still)))
             upright = video.shape[-2] > video.shape[-1]
-            rows.append((latents, still, upright, conditions(shot.label), camera, shot.natural, shot.label))
+            rows.append((latents, stands, upright, conditions(shot.label), camera, shot.natural, shot.label))
         if len(rows) >= count:
             break
     order = rng.permutation(len(rows))[:count]
@@ -56,27 +53,15 @@ def make_clips(rng: np.random.Generator, count: int, codec: Codec, *, shared: Pa
     return Clips(**{key: np.array(column) for key, column in zip(ARRAYS, arrays)}, label=list(label))
 
 
-@torch.no_grad()
-def sample_patches(rng: np.random.Generator, shared: Path | None, *, count: int = 384) -> Float[Tensor, "n values"]:
-    """Patches of the differences between videos and references, to fit a codec to."""
-    parts = []
-    for shot in shots(rng, shared):
-        video, reference, _ = shot.film(rng)
-        parts.append(patches(video - reference))
-        if len(parts) == count:
-            return torch.cat(parts)
-    raise AssertionError("the mixture is endless")
-
-
 def make_shards(folder: Path, indices: Iterable[int], seed: int, shared: Path | None) -> None:
     """Write every shard that is not there yet; each depends on the seed and its number alone."""
     torch.set_num_threads(1)
-    trainer, codec = multiprocessing.parent_process(), read_codec(folder)
+    trainer = multiprocessing.parent_process()
     for index in indices:
         if trainer is not None and not trainer.is_alive():
             return  # it was killed
         if not shard_path(folder, index).is_dir():
-            write_shard(folder, index, make_clips(np.random.default_rng((seed, index)), SHARD, codec, shared=shared))
+            write_shard(folder, index, make_clips(np.random.default_rng((seed, index)), SHARD, shared=shared))
 
 
 def caption_examples(rng: np.random.Generator, *, count: int) -> tuple[list[str], list[int], tuple[str, ...]]:

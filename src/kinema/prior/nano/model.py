@@ -1,4 +1,4 @@
-"""The denoiser: a diffusion transformer over the tokens near the character, v-prediction on a cosine schedule."""
+"""The denoiser: a diffusion transformer over the patches that the body covers, v-prediction on a cosine schedule."""
 
 import zlib
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import layer_norm, silu
 
 from kinema.learn.transformer import LEVEL_FEATURES, Block, draw_weights, level_features
-from kinema.prior.nano.codec import PATCH_FRAMES, PLACES, STILL_VALUES, TIMES, TOKENS
+from kinema.prior.nano.codec import CHANNELS, PATCH_FRAMES, PLACES, STILL_VALUES, TIMES, TOKENS, covered_cells
 
 TEXT = 384
 TEXT_SCALE = TEXT**0.5
@@ -19,6 +19,10 @@ MOMENTS = 13
 """Numbers that describe the whole window, and each group of frames."""
 VARIANTS = 1024
 """Rows of the table of variants; 0 is none. Names share rows by hash: two that do rarely are of the same motion."""
+VARIANT_SCALE = 4.0
+"""Factor on the table of variants: a row is seen rarely, and has to learn in few steps."""
+STILL_SCALE = 3.0
+"""Factor on what the still and the moment say to a token, beside hundreds of noisy numbers."""
 
 Tokens = Float[Tensor, "batch tokens channels"]
 Levels = Float[Tensor, "batch"]
@@ -33,7 +37,7 @@ class Conditions:
     variant: Int[Tensor, "batch"]
     """Which way of doing the motion (`variant_row`); 0: any."""
     still: Float[Tensor, "batch places values"]
-    """Patches of the character at rest, colours in [-1, 1]."""
+    """Patches of the standing body's point map (`codec.still_tokens`)."""
     upright: Bool[Tensor, "batch"]
     """The picture is taller than wide."""
     motion: Float[Tensor, "batch 7"]
@@ -46,7 +50,13 @@ class Conditions:
     camera: Float[Tensor, "batch 2"]
     """yaw and elevation [rad]."""
     places: Int[Tensor, "batch tokens"]
-    """Which tokens of the picture the latents are (`near_character`)."""
+    """Which tokens of the picture the latents are (`codec.covered_places`)."""
+
+    @property
+    def covered(self) -> Float[Tensor, "batch tokens channels"]:
+        """1 for latents of cells that the body covers; the others are always 0."""
+        cells = covered_cells(self.still)
+        return cells.gather(1, (self.places % PLACES)[..., None].expand(-1, -1, cells.shape[-1]))
 
     @staticmethod
     def cat(parts: "list[Conditions]") -> "Conditions":
@@ -67,15 +77,14 @@ def signal_noise(t: Tensor) -> tuple[Tensor, Tensor]:
 class Nano(nn.Module):
     """Predicts v = alpha * noise - sigma * clean."""
 
-    def __init__(
-        self, *, channels: int, width: int, layers: int, heads: int, generator: torch.Generator | None = None
-    ) -> None:
+    def __init__(self, *, width: int, layers: int, heads: int, generator: torch.Generator | None = None) -> None:
         """Random first weights where there is a generator; without one they are zero, to be read from a file."""
         super().__init__()
-        self.width, self.layers, self.heads, self.channels = width, layers, heads, channels
-        self.tokens_in = nn.Linear(channels, width)
+        self.width, self.layers, self.heads = width, layers, heads
+        self.tokens_in = nn.Linear(CHANNELS, width)
         self.still_in = nn.Linear(STILL_VALUES, width)
         self.moment_in = nn.Linear(MOMENTS, width)
+        self.moment_told = nn.Sequential(nn.Linear(MOMENTS, width), nn.SiLU(), nn.Linear(width, width))
         self.position = nn.Parameter(torch.zeros(2, TOKENS, width))
         self.level = nn.Sequential(nn.Linear(LEVEL_FEATURES, width), nn.SiLU(), nn.Linear(width, width))
         self.text_in = nn.Sequential(nn.Linear(TEXT, width), nn.SiLU(), nn.Linear(width, width))
@@ -83,9 +92,9 @@ class Nano(nn.Module):
         self.shot_in = nn.Sequential(nn.Linear(SHOT, width), nn.SiLU(), nn.Linear(width, width))
         self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
         self.final = nn.Linear(width, 2 * width)
-        self.tokens_out = nn.Linear(width, channels)
+        self.tokens_out = nn.Linear(width, CHANNELS)
         # Quiet tokens are pure noise: v is then a multiple of z_t that depends on t alone, per channel.
-        self.skip = nn.Linear(width, channels)
+        self.skip = nn.Linear(width, CHANNELS)
         # Blocks start as the identity and the output at zero (adaLN-zero).
         silent = {self.final, self.tokens_out, self.skip, *(block.modulation for block in self.blocks)}
         draw_weights(self, silent, generator)
@@ -96,24 +105,32 @@ class Nano(nn.Module):
     def forward(self, noisy: Tokens, t: Levels, given: Conditions) -> Tokens:
         """v of the tokens at the conditions' places."""
         level = self.level(level_features(t))
-        words = self.text_in(TEXT_SCALE * given.text) + self.variants(given.variant)
-        c = silu(level + words + self.shot_in(_shot_features(given)))
+        words = self.text_in(TEXT_SCALE * given.text) + VARIANT_SCALE * self.variants(given.variant)
+        shot, moment = self.shot_in(_shot_features(given)), _moment_features(given.motion)
+        # The phase multiplies, group by group of frames: what a limb does is its own swing times where the cycle is.
+        c = silu((level + words + shot)[:, None] + self.moment_told(moment))
         places = given.places
         here = (places[:, : places.shape[1] // TIMES, None] % PLACES).expand(-1, -1, STILL_VALUES)
         still = self.still_in(given.still.gather(1, here))
-        moments = self.moment_in(_moment_features(given.motion))
+        moments = self.moment_in(moment)
         where = (still[:, None] + moments[:, :, None]).flatten(1, 2)
-        x = self.tokens_in(noisy) + where + self.position[given.upright.long()[:, None], places]
+        covered = given.covered
+        noisy = noisy * covered
+        # Near pure noise the tokens should hear what is told, not the noise.
+        signal = signal_noise(t)[0].sqrt()[:, None, None]
+        x = signal * self.tokens_in(noisy) + STILL_SCALE * where
+        x = x + self.position[given.upright.long()[:, None], places]
         for block in self.blocks:
             x = block(x, c)
-        shift, scale = self.final(c).unsqueeze(1).chunk(2, -1)
-        x = layer_norm(x, (self.width,)) * (1 + scale) + shift
-        return self.tokens_out(x) + (_quiet_skip(t)[:, None] + self.skip(silu(level)))[:, None, :] * noisy
+        shift, scale = self.final(c).unsqueeze(2).chunk(2, -1)
+        x = (layer_norm(x.unflatten(1, (TIMES, -1)), (self.width,)) * (1 + scale) + shift).flatten(1, 2)
+        skip = _quiet_skip(t)[:, None] + self.skip(silu(level))
+        return (self.tokens_out(x) + skip[:, None, :] * noisy) * covered
 
     def clean(self, noisy: Tokens, t: Levels, given: Conditions) -> Tokens:
         """ẑ = alpha z_t - sigma v."""
         alpha, sigma = (s[:, None, None] for s in signal_noise(t))
-        return alpha * noisy - sigma * self(noisy, t, given)
+        return alpha * noisy * given.covered - sigma * self(noisy, t, given)
 
 
 def _quiet_skip(t: Levels) -> Levels:

@@ -8,7 +8,19 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from kinema.errors import KinemaError
-from kinema.prior.nano.codec import FRAMES, HEIGHT, PATCH, TOKENS, WIDTH, Codec, near_character, patches, still_tokens
+from kinema.prior.nano.codec import (
+    CHANNELS,
+    FRAMES,
+    HEIGHT,
+    PATCH,
+    SCALE,
+    TOKENS,
+    WIDTH,
+    covered_places,
+    patches,
+    still_tokens,
+    unpatch,
+)
 from kinema.prior.nano.model import TEXT, Conditions, Nano, signal_noise, variant_row
 from kinema.prior.nano.reader import Reader, trained_names
 from kinema.prior.nano.words import embed_motion
@@ -26,8 +38,8 @@ FPS = 8.0
 per frame, whatever the rate."""
 CYCLE_FRAMES = (6.5, 11.5)
 """Frames per gait cycle of training clips, drawn uniformly; a motion is distilled at their mean, 9."""
-CAMERAS = CameraRange(yaw_deg=(25.0, 100.0), elevation_deg=(4.0, 20.0), fovy_deg=30.0, zoom=(0.92, 1.08))
-"""Cameras of training clips, and of distillation with nano (at zoom 1)."""
+CAMERAS = CameraRange(yaw_deg=(25.0, 100.0), elevation_deg=(4.0, 20.0), fovy_deg=30.0, zoom=(0.86, 1.0))
+"""Cameras of training clips, and of distillation with nano; the zoom is the share of the picture that a body fills."""
 
 
 FAST_BFLOAT16 = torch.backends.mkldnn.is_available() and torch.cpu._is_avx512_bf16_supported()
@@ -39,12 +51,12 @@ class NanoPrior:
 
     frames, height, width, device = FRAMES, HEIGHT, WIDTH, "cpu"
     needs = Needs(
-        fps=FPS, cycle_frames=sum(CYCLE_FRAMES) / 2, look="canonical", cameras=CAMERAS, upright=True, phase=True
+        fps=FPS, cycle_frames=sum(CYCLE_FRAMES) / 2, look="points", cameras=CAMERAS, upright=True, phase=True,
+        reference="points", token_size=CHANNELS,
     )  # fmt: skip
 
-    def __init__(self, model: Nano, codec: Codec, motions: Sequence[KnownMotion] = ()) -> None:
-        self.model = model.eval().requires_grad_(False)
-        self.codec, self.motions = codec, motions
+    def __init__(self, model: Nano, motions: Sequence[KnownMotion] = ()) -> None:
+        self.model, self.motions = model.eval().requires_grad_(False), motions
         self._near: tuple[Tensor, Tensor, Tensor] | None = None
 
     @staticmethod
@@ -56,19 +68,18 @@ class NanoPrior:
         try:
             tensors, header = load_tensors(path, key=HEADER)
             tensors = {name: tensor.float() for name, tensor in tensors.items()}
-            codec = Codec(tensors.pop("codec.components"), header["scale"])
             # Before anything is made of them, the sizes must be those of the tensors.
             held = {"width": tensors["tokens_in.weight"].shape[0]}
             held["layers"] = len({name.split(".")[1] for name in tensors if name.startswith("blocks.")})
             if {name: header["size"][name] for name in held} != held:
                 raise ValueError(f"its size {header['size']} is not that of its tensors, {held}")
-            model = Nano(channels=codec.components.shape[0], **header["size"])
+            model = Nano(**header["size"])
             model.load_state_dict(tensors)
             motions = tuple(KnownMotion(*row) for row in header.get("motions", ()))
         # The network itself says, by these, that sizes and tensors do not go together.
         except (ValueError, KeyError, TypeError, RuntimeError) as error:
             raise KinemaError(f"{path}: not nano weights ({str(error).splitlines()[0][:100]})") from None
-        return NanoPrior(model, codec, motions)
+        return NanoPrior(model, motions)
 
     def condition(self, prompt: str, context: Context) -> Conditions:
         motion = (context.motion or self.read(prompt).motion) if prompt else ""
@@ -84,15 +95,14 @@ class NanoPrior:
         return Conditions(text, variant, still, upright, torch.tensor([told]), camera, places)
 
     def encode(self, video: Video, context: Context) -> Latents:
-        """Latents of the places near the character at rest; the others are not looked at."""
-        residual = patches(video - context.reference)[self._still_and_places(context)[1][0]]
-        return residual @ self.codec.components.T * self.codec.scale
+        """Patches of a film of point maps that the standing body covers."""
+        return SCALE * patches(video)[self._still_and_places(context)[1][0]]
 
     def decode(self, latents: Latents, context: Context) -> Video:
+        """A film of point maps."""
         places = self._still_and_places(context)[1][0]
-        tokens = torch.zeros(TOKENS, latents.shape[-1]).index_copy(0, places, latents)
-        rows = context.reference.shape[-2] // PATCH
-        return (context.reference + self.codec.decode(tokens, rows=rows)).clamp(0, 1)
+        tokens = latents.new_zeros(TOKENS, CHANNELS).index_copy(0, places, latents / SCALE)
+        return unpatch(tokens, rows=context.reference.shape[-2] // PATCH)
 
     def add_noise(self, clean: SomeLatents, noise: SomeLatents, t: float) -> SomeLatents:
         alpha, sigma = signal_noise(torch.tensor(t))
@@ -111,12 +121,11 @@ class NanoPrior:
         return Reader.load().read(prompt, body, known=trained_names(self.motions, body))
 
     def _still_and_places(self, context: Context) -> tuple[Float[Tensor, "1 places values"], Int[Tensor, "1 tokens"]]:
-        """Patches of the standing body and the tokens near it; kept, as one context is asked for them several times."""
+        """Patches of the standing body and their tokens; kept, as one context is asked for them several times."""
         near = self._near
         if near is None or near[0] is not context.reference:
-            still = still_tokens(context.reference[:1].detach()) * 2 - 1
-            places = near_character(still, torch.tensor([_is_upright(context)]))
-            self._near = near = (context.reference, still, places)
+            still = still_tokens(context.reference[None])
+            self._near = near = (context.reference, still, covered_places(still))
         return near[1:]
 
 
@@ -124,9 +133,8 @@ def _is_upright(context: Context) -> bool:
     return context.reference.shape[-2] > context.reference.shape[-1]
 
 
-def save_weights(path: Path, model: Nano, codec: Codec, *, note: dict[str, object]) -> None:
+def save_weights(path: Path, model: Nano, *, note: dict[str, object]) -> None:
     """Half precision, with all that `NanoPrior.load` needs in one file; appears whole or not at all."""
-    tensors = dict(model.state_dict()) | {"codec.components": codec.components}
     size = {"width": model.width, "layers": model.layers, "heads": model.heads}
-    header = {"size": size, "scale": codec.scale, **note}
-    save_tensors(path, {name: value.half() for name, value in tensors.items()}, header=header, key=HEADER)
+    half = {name: value.half() for name, value in model.state_dict().items()}
+    save_tensors(path, half, header={"size": size, **note}, key=HEADER)

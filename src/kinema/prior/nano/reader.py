@@ -17,7 +17,7 @@ from torch.nn.functional import normalize
 
 from kinema.gait.match import NONE, Match, find_matches
 from kinema.gait.sentence import Sentence, make_key, take_apart
-from kinema.gait.spelling import mend
+from kinema.gait.spelling import is_made_up, mend
 from kinema.gait.vocabulary import HURRIED, VARIANTS, body_kind, on_body, vocabulary
 from kinema.learn.text import embed_texts, is_word
 from kinema.prior.protocol import KnownMotion, PromptReading
@@ -212,14 +212,21 @@ class _Reading:
     def _is_wording(self) -> bool:
         return any(match.left_over == 0 for match in find_matches(self.sentence.key)[:1])
 
+    def _is_made_up(self) -> bool:
+        """The verb is no word, and no wording stands beside it that would tell what is meant."""
+        sentence = self.sentence
+        return not find_matches(sentence.key) and any(is_made_up(verb, is_word) for verb in sentence.core.split()[:1])
+
     def _form_problem(self) -> str | None:
         """What is said in a form that nothing can be made of."""
         sentence = self.sentence
         checks = (
+            (not sentence.core, "no words; say who does what"),
             (sentence.language != "English", f"the words seem to be {sentence.language}; say it in English"),
             (sentence.several, "several characters; a run animates one"),
             (sentence.sequence, "one thing after another; run a prompt for each"),
             (sentence.negated, "says what is not done; say what is done"),
+            (self._is_made_up(), f"{sentence.phrase!r} has no verb that is known"),
         )
         return next((text for found, text in checks if found), None)
 

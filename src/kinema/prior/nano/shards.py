@@ -9,12 +9,10 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Float, Float16, UInt8
+from jaxtyping import Bool, Float, Float16
 
 from kinema.gait.make import Label
-from kinema.prior.nano.codec import Codec
 from kinema.prior.protocol import KnownMotion
-from kinema.tensor_files import load_tensors, save_tensors
 
 SHARD = 256
 """Clips per shard."""
@@ -26,9 +24,9 @@ class Clips:
     """A batch of videos with what is known about them; pictures of both formats have as many tokens."""
 
     latents: Float16[np.ndarray, "clips tokens channels"]
-    """Of the difference to the character as it stands, in the codec beside the shards."""
-    still: UInt8[np.ndarray, "clips places values"]
-    """Patches of the character as it stands, colours from 0 to 255."""
+    """All patches of a film of point maps."""
+    still: Float16[np.ndarray, "clips places values"]
+    """Patches of the body as it stands (`codec.still_tokens`)."""
     upright: Bool[np.ndarray, "clips"]
     """The picture is taller than wide."""
     motion: Float[np.ndarray, "clips 4"]
@@ -40,21 +38,6 @@ class Clips:
     """Duration of the cycle or action [s; 0: a state] and speed [leg lengths per second] before the tempo was drawn."""
     label: list[Label]
     """What is to be seen; captions are worded anew whenever a clip is shown."""
-
-
-def codec_path(folder: Path) -> Path:
-    return folder / "codec.safetensors"
-
-
-def write_codec(folder: Path, codec: Codec) -> None:
-    """Keep the codec of all shards of a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    save_tensors(codec_path(folder), {"components": codec.components}, header={"scale": codec.scale}, key="codec")
-
-
-def read_codec(folder: Path) -> Codec:
-    tensors, header = load_tensors(codec_path(folder), key="codec")
-    return Codec(tensors["components"], header["scale"])
 
 
 def shard_path(folder: Path, index: int) -> Path:

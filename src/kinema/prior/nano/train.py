@@ -30,20 +30,12 @@ from kinema.learn.training import (
     restore_optimizers,
     training_tensors,
 )
-from kinema.prior.nano.codec import Codec, fit_codec, near_character
+from kinema.prior.nano.codec import covered_places
 from kinema.prior.nano.config import TrainPrior
-from kinema.prior.nano.data import make_shards, sample_patches
+from kinema.prior.nano.data import make_shards
 from kinema.prior.nano.model import Conditions, Nano, signal_noise, variant_row
 from kinema.prior.nano.prior import FAST_BFLOAT16, NanoPrior, save_weights
-from kinema.prior.nano.shards import (
-    SHARD,
-    codec_path,
-    motions_table,
-    read_codec,
-    read_shard,
-    shard_path,
-    write_codec,
-)  # fmt: skip
+from kinema.prior.nano.shards import SHARD, motions_table, read_shard, shard_path
 from kinema.prior.nano.words import embed_motion
 from kinema.tensor_files import load_tensors, save_tensors
 
@@ -52,6 +44,11 @@ NOTHING = 0.08
 UNTOLD, UNPACED, UNWORDED, ANY_VARIANT = 0.25, 0.15, 0.05, 0.3
 """Shares of the others of which neither phase, pace nor side is told, of which the speed is not told, without words,
 and without a variant."""
+OTHERS = 0.25
+"""Learning rate of embeddings and modulations relative to that of the matrices, which bear a high one."""
+QUIET = 0.2
+"""Mean square of a clip's latents at which its loss counts half: errors count relative to the clip's own motion, or
+falls would be learnt and gestures would not."""
 CHECKPOINT, HEADER = "checkpoint.safetensors", "run"
 """File to go on from, and the key of its header."""
 Report = Callable[[dict[str, float]], None]
@@ -65,14 +62,13 @@ class Run:
     average: dict[str, Tensor]
     """Moving average of the model's weights."""
     optimizers: list[torch.optim.Optimizer]
-    codec: Codec
     step: int = 0
     seconds: float = 0.0
 
     @staticmethod
-    def begin(model: Nano, codec: Codec) -> "Run":
+    def begin(model: Nano) -> "Run":
         precision = torch.bfloat16 if FAST_BFLOAT16 else torch.float32
-        return Run(model, first_average(model), make_optimizers(model, precision), codec)
+        return Run(model, first_average(model), make_optimizers(model, precision))
 
 
 def train(config: TrainPrior, *, report: Report = lambda _: None) -> Path:
@@ -82,7 +78,6 @@ def train(config: TrainPrior, *, report: Report = lambda _: None) -> Path:
     make_folder(config.out)
     report({"shards_to_wait_for": float(config.ahead)})
     data, context = config.out / "data", multiprocessing.get_context("spawn")
-    _fit_codec_once(config, data)
     makers, others = [], []
     for index in range(config.makers):
         args = (data, range(index, config.shards, config.makers), config.seed, config.shared)
@@ -112,16 +107,6 @@ def train(config: TrainPrior, *, report: Report = lambda _: None) -> Path:
             process.terminate()
 
 
-def _fit_codec_once(config: TrainPrior, data: Path) -> None:
-    """Choose the codec before the first clip is made: shards hold latents. Weights to start from bring their own."""
-    if codec_path(data).is_file():
-        return
-    if config.start_from is not None:
-        return write_codec(data, _start(config, config.start_from).codec)
-    sample = sample_patches(np.random.default_rng((config.seed, 2**31)), config.shared)
-    write_codec(data, fit_codec(sample, channels=config.channels))
-
-
 def join_ranks(config: TrainPrior, rank: int, meeting: str) -> None:
     """Make this process rank number `rank`; all of them meet in the folder `meeting`."""
     torch.set_num_threads(1)
@@ -136,7 +121,7 @@ def _other_rank(config: TrainPrior, rank: int, meeting: str) -> None:
 
 def _train(config: TrainPrior, data: Path, makers: list[BaseProcess], report: Report) -> Path:
     rank = dist.get_rank() if config.ranks > 1 else 0
-    run = resume(config, data)
+    run = resume(config)
     log = (config.out / "log.jsonl").open("a")
     last_save = time.monotonic()
     while run.seconds < config.minutes * 60:
@@ -177,29 +162,33 @@ def step(config: TrainPrior, run: Run, data: Path, ready: int) -> float:
     rank = (dist.get_rank(),) if config.ranks > 1 else ()
     rng = np.random.default_rng((config.seed, run.step, *rank))
     generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-    clean, given = _batch(config, data, ready, rng, generator)
+    clean, given = _batch(config, data, ready, rng)
     n = len(clean)
     t = (torch.arange(n) + torch.rand(n, generator=generator)) / n  # stratified over the batch
-    t = 0.02 + 0.97 * t**0.8  # the distiller asks mostly at high noise
+    t = 0.02 + 0.97 * t**0.6  # the distiller asks mostly at high noise
     noise = torch.randn(clean.shape, generator=generator)
     alpha, sigma = (s[:, None, None] for s in signal_noise(t))
     with torch.autocast("cpu", torch.bfloat16, enabled=FAST_BFLOAT16):
         predicted = run.model(alpha * clean + sigma * noise, t, given)
-    loss = (predicted.float() - (alpha * noise - sigma * clean)).square().mean()
+    missing = (predicted.float() - (alpha * noise - sigma * clean)).square() * given.covered
+    cells = given.covered.sum((1, 2)).clamp(min=1)
+    weight = 1 / (QUIET + clean.square().sum((1, 2)) / cells)
+    loss = (weight * missing.sum((1, 2)) / cells).sum() / weight.sum()
     loss.backward()
     if config.ranks > 1:
         gradients = [p.grad for p in run.model.parameters() if p.grad is not None]
         mean = _mean_over_ranks(config, torch.cat([g.flatten() for g in gradients]))
         for gradient, values in zip(gradients, mean.split([g.numel() for g in gradients])):
             gradient.copy_(values.view_as(gradient))
-    progress, rates = run.seconds / (config.minutes * 60), {"rate": config.rate, "decay": config.average}
+    progress, rates = (
+        run.seconds / (config.minutes * 60),
+        {"rate": config.rate, "decay": config.average, "others": OTHERS},
+    )
     descend(run.model, run.optimizers, run.average, step=run.step, progress=progress, **rates)
     return float(loss.detach())
 
 
-def _batch(
-    config: TrainPrior, data: Path, ready: int, rng: np.random.Generator, generator: torch.Generator
-) -> tuple[Tensor, Conditions]:
+def _batch(config: TrainPrior, data: Path, ready: int, rng: np.random.Generator) -> tuple[Tensor, Conditions]:
     """Latents of random clips and what the model is told of them."""
     picked = np.sort(rng.integers(0, ready * SHARD, config.batch))
     parts: list[tuple[Tensor, ...]] = []
@@ -211,8 +200,7 @@ def _batch(
         variant = torch.tensor([variant_row(label.variant) for label in labels])
         side = torch.tensor([[float(label.side)] for label in labels])
         told = (torch.from_numpy(values[index]).float() for values in (clips.motion, clips.camera))
-        still = torch.from_numpy(np.array(clips.still[index])).float() / 127.5 - 1
-        latents = torch.from_numpy(np.array(clips.latents[index])).float()
+        still, latents = (torch.from_numpy(np.array(x[index])).float() for x in (clips.still, clips.latents))
         parts.append((latents, text, variant, side, still, torch.from_numpy(clips.upright[index]), *told))
     latents, text, variant, side, still, upright, motion, camera = (torch.cat(column) for column in zip(*parts))
     # What is told is left out often, and the speed alone too, so that the words decide.
@@ -222,17 +210,17 @@ def _batch(
     paced = some * (told > UNTOLD + UNPACED)
     motion = torch.cat((motion[:, :3] * known, motion[:, 3:] * paced, known, paced, side * known), -1)
     chosen = variant * (some * (which > ANY_VARIANT))[:, 0].long()
-    places = near_character(still, upright, generator=generator)
+    places = covered_places(still)
     latents = latents.gather(1, places[..., None].expand(-1, -1, latents.shape[-1]))
     return latents, Conditions(text * some * (words > UNWORDED), chosen, still, upright, motion, camera, places)
 
 
-def resume(config: TrainPrior, data: Path) -> Run:
+def resume(config: TrainPrior) -> Run:
     """The run in the folder as it was saved, or a new one: from `start_from`, or from random weights."""
     path = config.out / CHECKPOINT
     start = path if path.is_file() else config.start_from
     if start is None:
-        return Run.begin(_network(config, torch.Generator().manual_seed(config.seed)), read_codec(data))
+        return Run.begin(_network(config, torch.Generator().manual_seed(config.seed)))
     run = _start(config, start)
     if start != path:
         run.step, run.seconds = 0, 0.0
@@ -245,13 +233,13 @@ def _start(config: TrainPrior, start: Path) -> Run:
         tensors, header = load_tensors(start, key=HEADER)
     except ValueError:
         prior = NanoPrior.load(start)  # finished weights, or an error that says what the file is not
-        return Run.begin(prior.model.requires_grad_(True), prior.codec)
+        return Run.begin(prior.model.requires_grad_(True))
     model = _network(config)
     try:
         model.load_state_dict(model_tensors(tensors))
     except RuntimeError:
         raise KinemaError(f"{start}: was trained with other sizes than width {config.width}") from None
-    run = Run.begin(model, Codec(tensors["codec"], header["scale"]))
+    run = Run.begin(model)
     run.average = model_tensors(tensors, "average")
     restore_optimizers(run.optimizers, tensors)
     run.step, run.seconds = header["step"], header["seconds"]
@@ -260,21 +248,20 @@ def _start(config: TrainPrior, start: Path) -> Run:
 
 def save(config: TrainPrior, run: Run, data: Path) -> Path:
     """Write the checkpoint to go on from, and the averaged weights that are shipped; returns the weights' path."""
-    tensors = training_tensors(run.model, run.average, run.optimizers) | {"codec": run.codec.components}
-    header = {"step": run.step, "seconds": run.seconds, "scale": run.codec.scale}
+    tensors = training_tensors(run.model, run.average, run.optimizers)
+    header = {"step": run.step, "seconds": run.seconds}
     save_tensors(config.out / CHECKPOINT, tensors, header=header, key=HEADER)
     averaged = _network(config)
     averaged.load_state_dict(run.average)
     options = {k: v.name if isinstance(v, Path) else v for k, v in asdict(config).items()}
     motions = motions_table(data, range(_shards_in_use(config, run.step)))
     note = {"steps": run.step, "seconds": run.seconds, "config": options, "motions": [astuple(m) for m in motions]}
-    save_weights(config.out / "weights.safetensors", averaged, run.codec, note=note)
+    save_weights(config.out / "weights.safetensors", averaged, note=note)
     return config.out / "weights.safetensors"
 
 
 def _network(config: TrainPrior, generator: torch.Generator | None = None) -> Nano:
-    size = {"channels": config.channels, "width": config.width, "layers": config.layers, "heads": config.heads}
-    return Nano(**size, generator=generator)
+    return Nano(width=config.width, layers=config.layers, heads=config.heads, generator=generator)
 
 
 def _wait_for(data: Path, index: int, makers: list[BaseProcess]) -> None:
