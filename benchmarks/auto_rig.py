@@ -7,13 +7,12 @@
     python benchmarks/auto_rig.py animate [NAME ...] --rows gaits.jsonl    # gaits of stripped files
 
 Up axis and facing are found as well, from the mesh alone.
-Characters whose name has an even first byte of its SHA-1 are for tuning, the others are held out. Rows of files that
-are already in the row file are not computed again. With --out the table replaces what stands between the two `auto-rig`
+Characters of `gait/held_out.txt` are held out, the others are for tuning. Rows of files that are already in the row
+file are not computed again. With --out the table replaces what stands between the two `auto-rig`
 marks of that file. The data is read from KINEMA_SHARED (or ../shared/data).
 """
 
 import argparse
-import hashlib
 import json
 import os
 import tempfile
@@ -30,6 +29,7 @@ from kinema.asset.load import load
 from kinema.asset.rigs.orientation import apply_frame, find_frame, front_signs, place_skeleton, unplace_skeleton
 from kinema.errors import KinemaError
 from kinema.evaluate.rig_distance import chamfer, rig_distance
+from kinema.gait.takes import HELD_OUT
 from kinema.rig.embed import embed as embedding
 from kinema.rig.embed.branches import find_branches
 from kinema.rig.embed.fit import fit
@@ -58,7 +58,7 @@ def shared() -> Path:
 
 
 def is_for_tuning(name: str) -> bool:
-    return hashlib.sha1(name.encode()).digest()[0] % 2 == 0
+    return name not in HELD_OUT
 
 
 def files() -> list[Path]:
@@ -125,10 +125,9 @@ def measure(path: Path, *, cache: Path | None, features: bool) -> dict[str, Any]
     row: dict[str, Any] = {"name": path.stem, "joints": len(true.skeleton.names)}
     row |= {"true": true_kind(path.stem, body), "tuning": is_for_tuning(path.stem)}
     start = time.process_time()
-    symmetric = embedding.is_symmetric(mesh)
-    balls = pack_balls(mesh, symmetric=symmetric)
+    balls = pack_balls(mesh, symmetric=embedding.is_symmetric(mesh))
     branches = find_branches(balls)
-    found = embedding.choose(mesh, balls, branches, None, symmetric=symmetric)
+    found = embedding.choose(mesh, balls, branches, None)
     row["cpu_seconds"] = round(time.process_time() - start, 2)
     skeleton = place_skeleton(unplace_skeleton(found.skeleton, found_frame), true.frame)
     distance = rig_distance(replace(strip(true), skeleton=skeleton), true)
@@ -140,7 +139,7 @@ def measure(path: Path, *, cache: Path | None, features: bool) -> dict[str, Any]
     large = [j for j, name in enumerate(true.skeleton.names) if not any(word in name.lower() for word in SMALL)]
     heads = true.skeleton.heads[large or slice(None)]
     row["j2j_without_fingers"] = round(100 * chamfer(skeleton.heads, heads) / size, 3)
-    fits = [fit(templates(form), balls, symmetric=symmetric) for form in FORMS if features]
+    fits = [fit(templates(form), balls) for form in FORMS if features]
     row["features"] = {one.template.form.name: embedding.features(one, balls, branches) for one in fits}
     return row
 
@@ -164,7 +163,7 @@ def measure_all(part: str, rows: Path, *, cache: Path | None, features: bool) ->
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Markdown: medians by family and half, the kinds that were found, and the confidences."""
+    """Markdown: medians by family and part, the kinds that were found, and the confidences."""
     rows = [row for row in rows if "error" not in row]
     lines = ["| family | files | J2J x100 | without fingers and faces | J2B | B2B | kind right |", "|" + " --- |" * 7]
     families = ["biped", "quadruped", "bird", "winged", "hexapod", "octopod", "fish", "snake", "other"]
@@ -176,7 +175,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         (f"of them with {FEW} joints or more", [r for r in walkers if r not in few]),
     ]
     groups += [("all", rows)]
-    for half, wanted in (("tuning half", True), ("held out", False)):
+    for half, wanted in (("for tuning", True), ("held out", False)):
         groups += [
             (f"bipeds and quadrupeds, {half}", [r for r in walkers if r["tuning"] is wanted]),
             (f"all, {half}", [r for r in rows if r["tuning"] is wanted]),
@@ -207,24 +206,25 @@ def is_right(row: dict[str, Any]) -> bool:
 
 
 def fit_weights(rows: list[dict[str, Any]]) -> None:
-    """Weights of the measure under which, by a softmax of minus it, the true plans of the tuning half are likeliest."""
+    """Weights of the measure under which, by a softmax of minus it, the true plans of the files for tuning are likeliest:
+    the tree for bodies without a template, but for snakes, which are told before."""
     from scipy.optimize import minimize
 
     plans = {form.name: form.plan for form in FORMS}
     cases = []
-    for row in rows:
-        right = [name for name in row.get("features", {}) if plans[name] == row["true"]]
-        if row["tuning"] and right:
-            cases.append((np.array(list(row["features"].values())), [n in right for n in row["features"]]))
+    for row in (row for row in rows if row.get("features")):
+        right = [is_right(row | {"plan": plans[name]}) for name in row["features"]] + [row["true"] == "other"]
+        if row["tuning"] and row["plan"] != "snake" and any(right):
+            cases.append((np.array(list(row["features"].values())), right))
 
     def loss(x: np.ndarray) -> float:
         weights, tree = np.exp(x[:-1]), x[-1]
-        total = 0.05 * float((x**2).sum())
+        total = 0.05 * float((x[:-1] ** 2).sum())
         for features, right in cases:
             scores = -np.append(features @ weights, tree)
             scores -= scores.max()
             odds = np.exp(scores)
-            total -= float(np.log(odds[:-1][right].sum() / odds.sum() + 1e-9))
+            total -= float(np.log(odds[right].sum() / odds.sum() + 1e-9))
         return total
 
     best = minimize(loss, np.append(np.log(embedding.WEIGHTS), embedding.TREE), method="Nelder-Mead",
@@ -235,7 +235,7 @@ def fit_weights(rows: list[dict[str, Any]]) -> None:
 
 
 def fit_facing(cache: Path | None) -> None:
-    """Weights of the signs of a body's front, by logistic regression on the tuning half."""
+    """Weights of the signs of a body's front, by logistic regression on the files for tuning."""
     from scipy.optimize import minimize
 
     paths = [path for path in files() if cache is None or (cache / f"{path.stem}.npz").is_file()]
@@ -248,7 +248,7 @@ def fit_facing(cache: Path | None) -> None:
     best = minimize(lambda w: np.log1p(np.exp(-z[tuning] @ w)).sum() + 2.0 * (w**2).sum(), np.zeros(len(spread)),
                     method="L-BFGS-B", bounds=bounds)  # fmt: skip
     print("SHAPE", {name: (w, s) for name, w, s in zip(signs[0], (best.x / spread).round(1), spread.round(3))})
-    for half, which in (("tuning half", tuning), ("held out", ~tuning)):
+    for half, which in (("for tuning", tuning), ("held out", ~tuning)):
         print(f"{half}: {np.mean(z[which] @ best.x > 0):.1%} right by the shape alone")
 
 

@@ -33,7 +33,7 @@ def run() -> Iterator[tuple[str, float]]:
             assert animal.skeleton is not None
             points = templates(form, without=name)
             start = time.process_time()
-            found = fit(points, pack_balls(animal.mesh), symmetric=True)
+            found = fit(points, pack_balls(animal.mesh, symmetric=True))
             times.append(time.process_time() - start)
             known = dict(zip(animal.skeleton.names, animal.skeleton.heads))
             off = [

@@ -46,7 +46,7 @@ def test_creatures_get_their_own_joints_back(plan: BodyPlan, name: str, most: fl
     # The template is made without the species that is asked for.
     animal = creature(name)
     assert animal.skeleton is not None
-    found = fit(templates(FORM[plan], without=name), pack_balls(animal.mesh), symmetric=True)
+    found = fit(templates(FORM[plan], without=name), pack_balls(animal.mesh, symmetric=True))
     heads = {n: place for n, place in zip(found.template.names, found.places) if not n.endswith("_end")}
     places = dict(zip(animal.skeleton.names, animal.skeleton.heads))
     known = {n: places[n] for n in heads if n in places and not n.startswith("tail")}

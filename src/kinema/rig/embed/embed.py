@@ -25,10 +25,10 @@ NO_RIG = "no rig:"
 """Beginning of the line that tells what was found."""
 SYMMETRIC = 0.02
 """Largest distance of the mirror image from a symmetric mesh, in lengths of its longest side."""
-WEIGHTS = (1.9, 3.0, 0.85, 1.1, 3.8, 2.5)
+WEIGHTS = (0.99, 5.04, 0.9, 2.78, 1.77, 3.15)
 """Weights of the measure's parts: cost per point, branches without a bone, tips that no end of the body is near to,
-limbs as thick as the trunk, legs off the ground, feet without a leg."""
-TREE = 7.5
+limbs as thick as the trunk, legs off the ground, feet more or less than legs."""
+TREE = 8.45
 """Measure from which on a template is worse than a tree of the body's own branches."""
 
 
@@ -84,15 +84,14 @@ def embed(mesh: Mesh, plan: BodyPlan | None = None) -> Embedding:
     if len(mesh.faces) == 0 or not np.isfinite(mesh.vertices).all():
         raise KinemaError("a skeleton needs a mesh with triangles and finite vertices to lie in")
     mesh = coarse_mesh(mesh)
-    symmetric = is_symmetric(mesh)
-    balls = pack_balls(mesh, symmetric=symmetric)
-    return choose(mesh, balls, find_branches(balls), plan, symmetric=symmetric)
+    balls = pack_balls(mesh, symmetric=is_symmetric(mesh))
+    return choose(mesh, balls, find_branches(balls), plan)
 
 
-def choose(mesh: Mesh, balls: Balls, branches: list[Branch], plan: BodyPlan | None, *, symmetric: bool) -> Embedding:
+def choose(mesh: Mesh, balls: Balls, branches: list[Branch], plan: BodyPlan | None) -> Embedding:
     """The best of the templates and of the tree."""
     forms = [form for form in FORMS if plan in (None, form.plan)]
-    fits = [fit(templates(form), balls, symmetric=symmetric) for form in forms]
+    fits = [fit(templates(form), balls) for form in forms]
     measures = {one.template.form.name: measure(one, balls, branches) for one in fits}
     if plan in (None, "snake", "tree"):
         own = grow(mesh, balls, branches)
@@ -113,7 +112,7 @@ def measure(found: Fit, balls: Balls, branches: list[Branch]) -> float:
 
 
 def features(found: Fit, balls: Balls, branches: list[Branch]) -> tuple[float, ...]:
-    return (found.cost, _bare_share(found, balls, branches), found.unreached, found.thick, found.lifted, found.unstood)
+    return (found.cost, _bare_share(found, balls, branches), found.unreached, found.thick, found.lifted, found.miscounted)
 
 
 def _bare_share(found: Fit, balls: Balls, branches: list[Branch]) -> float:

@@ -44,23 +44,23 @@ class Fit:
     """Share of the points of limbs that lie in flesh as thick as the trunk, in [0, 1]: there is no limb."""
     lifted: float
     """Share of the legs whose tips are off the ground, in [0, 1]."""
-    unstood: float
-    """Share of the ends of the body on the ground that no leg ends at, in [0, 1]."""
+    miscounted: float
+    """Half the difference between the numbers of its legs and of the feet on the ground, at most 1."""
 
 
-def fit(templates: tuple[Template, ...], balls: Balls, *, symmetric: bool = False) -> Fit:
+def fit(templates: tuple[Template, ...], balls: Balls) -> Fit:
     """The cheapest embedding of a form's templates, one for each pose of its arms."""
-    return min((_fit(points, balls, symmetric=symmetric) for points in templates), key=lambda found: found.cost)
+    return min((_fit(points, balls) for points in templates), key=lambda found: found.cost)
 
 
-def _fit(points: Template, balls: Balls, *, symmetric: bool) -> Fit:
+def _fit(points: Template, balls: Balls) -> Fit:
     """Put each point into the ball that minimises the sum of all costs."""
-    searched = np.array([k for k, name in enumerate(points.names) if not (symmetric and "right" in name)])
+    searched = np.array([k for k, name in enumerate(points.names) if not (balls.symmetric and "right" in name)])
     parents = tuple(
         int(np.searchsorted(searched, points.parents[k])) if points.parents[k] >= 0 else -1 for k in searched
     )
     # The mirror image of the left side costs as much as it does.
-    twice = np.array([2.0 if symmetric and "left" in points.names[k] else 1.0 for k in searched])
+    twice = np.array([2.0 if balls.symmetric and "left" in points.names[k] else 1.0 for k in searched])
     frame = BodyFrame.around(balls.low, balls.high, points.form)
     local, size = frame.local(balls.centers), float((balls.high - balls.low).max())
     cost = twice[:, None] * _own_costs(points, balls, local, size)[searched]
@@ -81,7 +81,7 @@ def _fit(points: Template, balls: Balls, *, symmetric: bool) -> Fit:
     places[searched] = balls.centers[found]
     signs = _signs(points, balls, searched, found)
     _push_tips(points, places, searched, balls.radii[found])
-    if symmetric:
+    if balls.symmetric:
         places = mirrored(points.names, places, float(balls.low[0] + balls.high[0]) / 2)
     return Fit(points, places, total / float(twice.sum()), *signs)
 
@@ -89,7 +89,7 @@ def _fit(points: Template, balls: Balls, *, symmetric: bool) -> Fit:
 def _signs(
     points: Template, balls: Balls, searched: Int[np.ndarray, "n"], found: Int[np.ndarray, "n"]
 ) -> tuple[float, float, float, float]:
-    """Signs of a template that the body does not have: `unreached`, `thick`, `lifted` and `unstood` of a `Fit`."""
+    """Signs of a template that the body does not have: `unreached`, `thick`, `lifted` and `miscounted` of a `Fit`."""
     size, tall = float((balls.high - balls.low).max()), float(balls.high[1] - balls.low[1])
     ball = dict(zip(searched.tolist(), found.tolist()))
     ends = balls.ends
@@ -102,13 +102,10 @@ def _signs(
     legs = [ball[k] for k in ball if LEG_TIP.search(points.names[k])]
     height = (balls.centers[legs, 1] - balls.radii[legs] - balls.low[1]) / tall
     lifted = float(np.mean(np.clip((height - 0.04) / 0.1, 0, 1))) if legs else 0.0
-    low = ends[(balls.centers[ends, 1] - balls.radii[ends] - balls.low[1]) < 0.06 * tall]
-    gaps = balls.paths[np.ix_(low, legs)].min(axis=1) if legs and len(low) else np.full(len(low), np.inf)
-    # Of a symmetric body the right side stands as the left one does.
-    mine = [k for k, end in enumerate(low) if balls.centers[end, 0] > balls.low[0] + 0.5 * (balls.high - balls.low)[0]]
-    gaps = gaps[mine] if len(mine) and all("right" not in points.names[k] for k in ball) else gaps
-    unstood = float(np.mean(np.clip(gaps / (0.12 * size) - 0.5, 0, 1))) if len(gaps) else 0.0
-    return unreached, thick, lifted, unstood
+    # What has no legs may lie on the ground with its belly.
+    wanted = max(sum(bool(LEG_TIP.search(name)) for name in points.names), 1)
+    miscounted = min(abs(wanted - len(balls.feet.tops)), 2) / 2
+    return unreached, thick, lifted, miscounted
 
 
 def _own_costs(

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from kinema.asset.character import Mesh
 from kinema.errors import KinemaError
 from kinema.geometry.inside import voxelize
+from kinema.rig.embed.feet import Feet, find_feet
 
 SLACK = 0.3
 """Share of a ball's radius by which another may stick out of it and still be left out: corners are no limbs."""
@@ -31,6 +32,10 @@ class Balls:
     high: Float[np.ndarray, "3"]
     links: Any
     """Distances between the centres of balls that overlap [m], as a sparse matrix of scipy's."""
+    feet: Feet
+    """What stands on the ground."""
+    symmetric: bool = False
+    """Is every ball's mirror image among them?"""
 
     @cached_property
     def middle(self) -> int:
@@ -100,7 +105,8 @@ def pack_balls(mesh: Mesh, *, symmetric: bool = False, cells: int = 110, most: i
     overlap = _joined(clearance <= 1.5, clearance)
     links = csr_array(np.where(overlap, gap, 0.0))
     paths = np.asarray(dijkstra(links, directed=False))
-    return Balls(low + step * (centers + 0.5), radii * step, paths * step, *corners, links * step)
+    feet = find_feet(inside, low, step)
+    return Balls(low + step * (centers + 0.5), radii * step, paths * step, *corners, links * step, feet, symmetric)
 
 
 def _is_medial(depth: Float[np.ndarray, "x y z"]) -> Bool[np.ndarray, "x y z"]:

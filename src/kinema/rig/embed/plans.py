@@ -70,6 +70,8 @@ FORMS: tuple[Form, ...] = (
     Form("biped", "tailed biped", (*_PERSON, *_TAIL), ("t-rex", "raptor", "kangaroo"), "yyz", free=("arm", "hand")),
     Form("quadruped", "quadruped", _BEAST, _BEASTS, "xyz"),
     Form("quadruped", "short-legged quadruped", _BEAST, _BEASTS, "xyz", (("leg", 0.6), ("head.radius", 1.5))),
+    Form("quadruped", "stub-legged quadruped", _BEAST, _BEASTS, "xyz",
+         (("leg", 0.3), ("head.radius", 2.0), ("neck.length", 0.4))),
     Form("quadruped", "long-necked quadruped", _BEAST, ("lion", "tiger", "cow", "horse", "camel"), "xyz",
          (("neck.length", 2.6), ("tail.length", 2.4), ("leg", 0.75), ("tail.base", 2.0))),
     Form("quadruped", "sprawling quadruped", _BEAST, ("lizard", "crocodile"), "xyz"),

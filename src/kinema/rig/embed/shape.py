@@ -1,4 +1,7 @@
-"""From the places of a template's points to joints: limbs that the body lacks go, tails and toes are cut anew."""
+"""From the places of a template's points to joints: limbs that the body lacks go, tails and toes are cut anew.
+
+Where legs are too stout to have room for a knee, they are one bone each, as artists rig toys.
+"""
 
 from dataclasses import dataclass
 
@@ -19,17 +22,21 @@ SLENDER = 2.5
 """Least length of such a part in radii where it begins."""
 EXTRA = 0.13
 """Least length of an ear, a horn or a trunk that gets joints of its own, in lengths of the longest side."""
-
-
 FINGERS = 0.5
 """Place of the joint that bends all fingers, between wrist and tip."""
 CUSTOM = {
-    "hips": (0.07, -0.03), "spine": (0.07, 0.05), "chest": (0.0, 0.05), "neck": (0.09, 0.03), "head": (0.03, 0.0),
-    "front_upper": (0.05, 0.0), "front_lower": (-0.03, 0.01), "front_foot": (-0.05, 0.0),
-    "hind_upper": (0.05, 0.03), "hind_lower": (0.02, 0.0), "hind_foot": (0.06, 0.0), "tail_1": (0.05, 0.05),
+    "hips": (0.07, -0.02), "spine": (0.06, 0.0), "chest": (0.05, 0.0), "neck": (0.03, 0.01), "head": (0.03, 0.01),
+    "front_upper": (0.03, -0.01), "front_lower": (-0.02, 0.01), "front_foot": (-0.04, 0.0),
+    "hind_upper": (0.02, 0.03), "hind_lower": (-0.02, -0.02), "hind_foot": (0.04, 0.0), "tail_1": (0.01, 0.0),
 }  # fmt: skip
 """Where artists put the joints of quadrupeds beside the middle of the flesh, up and forward in heights and lengths of
 the body: the spine near the back. Found on the tuning half of benchmarks/auto_rig.py."""
+STUB = 4.9
+"""Length of a leg below which it has no knee, in its radii; the benchmark's toys have 0.7 to 4.7, others from 5.1 on."""
+HIP = 1.5
+"""Least height of the joint at the top of such a leg, in radii: of the shortest it lies within the body."""
+AXIS = (0.13, 0.32, 0.47, 0.61, 0.75, 0.87)
+"""Places of a fish's joints between its nose and the end of its tail, in lengths of the line."""
 
 
 @dataclass
@@ -69,7 +76,11 @@ def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
     size = float((balls.high - balls.low).max())
     at = dict(zip(points.names, places))
     if points.form.plan == "quadruped":
+        if (tops := _stub_tops(balls)) is not None:
+            return _toy(at, tops, balls)
         at = {name: _as_artists_do(name, place, balls) for name, place in at.items()}
+    if points.form.plan == "fish":
+        at |= _axis(at)
     above = {name: points.names[p] if p >= 0 else "" for name, p in zip(points.names, points.parents)}
     absent = _absent(at, balls)
     joints, index = Joints([], [], [], []), {}
@@ -85,10 +96,51 @@ def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
         elif name.endswith("_hand") and "wing" not in name and np.linalg.norm(tip - place) > 0.04 * size:
             joints.add(f"{name.removesuffix('hand')}fingers", index[name], place + FINGERS * (tip - place), tip)
     _add_tail(joints, at, index, size)
-    _add_extras(
-        joints, balls, branches, size, symmetric=bool(np.allclose(places[0][0], (balls.low[0] + balls.high[0]) / 2))
-    )
+    if points.form.plan != "fish":
+        _add_extras(joints, balls, branches, size)
     return joints.skeleton()
+
+
+def _stub_tops(balls: Balls) -> dict[str, Point] | None:
+    """Tops of four legs without room for knees, by the names of their joints; None of any other body."""
+    feet, middle = balls.feet, float(balls.low[0] + balls.high[0]) / 2
+    if (feet.lengths > STUB * feet.radii).any():
+        return None
+    order = np.argsort(feet.tops[:, 2])
+    sides = {
+        side: [feet.tops[k] for k in order if (feet.tops[k, 0] > middle) == (side == "left")]
+        for side in ("left", "right")
+    }
+    if any(len(tops) != 2 for tops in sides.values()):
+        return None
+    return {f"{end}_{side}_upper": top for side, tops in sides.items() for end, top in zip(("hind", "front"), tops)}
+
+
+def _toy(at: dict[str, Point], tops: dict[str, Point], balls: Balls) -> Skeleton:
+    """A body of one piece with four legs of one bone, and the head and the tail if they stick out of it."""
+    middle, radius = balls.centers[0], float(balls.radii[0])
+    least = balls.low[1] + HIP * float(np.median(balls.feet.radii))
+    joints = Joints([], [], [], [])
+    joints.add("hips", -1, np.mean(list(tops.values()), axis=0), middle)
+    for name, top in tops.items():
+        joints.add(name, 0, np.array([top[0], max(top[1], least), top[2]]), np.array([top[0], balls.low[1], top[2]]))
+    for name, start, end in (("head", "neck", "head_end"), ("tail_1", "tail_1", "tail_end")):
+        if np.linalg.norm(at[start] - middle) > radius and np.linalg.norm(at[end] - middle) > radius:
+            joints.add(name, 0, at[start], at[end])
+    return joints.skeleton()
+
+
+def _axis(at: dict[str, Point]) -> dict[str, Point]:
+    """The joints of a fish from head to tail, at the places AXIS of the line through its points."""
+    names = ["head", "body", *(name for name in at if name.startswith("tail") and name != "tail_end")]
+    rows = _resample(np.array([at[name] for name in ("head_end", *names, "tail_end")]), np.array(AXIS))
+    return dict(zip(names, rows))
+
+
+def _resample(line: Float[np.ndarray, "points 3"], shares: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n 3"]:
+    """Points of a polyline at shares of its length."""
+    along = np.concatenate(([0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))))
+    return np.column_stack([np.interp(shares * along[-1], along, line[:, axis]) for axis in range(3)])
 
 
 def _as_artists_do(name: str, place: Point, balls: Balls) -> Point:
@@ -124,15 +176,13 @@ def _add_tail(joints: Joints, at: dict[str, Point], index: dict[str, int], size:
     if length < SHORT_TAIL * size:
         return
     count = len(tail) - 1 if swims else int(np.clip(round(length / (0.09 * size)), 1, 5))
-    along = np.concatenate(([0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))))
-    share = np.linspace(0, along[-1], count + 1)
-    rows = np.column_stack([np.interp(share, along, line[:, axis]) for axis in range(3)])
+    rows = _resample(line, np.linspace(0, 1, count + 1))
     parent = index["body" if swims else "hips" if "hips" in index else "thorax"]
     for k in range(count):
         parent = joints.add(f"tail_{k + 1}", parent, rows[k], rows[k + 1])
 
 
-def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: float, *, symmetric: bool) -> None:
+def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: float) -> None:
     """Joints for branches that no bone lies in: ears, horns, a trunk."""
     middle = float(balls.low[0] + balls.high[0]) / 2
     count: dict[str, int] = {}
@@ -150,7 +200,7 @@ def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: floa
         if len(part) < 4 or length < EXTRA * size or length < SLENDER * part[0, 3]:
             continue
         side = part[-1, 0] - middle
-        if symmetric and side < -0.02 * size:
+        if balls.symmetric and side < -0.02 * size:
             continue  # it comes with its left image
         parent = int(np.linalg.norm(np.array(joints.heads) - part[0, :3], axis=1).argmin())
         ear = "head" in joints.names and parent == joints.names.index("head")
@@ -158,7 +208,7 @@ def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: floa
         count[kind] = count.get(kind, 0) + 1
         label = kind if count[kind] == 1 else f"{kind}{count[kind]}"
         rows = cut(part, 2 if length > 1.5 * EXTRA * size else 1)[:, :3]
-        if symmetric and side > 0.02 * size:
+        if balls.symmetric and side > 0.02 * size:
             flip = np.array([-1.0, 1, 1]), np.array([2 * middle, 0, 0])
             joints.chain(f"left_{label}", parent, rows, part[-1, :3])
             joints.chain(
