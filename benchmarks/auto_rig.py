@@ -206,8 +206,10 @@ def is_right(row: dict[str, Any]) -> bool:
 
 
 def fit_weights(rows: list[dict[str, Any]]) -> None:
-    """Weights of the measure under which, by a softmax of minus it, the true plans of the files for tuning are likeliest:
-    the tree for bodies without a template, but for snakes, which are told before."""
+    """Weights under which, by a softmax of minus the measure, the true plans of the files for tuning are likeliest.
+
+    That of bodies without a template is the tree; snakes are told before.
+    """
     from scipy.optimize import minimize
 
     plans = {form.name: form.plan for form in FORMS}

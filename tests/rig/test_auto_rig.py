@@ -93,6 +93,51 @@ def test_a_tree_has_a_branch_for_each_arm_of_a_star() -> None:
     assert {name.replace("left", "right") for name in left} <= set(tree.skeleton.names)
 
 
+def toy(leg: float) -> Mesh:
+    """A body of two boxes on four square legs of a width of 0.2 m and the given length [m], facing +Z."""
+    boxes = [((0.6, 0.6, 1.2), (0, leg + 0.3, 0)), ((0.5, 0.5, 0.5), (0, leg + 0.6, 0.8))]
+    boxes += [((0.2, leg, 0.2), (x, leg / 2, z)) for x in (-0.2, 0.2) for z in (-0.45, 0.45)]
+    parts = [trimesh.creation.box(extents=size, transform=trimesh.transformations.translation_matrix(at))
+             for size, at in boxes]  # fmt: skip
+    solid = trimesh.util.concatenate(parts)
+    vertices = np.asarray(solid.vertices)
+    return Mesh(vertices, np.asarray(solid.faces), np.ones_like(vertices))
+
+
+def test_feet_are_counted_and_their_legs_measured() -> None:
+    feet = pack_balls(toy(0.4), symmetric=True).feet
+    assert len(feet.tops) == 4
+    np.testing.assert_allclose(feet.lengths, 0.4, atol=0.05)
+    np.testing.assert_allclose(feet.radii, 0.2 / np.sqrt(np.pi), rtol=0.15)
+    np.testing.assert_allclose(np.abs(feet.tops[:, [0, 2]]), [[0.2, 0.45]] * 4, atol=0.03)
+    assert len(pack_balls(star(5)).feet.tops) == 2
+
+
+def test_legs_without_room_for_a_knee_are_one_bone() -> None:
+    found = embed(toy(0.4))
+    assert found.plan == "quadruped"
+    legs = [name for name in found.skeleton.names if name.startswith(("hind", "front"))]
+    assert sorted(legs) == sorted(found.roles["legs"]) == sorted(
+        f"{end}_{side}_upper" for end in ("hind", "front") for side in ("left", "right")
+    )  # fmt: skip
+    for name in legs:
+        place = found.skeleton.heads[found.skeleton.names.index(name)]
+        want = (0.2 if "left" in name else -0.2, 0.4, 0.45 if "front" in name else -0.45)
+        np.testing.assert_allclose(place, want, atol=0.06)
+    assert "head" in found.skeleton.names
+    # With room for a knee it has one.
+    assert "hind_left_lower" in embed(toy(1.2), "quadruped").skeleton.names
+
+
+def test_joints_of_a_fish_lie_apart_from_nose_to_tail() -> None:
+    found = embed(creature("trout", detail="low").mesh)
+    assert found.plan == "fish"
+    axis = [j for j, name in enumerate(found.skeleton.names) if name in ("head", "body") or name.startswith("tail")]
+    ahead = np.sort(found.skeleton.heads[axis, 2])
+    assert len(axis) == 6
+    assert np.diff(ahead).min() > 0.06 * np.ptp(creature("trout", detail="low").mesh.vertices[:, 2])
+
+
 def test_a_mirrored_or_crouched_body_keeps_its_plan() -> None:
     fox = creature("fox", detail="low")
     mirrored = Mesh(fox.mesh.vertices * [-1, 1, 1], fox.mesh.faces[:, ::-1], fox.mesh.colors)

@@ -112,7 +112,14 @@ def measure(found: Fit, balls: Balls, branches: list[Branch]) -> float:
 
 
 def features(found: Fit, balls: Balls, branches: list[Branch]) -> tuple[float, ...]:
-    return (found.cost, _bare_share(found, balls, branches), found.unreached, found.thick, found.lifted, found.miscounted)
+    return (
+        found.cost,
+        _bare_share(found, balls, branches),
+        found.unreached,
+        found.thick,
+        found.lifted,
+        found.miscounted,
+    )
 
 
 def _bare_share(found: Fit, balls: Balls, branches: list[Branch]) -> float:

@@ -30,11 +30,14 @@ CUSTOM = {
     "hind_upper": (0.02, 0.03), "hind_lower": (-0.02, -0.02), "hind_foot": (0.04, 0.0), "tail_1": (0.01, 0.0),
 }  # fmt: skip
 """Where artists put the joints of quadrupeds beside the middle of the flesh, up and forward in heights and lengths of
-the body: the spine near the back. Found on the tuning half of benchmarks/auto_rig.py."""
+the body: the spine near the back. Means, robust and drawn to zero, over the rigs for
+tuning of benchmarks/auto_rig.py."""
 STUB = 4.9
-"""Length of a leg below which it has no knee, in its radii; the benchmark's toys have 0.7 to 4.7, others from 5.1 on."""
+"""Length of a leg below which it has no knee, in its radii: toys in the benchmark have up to 4.7, others from 5.1."""
 HIP = 1.5
 """Least height of the joint at the top of such a leg, in radii: of the shortest it lies within the body."""
+SKULL = 0.4
+"""Least radius of a head on such a body, in radii of the trunk."""
 AXIS = (0.13, 0.32, 0.47, 0.61, 0.75, 0.87)
 """Places of a fish's joints between its nose and the end of its tail, in lengths of the line."""
 
@@ -75,9 +78,9 @@ def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
     points, places = found.template, found.places
     size = float((balls.high - balls.low).max())
     at = dict(zip(points.names, places))
+    if points.form.plan in ("quadruped", "winged") and (tops := _stub_tops(balls)) is not None:
+        return _toy(at, tops, balls)
     if points.form.plan == "quadruped":
-        if (tops := _stub_tops(balls)) is not None:
-            return _toy(at, tops, balls)
         at = {name: _as_artists_do(name, place, balls) for name, place in at.items()}
     if points.form.plan == "fish":
         at |= _axis(at)
@@ -118,15 +121,24 @@ def _stub_tops(balls: Balls) -> dict[str, Point] | None:
 
 def _toy(at: dict[str, Point], tops: dict[str, Point], balls: Balls) -> Skeleton:
     """A body of one piece with four legs of one bone, and the head and the tail if they stick out of it."""
-    middle, radius = balls.centers[0], float(balls.radii[0])
+    between = np.array(list(tops.values()))[:, 2]
+    trunk = np.flatnonzero((balls.centers[:, 2] > between.min()) & (balls.centers[:, 2] < between.max()))
+    middle, radius = next(((balls.centers[k], balls.radii[k]) for k in trunk), (balls.centers[0], balls.radii[0]))
     least = balls.low[1] + HIP * float(np.median(balls.feet.radii))
     joints = Joints([], [], [], [])
     joints.add("hips", -1, np.mean(list(tops.values()), axis=0), middle)
     for name, top in tops.items():
         joints.add(name, 0, np.array([top[0], max(top[1], least), top[2]]), np.array([top[0], balls.low[1], top[2]]))
-    for name, start, end in (("head", "neck", "head_end"), ("tail_1", "tail_1", "tail_end")):
-        if np.linalg.norm(at[start] - middle) > radius and np.linalg.norm(at[end] - middle) > radius:
-            joints.add(name, 0, at[start], at[end])
+    for side in ("left", "right"):
+        if f"{side}_wing_upper" in at:
+            joints.add(f"{side}_wing_upper", 0, at[f"{side}_wing_upper"], at[f"{side}_wing_end"])
+    gap = {name: float(np.linalg.norm(place - middle)) for name, place in at.items()}
+    skull = float(balls.radii[np.linalg.norm(balls.centers - at["head"], axis=1).argmin()])
+    # A nose is no head.
+    if gap["head"] > radius and skull > SKULL * radius:
+        joints.add("head", 0, (at["neck"] + at["head"]) / 2, at["head_end"])
+    if gap["tail_1"] > radius and gap["tail_end"] > radius:
+        joints.add("tail_1", 0, at["tail_1"], at["tail_end"])
     return joints.skeleton()
 
 
