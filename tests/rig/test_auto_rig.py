@@ -113,7 +113,7 @@ def test_feet_are_counted_and_their_legs_measured() -> None:
     assert len(pack_balls(star(5)).feet.tops) == 2
 
 
-def test_legs_without_room_for_a_knee_are_one_bone() -> None:
+def test_legs_that_are_short_blocks_are_one_bone() -> None:
     found = embed(toy(0.4))
     assert found.plan == "quadruped"
     legs = [name for name in found.skeleton.names if name.startswith(("hind", "front"))]
@@ -125,7 +125,7 @@ def test_legs_without_room_for_a_knee_are_one_bone() -> None:
         want = (0.2 if "left" in name else -0.2, 0.4, 0.45 if "front" in name else -0.45)
         np.testing.assert_allclose(place, want, atol=0.06)
     assert "head" in found.skeleton.names
-    # With room for a knee it has one.
+    # A long one has a knee.
     assert "hind_left_lower" in embed(toy(1.2), "quadruped").skeleton.names
 
 

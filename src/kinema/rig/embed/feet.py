@@ -23,6 +23,8 @@ class Feet:
     """Height of that slice above the ground [m]."""
     radii: Float[np.ndarray, "feet"]
     """Of a disk of a slice's area, the median over the leg [m]."""
+    squareness: Float[np.ndarray, "feet"]
+    """Share that a slice has of its bounding rectangle, the median over the leg: 1 for a block, 0.79 for a cylinder."""
 
 
 def find_feet(inside: Bool[np.ndarray, "x y z"], low: Float[np.ndarray, "3"], step: float) -> Feet:
@@ -51,4 +53,10 @@ def find_feet(inside: Bool[np.ndarray, "x y z"], low: Float[np.ndarray, "3"], st
     heights = [slab + len(leg) - 1 for leg in legs]
     tops = [(x, first + height - 1, z) for (x, z), height in zip(places, heights)]
     radii = [np.sqrt(np.median([cut.sum() for cut in leg]) / np.pi) for leg in legs]
-    return Feet(low + step * (np.array(tops) + 0.5), step * np.array(heights, dtype=np.float64), step * np.array(radii))
+    square = [np.median([_share_of_box(cut) for cut in leg]) for leg in legs]
+    sizes = (step * np.array(heights, dtype=np.float64), step * np.array(radii))
+    return Feet(low + step * (np.array(tops) + 0.5), *sizes, np.array(square))
+
+
+def _share_of_box(slice_: Bool[np.ndarray, "x z"]) -> float:
+    return float(slice_.sum() / np.prod(np.ptp(np.argwhere(slice_), axis=0) + 1))

@@ -1,6 +1,6 @@
 """From the places of a template's points to joints: limbs that the body lacks go, tails and toes are cut anew.
 
-Where legs are too stout to have room for a knee, they are one bone each, as artists rig toys.
+Four legs that are short blocks are one bone each, as artists rig toys.
 """
 
 from dataclasses import dataclass
@@ -32,8 +32,9 @@ CUSTOM = {
 """Where artists put the joints of quadrupeds beside the middle of the flesh, up and forward in heights and lengths of
 the body: the spine near the back. Means, robust and drawn to zero, over the rigs for
 tuning of benchmarks/auto_rig.py."""
-STUB = 4.9
-"""Length of a leg below which it has no knee, in its radii: toys in the benchmark have up to 4.7, others from 5.1."""
+STUB, BLOCK = 4.9, 0.87
+"""Length below which a leg that is a block has no knee, in its radii, and the squareness from which on it is one: toys in
+the benchmark have up to 4.7 and 0.9 or more, short legs of animals are round."""
 HIP = 1.5
 """Least height of the joint at the top of such a leg, in radii: of the shortest it lies within the body."""
 SKULL = 0.4
@@ -105,9 +106,9 @@ def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
 
 
 def _stub_tops(balls: Balls) -> dict[str, Point] | None:
-    """Tops of four legs without room for knees, by the names of their joints; None of any other body."""
+    """Tops of four legs that are short blocks, by the names of their joints; None of any other body."""
     feet, middle = balls.feet, float(balls.low[0] + balls.high[0]) / 2
-    if (feet.lengths > STUB * feet.radii).any():
+    if (feet.lengths > STUB * feet.radii).any() or (feet.squareness < BLOCK).any():
         return None
     order = np.argsort(feet.tops[:, 2])
     sides = {
