@@ -30,11 +30,12 @@ CUSTOM = {
     "hind_upper": (0.02, 0.03), "hind_lower": (-0.02, -0.02), "hind_foot": (0.04, 0.0), "tail_1": (0.01, 0.0),
 }  # fmt: skip
 """Where artists put the joints of quadrupeds beside the middle of the flesh, up and forward in heights and lengths of
-the body: the spine near the back. Means, robust and drawn to zero, over the rigs for
-tuning of benchmarks/auto_rig.py."""
+the body: the spine near the back. Means, robust and drawn to zero, over the rigs for tuning of
+benchmarks/auto_rig.py."""
 STUB, BLOCK = 4.9, 0.87
-"""Length below which a leg that is a block has no knee, in its radii, and the squareness from which on it is one: toys in
-the benchmark have up to 4.7 and 0.9 or more, short legs of animals are round."""
+"""Length below which a leg that is a block has no knee, in its radii, and the squareness from which on it is a block.
+
+Toys in the benchmark have up to 4.7 and 0.9 or more; short legs of animals are round."""
 HIP = 1.5
 """Least height of the joint at the top of such a leg, in radii: of the shortest it lies within the body."""
 SKULL = 0.4
