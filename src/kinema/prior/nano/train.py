@@ -42,7 +42,7 @@ from kinema.tensor_files import load_tensors, save_tensors
 
 NOTHING = 0.08
 """Share of clips of which nothing is told: the model that guidance compares with."""
-UNTOLD, UNPACED, UNWORDED, ANY_VARIANT = 0.25, 0.15, 0.05, 0.3
+UNTOLD, UNPACED, UNWORDED, ANY_VARIANT = 0.12, 0.12, 0.04, 0.2
 """Shares of the others of which neither phase, pace nor side is told, of which the speed is not told, without words,
 and without a variant."""
 OTHERS = 0.25
@@ -166,7 +166,7 @@ def step(config: TrainPrior, run: Run, data: Path, ready: int) -> float:
     clean, given = _batch(config, data, ready, rng)
     n = len(clean)
     t = (torch.arange(n) + torch.rand(n, generator=generator)) / n  # stratified over the batch
-    t = 0.02 + 0.97 * t**0.6  # the distiller asks mostly at high noise
+    t = 0.99 - 0.97 * t**2  # at high noise the words decide; at low noise the clip shows what it is
     noise = torch.randn(clean.shape, generator=generator)
     alpha, sigma = (s[:, None, None] for s in signal_noise(t))
     with torch.autocast("cpu", torch.bfloat16, enabled=FAST_BFLOAT16):
