@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 GROUND = 0.04
 """Height of the slab on the ground whose parts are feet, in heights of the body."""
@@ -29,17 +29,15 @@ class Feet:
 
 def find_feet(inside: Bool[np.ndarray, "x y z"], low: Float[np.ndarray, "3"], step: float) -> Feet:
     """Cut a body of cells (those inside are true, `low` is the corner of the first) into slices from the ground up."""
-    from scipy.ndimage import label
-
     levels = np.flatnonzero(inside.any(axis=(0, 2)))
     first, tall = int(levels[0]), len(levels)
     slab = max(2, int(np.ceil(GROUND * tall)))
-    parts, count = label(inside[:, first : first + slab].any(axis=1), np.ones((3, 3)))
-    areas = np.bincount(parts.ravel(), minlength=1)[1:]
-    legs = [[parts == k + 1] for k in range(count) if areas[k] >= SPECK * areas.max()]
+    parts = _parts(np.asarray(inside[:, first : first + slab].any(axis=1)))
+    areas = np.bincount(parts.ravel())[1:]
+    legs = [[parts == k + 1] for k in range(len(areas)) if areas[k] >= SPECK * areas.max()]
     rising = set(range(len(legs)))
     for level in range(first + slab, first + tall):
-        slices, _ = label(inside[:, level], np.ones((3, 3)))
+        slices = _parts(inside[:, level])
         under = {k: set(np.unique(slices[legs[k][-1]]).tolist()) - {0} for k in rising}
         for k in sorted(rising):
             above = np.isin(slices, sorted(under[k]))
@@ -56,6 +54,15 @@ def find_feet(inside: Bool[np.ndarray, "x y z"], low: Float[np.ndarray, "3"], st
     square = [np.median([_share_of_box(cut) for cut in leg]) for leg in legs]
     sizes = (step * np.array(heights, dtype=np.float64), step * np.array(radii))
     return Feet(low + step * (np.array(tops) + 0.5), *sizes, np.array(square))
+
+
+def _parts(cells: Bool[np.ndarray, "x z"]) -> Int[np.ndarray, "x z"]:
+    """Numbers of the connected parts, from 1 on; cells that touch at a corner are connected."""
+    from scipy.ndimage import label
+
+    numbers = np.zeros(cells.shape, dtype=np.int32)
+    label(cells, np.ones((3, 3)), output=numbers)
+    return numbers
 
 
 def _share_of_box(slice_: Bool[np.ndarray, "x z"]) -> float:
