@@ -18,7 +18,7 @@ QUICK = {"views": 1, "fit_iterations": 2, "iterations": 1, "physics": False, "sp
 
 def test_an_unknown_part_is_named_before_anything_is_run(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    with pytest.raises(KinemaError, match='^"a fox does not sit" in "a fox walks, then does not sit"') as caught:
+    with pytest.raises(KinemaError, match=r'^"a fox does not sit" in "a fox walks, then does not sit"') as caught:
         run("a fox", "a fox walks, then does not sit", out=out, **QUICK)
     assert "\n" not in str(caught.value)
     for options, line in (({"description": "A fox."}, "--description"), ({"parameters": "field"}, "--parameters")):
