@@ -106,6 +106,8 @@ class Animate:
     """Weight of low feet that move over the ground (squared travel per frame in leg lengths)."""
     limits_weight: float = 2.0
     """Weight of knees and elbows that bend the wrong way (squared rad)."""
+    pose_space: Flag = False
+    """Pull arms, heads, tails and trunk towards the body's pose space (docs/posespace.md says what that changes)."""
     render_ground: bool = True
     """Draw the ground that the prior sees; off only for ablations."""
     shadow: Flag = False

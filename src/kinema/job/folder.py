@@ -198,6 +198,8 @@ def check_options(config: Animate) -> None:
             raise KinemaError(f"the prompt {prompt!r} has no words: say what the character does")
     for name, (least, most) in RANGES.items():
         check_number(f"--{name.replace('_', '-')}", getattr(config, name), least, most)
+    if config.pose_space and config.parameters == "field":
+        raise KinemaError("--pose-space: poses are of joints, and --parameters field has none")
     if 0 < config.frames < LEAST_FRAMES:
         raise KinemaError(f"--frames {config.frames}: must be 0 (as the motion needs) or at least {LEAST_FRAMES}")
 
