@@ -16,7 +16,7 @@ from kinema.render.follow import Viewpoint, film_cameras
 from kinema.render.ground import Ground, round_length
 from kinema.render.image import Pixels, Video
 from kinema.render.rasterize import rasterize
-from kinema.render.rig_picture import joint_colors
+from kinema.render.rig_picture import OTHER, joint_colors
 from kinema.render.scene import Scene, render_video
 from kinema.render.shadow import Shadow
 from kinema.rig.kinematics import Rig, Transforms
@@ -30,6 +30,8 @@ FARTHEST = 0.25
 """Brightness of the farthest point of the body in a depth film; the background is black, the nearest point white."""
 EDGE = 0.12
 """Step of brightness or depth over three pixels from which on there is an edge."""
+PALE = "#dddddd"
+"""Sticks of the trunk, on black."""
 STICK = 0.008
 """Thickness of a pose stick, in heights of the picture."""
 
@@ -71,7 +73,8 @@ def render_controls(
     body = (image.alpha > SOLID).to(color)
     depth = _brightness(image.depth / image.alpha.clamp(min=1e-6), body)
     edges = torch.maximum(_edges(depth), _edges(image.features.mean(1)) * body)
-    sticks = draw_sticks(placed, cameras, rig, joint_colors(find_limbs(character), len(rig.parents)))
+    colors = [PALE if color == OTHER else color for color in joint_colors(find_limbs(character), len(rig.parents))]
+    sticks = draw_sticks(placed, cameras, rig, colors)
     grey = (x[:, None].expand(-1, 3, -1, -1) for x in (depth, edges, body))
     depth, edges, mask = (x.contiguous() for x in grey)
     return Controls(color, depth, edges, sticks, mask, motion.fps)
