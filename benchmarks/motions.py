@@ -3,6 +3,7 @@
 python benchmarks/motions.py gaits     12 creatures and 6 rigs from files: are the feet in their textbook phases?
 python benchmarks/motions.py swap      8 bodies x 6 pairs: the pace of A with the words of B must give B
 python benchmarks/motions.py actions   unseen rigs: nearest of at least 20 classes of artists' clips, by time warping
+python benchmarks/motions.py judge     the judge of `actions` judged: other artists' clips, carried over to those rigs
 python benchmarks/motions.py ranges    6 rigs: ranges of joint groups in walk and run against the artist's clips
 
 Options: --out FOLDER (each run leaves a JSON file and is not repeated), --only TEXT, --weights FILE, --seeds N,
@@ -32,7 +33,7 @@ from kinema.evaluate.metrics import measure
 from kinema.files import make_folder
 from kinema.gait.motions import MOTIONS
 from kinema.gait.retarget import retarget
-from kinema.gait.takes import HELD_OUT, gait_body, load_character, read_takes, record, usual_heading
+from kinema.gait.takes import HELD_OUT, Take, gait_body, load_character, read_takes, record, usual_heading
 from kinema.gait.vocabulary import vocabulary
 from kinema.job.animate import make_stage
 from kinema.motion.motion import Motion
@@ -152,25 +153,59 @@ def actions(given: argparse.Namespace, prior: NanoPrior) -> Iterator[tuple[str, 
 
 
 def one_action(given: argparse.Namespace, prior: NanoPrior, name: str, motion: str) -> dict[str, Any]:
+    body = cached_body(name, given.shared)
+    return ranked(given, name, motion, distil(body, prior, motion, motion, seed=0, preset=given.preset))
+
+
+def judge(given: argparse.Namespace, prior: NanoPrior) -> Iterator[tuple[str, Any]]:
+    for key, _ in actions(given, prior):
+        name, _, motion = key.partition("-")
+        yield key, lambda n=name, m=motion: one_judged(given, n, m)
+
+
+def one_judged(given: argparse.Namespace, name: str, motion: str) -> dict[str, Any] | None:
+    """How a clip of the same motion by another author is judged on this rig: no prior can be expected to do better."""
+    body, takes = cached_body(name, given.shared), read_takes(given.shared, leave_out=())
+    kind, author = next((t.kind, t.file.stem.split("_")[0]) for t in takes if t.file.stem == name)
+    others = [t for t in takes if (t.kind, t.name) == (kind, motion) and t.clip]
+    others = [t for t in others if t.file.stem.split("_")[0] != author]
+    for take in others[:4]:
+        if (moved := carried_over(take, body)) is not None:
+            return ranked(given, name, motion, moved[0])
+    return None
+
+
+def carried_over(take: Take, body: Body) -> tuple[Motion, bool] | None:
+    """Another character's clip on this body, and whether it repeats; None if it cannot be carried over."""
+    other = load_character(take.file)
+    recording = record(take, {c.name: c for c in other.clips}, gait_body(other), heading=None)
+    if recording is None or len(recording.body.limbs.legs) != len(body.anatomy.limbs.legs):
+        return None
+    frames = max(8, round(min((len(recording.motion) - 1) / recording.motion.fps, 4.0) * 12))
+    moved = retarget(recording, gait_body(body.character), frames=frames, fps=12.0)
+    return moved, recording.repeats or recording.period == 0
+
+
+def ranked(given: argparse.Namespace, name: str, motion: str, shown: Motion) -> dict[str, Any]:
+    """Where the motion comes among the classes of artists' clips on the same rig, by their nearest clip."""
     body, clips = cached_body(name, given.shared), exemplars(name, given.shared)
     marks, limbs = Landmarks.of(body.anatomy.limbs), body.anatomy.limbs
-    shown = features(
-        distil(body, prior, motion, motion, seed=0, preset=given.preset), body.anatomy.rig, marks, height=limbs.height
-    )
+    seen = features(shown, body.anatomy.rig, marks, height=limbs.height)
     apart: dict[str, float] = {}
-    for label, clip in clips:
-        apart[label] = min(apart.get(label, np.inf), distance(shown, clip, marks))
+    for label, clip, repeats in clips:
+        apart[label] = min(apart.get(label, np.inf), distance(seen, clip, marks, repeats=repeats))
     order = sorted(apart, key=apart.__getitem__)
     kind = "four legs" if len(limbs.legs) == 4 else "upright"
     row = {"wanted": motion, "kind": kind, "rank": order.index(motion), "nearest": order[:3], "classes": len(order)}
     return row | {"right": order[0] == motion}
 
 
-_EXEMPLARS: dict[str, list[tuple[str, np.ndarray]]] = {}
+_EXEMPLARS: dict[str, list[tuple[str, np.ndarray, bool]]] = {}
 
 
-def exemplars(name: str, shared: Path) -> list[tuple[str, np.ndarray]]:
-    """Artists' clips of a rig with their motions; where they are fewer than 20, others are carried over to it."""
+def exemplars(name: str, shared: Path) -> list[tuple[str, np.ndarray, bool]]:
+    """Artists' clips of a rig with their motions, and whether they repeat; where they are fewer than 20, others are
+    carried over to it."""
     if name in _EXEMPLARS:
         return _EXEMPLARS[name]
     body, found = cached_body(name, shared), []
@@ -182,8 +217,8 @@ def exemplars(name: str, shared: Path) -> list[tuple[str, np.ndarray]]:
     for take in own:
         recording = record(take, clips, target, heading=heading)
         if recording is not None:
-            found.append((take.name, recording.motion))
-    have, tried = {label for label, _ in found}, Counter[str]()
+            found.append((take.name, recording.motion, recording.repeats or recording.period == 0))
+    have, tried = {label for label, *_ in found}, Counter[str]()
     for take in takes:
         if (
             len(have) >= CLASSES + 4
@@ -196,14 +231,11 @@ def exemplars(name: str, shared: Path) -> list[tuple[str, np.ndarray]]:
         if take.kind != next(t.kind for t in own):
             continue
         tried[take.name] += 1
-        other = load_character(take.file)
-        recording = record(take, {c.name: c for c in other.clips}, gait_body(other), heading=None)
-        if recording is None or len(recording.body.limbs.legs) != len(limbs.legs):
+        if (moved := carried_over(take, body)) is None:
             continue
-        frames = max(8, round(min((len(recording.motion) - 1) / recording.motion.fps, 4.0) * 12))
-        found.append((take.name, retarget(recording, target, frames=frames, fps=12.0)))
+        found.append((take.name, *moved))
         have.add(take.name)
-    _EXEMPLARS[name] = [(n, features(m, body.anatomy.rig, marks, height=limbs.height)) for n, m in found]
+    _EXEMPLARS[name] = [(n, features(m, body.anatomy.rig, marks, height=limbs.height), r) for n, m, r in found]
     return _EXEMPLARS[name]
 
 
@@ -261,7 +293,7 @@ def summary(what: str, rows: dict[str, dict[str, Any]]) -> None:
         groups["all"].append(row)
     for group, members in sorted(groups.items()):
         line = f"{what}, {group}: {sum(row['right'] for row in members)} of {len(members)} right"
-        if what == "actions":
+        if what in ("actions", "judge"):
             line += f", {sum(row['rank'] < 3 for row in members)} among the first three"
         if what == "gaits":
             slides = [row["slide"] for row in members]
@@ -270,9 +302,12 @@ def summary(what: str, rows: dict[str, dict[str, Any]]) -> None:
         print(line)
 
 
+RUNS = {"gaits": gaits, "swap": swap, "actions": actions, "judge": judge, "ranges": ranges}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("gaits", "swap", "actions", "ranges"))
+    parser.add_argument("what", choices=tuple(RUNS))
     parser.add_argument("--out", type=Path, default=Path("runs/motions"))
     parser.add_argument("--only", default="")
     parser.add_argument("--weights", type=Path)
@@ -283,7 +318,7 @@ def main() -> None:
     given = parser.parse_args()
     prior, rows = NanoPrior.load(given.weights), {}
     make_folder(given.out)
-    for key, run in {"gaits": gaits, "swap": swap, "actions": actions, "ranges": ranges}[given.what](given, prior):
+    for key, run in RUNS[given.what](given, prior):
         path = given.out / f"{given.what}-{key}.json"
         if given.only not in key:
             continue

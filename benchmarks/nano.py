@@ -2,10 +2,12 @@
 
 python benchmarks/nano.py score [--weights FILE] [--shared ../shared/data] [--most 3]   artists' clips, 20 classes
 python benchmarks/nano.py creatures [--weights FILE] [--count 40]                       our gaits on random creatures
+python benchmarks/nano.py denoise FOLDER [--weights FILE] [--count 192]                 clips of a training's data
 python benchmarks/nano.py losses LOG.jsonl OUT.png                                      a training's log as a plot
 
 A clip is read as the motion whose words help most to denoise it (`evaluate/classify.py`). "Told": phase and pace are
-known, the same for all motions, as in distillation; "untold": the prior has to see them.
+known, the same for all motions, as in distillation; "untold": the prior has to see them. `denoise` measures what a
+clean estimate misses with everything told, relative to a body that stands still (1 is that nothing was learnt).
 """
 
 import argparse
@@ -22,11 +24,15 @@ from kinema.gait.vocabulary import vocabulary
 from kinema.prior.nano.actor import Actor, Shot
 from kinema.prior.nano.cast import Cast
 from kinema.prior.nano.data import conditions
+from kinema.prior.nano.model import signal_noise
 from kinema.prior.nano.prior import NanoPrior
+from kinema.prior.nano.shards import SHARD, read_shard
+from kinema.prior.nano.train import QUIET, told_batch
 from kinema.prior.protocol import Context
 
 CLASSES = 20
 """Motions that a clip is compared with: its own and others of its kind of body."""
+LEVELS = (0.6, 0.9, 0.98)
 GAITS = {
     "quadruped": ("walk", "trot", "pace", "canter", "gallop", "hop", "stand"),
     "biped": ("walk", "run", "hop", "stand"),
@@ -99,6 +105,29 @@ def creatures(prior: NanoPrior, count: int) -> None:
         report(found, f"our gaits on random creatures, {'told' if told else 'untold'}")
 
 
+@torch.no_grad()
+def denoise(prior: NanoPrior, data: Path, count: int) -> None:
+    """What clean estimates of training clips miss at three noise levels, in all and by kind of body and motion."""
+    rng, shards = np.random.default_rng(5), len(list(data.glob("shard_*")))
+    rows = np.unique(rng.integers(0, shards * SHARD, count))
+    labels = [read_shard(data, int(row) // SHARD).label[int(row) % SHARD] for row in rows]
+    clean, given = told_batch(data, rows)
+    for level in LEVELS:
+        noise = torch.randn(clean.shape, generator=torch.Generator().manual_seed(1))
+        alpha, sigma = signal_noise(torch.tensor(level))
+        found = prior.model.clean(alpha * clean + sigma * noise, torch.full((len(clean),), level), given)
+        missed = ((found - clean).square() * given.covered).sum((1, 2))
+        moved, cells = (clean.square() * given.covered).sum((1, 2)), given.covered.sum((1, 2))
+        weight = 1 / (QUIET * cells + moved)
+        groups = defaultdict(list)
+        for index, label in enumerate(labels):
+            kind = "gait" if label.repeats else "action" if label.period else "state"
+            for group in ("all", label.body, f"{'recorded' if label.variant else 'procedural'} {kind}"):
+                groups[group].append(index)
+        shares = {name: float((weight * missed)[of].sum() / (weight * moved)[of].sum()) for name, of in groups.items()}
+        print(f"t {level}:", ", ".join(f"{name} ({len(groups[name])}) {value:.3f}" for name, value in shares.items()))
+
+
 def losses(log: Path, out: Path) -> None:
     """The loss of a training over its steps, smoothed."""
     from PIL import Image, ImageDraw
@@ -117,7 +146,7 @@ def losses(log: Path, out: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("score", "creatures", "losses"))
+    parser.add_argument("what", choices=("score", "creatures", "denoise", "losses"))
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--shared", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
@@ -127,6 +156,8 @@ def main() -> None:
     if given.what == "losses":
         return losses(*given.files)
     prior = NanoPrior.load(given.weights)
+    if given.what == "denoise":
+        return denoise(prior, *given.files, given.count)
     return score(prior, given.shared, given.most) if given.what == "score" else creatures(prior, given.count)
 
 

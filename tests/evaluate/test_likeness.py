@@ -43,3 +43,16 @@ def test_the_nearest_of_several_motions_is_the_right_one_at_another_tempo(person
         seen = shown(person, name, side=-1, tempo=0.8)
         apart = {other: distance(seen, values, marks) for other, values in known.items()}
         assert min(apart, key=apart.__getitem__) == name
+
+
+def test_where_in_its_cycle_a_gait_begins_says_nothing(person: tuple[Rig, Limbs]) -> None:
+    rig, limbs = person
+    marks = Landmarks.of(limbs)
+
+    def walk(phase: float, frames: int) -> Features:
+        motion, _ = make_motion(rig, limbs, "walk", frames=frames, fps=16.0, phase=phase, period=1.0)
+        return features(motion, rig, marks, height=limbs.height)
+
+    seen, clip, stands = walk(0.35, 40), walk(0.0, 17), shown(person, "stand")
+    assert distance(seen, clip, marks, repeats=True) < 0.4 * distance(seen, stands, marks, repeats=True)
+    assert distance(seen, clip, marks, repeats=True) < 0.6 * distance(seen, walk(0.0, 40), marks)

@@ -20,7 +20,8 @@ from kinema.prior.nano.codec import (
     still_tokens,
     unpatch,
 )  # fmt: skip
-from kinema.prior.nano.model import Nano
+from kinema.prior.nano.model import ACTION_WAVES, CYCLE_WAVES, WAVES, Nano
+from kinema.prior.nano.model import _waves as model_waves
 from kinema.prior.nano.prior import NanoPrior, save_weights
 from kinema.prior.protocol import Context, KnownMotion, guide, sample
 
@@ -165,3 +166,40 @@ def test_broken_weights_are_one_line(tmp_path, content) -> None:
     assert "\n" not in str(caught.value)
     with pytest.raises(KinemaError, match="no such weights"):
         NanoPrior.load(tmp_path / "absent.safetensors")
+
+
+def test_parts_do_not_know_which_cell_of_a_patch_they_move() -> None:
+    """With the paths that know it silent, cells that change places within their patches take their answers along."""
+    model = toy()
+    for name, parameter in model.named_parameters():
+        knows = name.startswith(("tokens_", "still_in", "skip"))
+        torch.nn.init.normal_(parameter, std=0.0 if knows else 0.2, generator=rng(7))
+    given = NanoPrior(model).condition("walking", context())
+    order = torch.randperm(CELLS, generator=rng(3))
+    noisy = torch.randn(1, KEPT, CHANNELS, generator=rng(8))
+
+    def moved(values: torch.Tensor) -> torch.Tensor:
+        return values.unflatten(-1, (-1, CELLS))[..., order].flatten(-2)
+
+    t, other = torch.tensor([0.7]), replace(given, still=moved(given.still))
+    answer = model(noisy * given.covered, t, given)
+    assert float(answer.std()) > 0.01
+    torch.testing.assert_close(model(moved(noisy * given.covered), t, other), moved(answer), atol=1e-3, rtol=1e-3)
+
+
+def test_waves_are_those_of_the_told_time() -> None:
+    motion = torch.tensor([[1.0, 0.3, 9.0, 0.1, 1.0, 1.0, 0.0], [0.0, -0.5, 20.0, 0.0, 1.0, 1.0, 0.0], [0.0] * 7])
+    waves = model_waves(motion).flatten(1, 2)
+    assert waves.shape == (3, 16, WAVES)
+    for frame in range(16):
+        angle = 2 * torch.pi * torch.tensor(0.3 + frame / 9)
+        done = torch.pi * torch.tensor(min(max(-0.5 + frame / 20, 0.0), 1.0))
+        cycle = [f(k * angle) for k in CYCLE_WAVES for f in (torch.sin, torch.cos)]
+        action = [f(k * done) for k in ACTION_WAVES for f in (torch.sin, torch.cos)]
+        torch.testing.assert_close(
+            waves[0, frame], torch.tensor([1.0, *cycle, *[0.0] * len(action)]), atol=1e-5, rtol=0
+        )
+        torch.testing.assert_close(
+            waves[1, frame], torch.tensor([1.0, *[0.0] * len(cycle), *action]), atol=1e-5, rtol=0
+        )
+    assert not waves[2].any()

@@ -90,7 +90,7 @@ class Animate:
     """Steps of sds; by default 60 after a fit, 350 alone (--engine fit does none)."""
     fit_iterations: int = 250
     """Steps of the fit to the sampled videos."""
-    guidance: float = 3.0
+    guidance: float = 2.0
     """Classifier-free guidance; 1 is the plain conditional model."""
     time: Literal["auto", "fourier", "dct", "free"] = "auto"
     """How the motion is spelled in time; `auto`: whole cycles for gaits, cosines for actions."""
@@ -102,7 +102,7 @@ class Animate:
     """Weight of the second time difference (per mean absolute rad)."""
     ground_weight: float = 30.0
     """Weight of feet under the ground (squared depth in leg lengths)."""
-    slip_weight: float = 20.0
+    slip_weight: float = 100.0
     """Weight of low feet that move over the ground (squared travel per frame in leg lengths)."""
     limits_weight: float = 2.0
     """Weight of knees and elbows that bend the wrong way (squared rad)."""

@@ -1,5 +1,6 @@
 """How alike two motions of one body are, by dynamic time warping of its joints: a judge that knows no video prior."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,18 +67,30 @@ def mirrored(values: Features, landmarks: Landmarks) -> Features:
     return values[:, landmarks.partner] * [-1, 1, 1, -1, 1, 1]
 
 
-def distance(one: Features, other: Features, landmarks: Landmarks) -> float:
-    """Mean distance of the joints along the best alignment in time [heights], of the other or its mirror image."""
-    return min(_warp(one, each) for each in (other, mirrored(other, landmarks)))
+def distance(one: Features, other: Features, landmarks: Landmarks, *, repeats: bool = False) -> float:
+    """Mean distance of the joints along the best alignment in time [heights], of the other or its mirror image.
+
+    An `other` that repeats is played round and round, and may be entered and left anywhere: where in its cycle a gait
+    begins says nothing, and without this a walk is nearer to somebody who stands than to a walk half a cycle later.
+    """
+    rounds = 1 + math.ceil(2 * len(one) / len(other)) if repeats else 1
+    return min(
+        _warp(one, np.tile(each, (rounds, 1, 1)), within=repeats) for each in (other, mirrored(other, landmarks))
+    )
 
 
-def _warp(one: Features, other: Features) -> float:
-    """Mean cost per step of the cheapest path from the first frames to the last; frames may be held or skipped to."""
+def _warp(one: Features, other: Features, *, within: bool) -> float:
+    """Mean cost per step of the cheapest path from the first frames to the last; frames may be held or skipped to.
+
+    `within`: the path may begin and end at any frame of the other.
+    """
     cost = np.linalg.norm(one[:, None] - other[None], axis=-1).mean(-1)
     total, steps = np.full(cost.shape, np.inf), np.ones(cost.shape)
     for i in range(cost.shape[0]):
         for j in range(cost.shape[1]):
             before = [(total[a, b], steps[a, b]) for a, b in ((i - 1, j - 1), (i - 1, j), (i, j - 1)) if a >= 0 <= b]
-            least, count = min(before) if before else (0.0, 0.0)
+            before += [(0.0, 0.0)] if i == 0 and (within or j == 0) else []
+            least, count = min(before)
             total[i, j], steps[i, j] = least + cost[i, j], count + 1
-    return float(total[-1, -1] / steps[-1, -1])
+    mean = total[-1] / steps[-1]
+    return float(mean.min() if within else mean[-1])

@@ -20,23 +20,25 @@ from kinema.gait.recording import Recording
 from kinema.gait.takes import Take, gait_body, load_character, read_takes, record, usual_heading
 from kinema.gait.vocabulary import vocabulary
 from kinema.motion.motion import Motion
-from kinema.prior.nano.actor import FAMILIES, Actor, Shot
+from kinema.prior.nano.actor import FAMILIES, Actor, Shot, draw_motion
 from kinema.prior.nano.codec import FRAMES
 from kinema.prior.nano.prior import CYCLE_FRAMES, FPS
 from kinema.skin import blend, skin_points
 
 KIND_SHARES = {
-    "upright": 0.38, "quadruped": 0.30, "bird": 0.08, "crawler": 0.08, "fish": 0.06, "snake": 0.03, "winged": 0.04,
-    "other": 0.03,
+    "upright": 0.36, "quadruped": 0.36, "bird": 0.08, "crawler": 0.07, "fish": 0.05, "snake": 0.02, "winged": 0.04,
+    "other": 0.02,
 }  # fmt: skip
-OWN_SHARE = 0.4
+OWN_SHARE = 0.35
 """Share of clips that show a character of the library with its own clip, where a kind of body has both."""
 RIG_SHARE = 0.25
 """Share of the other bodies that are third-party rigs, not random creatures."""
 SESSION = 12
 """Motions that one random creature does."""
-PROCEDURAL, GAIT = 12, 120
-"""How many recorded clips an action and a gait of the tables count for when a motion is drawn."""
+GAITS = 0.6
+"""Share of the others' motions that are gaits of the tables: most prompts ask for one, and feet must not slide."""
+PROCEDURAL = 12
+"""How many recorded clips a motion of the tables counts for when any is drawn."""
 TURNED = frozenset(("sleep", "lie", "climb", "swim", "fly", "float", "glide", "sit_ups", "push_ups", "crawl", "flip"))
 """Motions that other bodies are not given: they rest on more than feet, or on nothing."""
 
@@ -119,16 +121,20 @@ class Cast:
 
     def given_shot(self, rng: np.random.Generator, actor: Actor, takes: dict[str, list[Take]]) -> Shot | None:
         """A motion of the tables, or a recording of another body of the kind."""
+        body = actor.limbs.body
         rows = {
-            name: GAIT * row.share(actor.limbs.body) ** 2 if row.repeats else PROCEDURAL
+            name: row
             for name, row in MOTIONS.items()
-            if row.share(actor.limbs.body) > 0 and name in vocabulary() and can_do(actor.limbs, row)
+            if row.share(body) > 0 and name in vocabulary() and can_do(actor.limbs, row)
         }
+        gaits = {name: row for name, row in rows.items() if row.repeats}
+        if gaits and rng.random() < GAITS:
+            return actor.perform(rng, draw_motion(body, rng, gaits))
         able = {name: of for name, of in takes.items() if name not in TURNED} if actor.limbs.legs else {}
         names = sorted(rows.keys() | able.keys())
         if not names:
             return None
-        weights = np.sqrt([rows.get(name, 0) + len(able.get(name, ())) for name in names])
+        weights = np.sqrt([PROCEDURAL * (name in rows) + len(able.get(name, ())) for name in names])
         name = str(rng.choice(names, p=weights / weights.sum()))
         if name in rows and (name not in able or rng.random() < 0.5):
             return actor.perform(rng, name)

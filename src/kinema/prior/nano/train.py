@@ -10,13 +10,14 @@ import multiprocessing
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import numpy as np
 import torch
 import torch.distributed as dist
+from jaxtyping import Int
 from torch import Tensor
 
 from kinema.asset.load import existing_file
@@ -41,7 +42,7 @@ from kinema.tensor_files import load_tensors, save_tensors
 
 NOTHING = 0.08
 """Share of clips of which nothing is told: the model that guidance compares with."""
-UNTOLD, UNPACED, UNWORDED, ANY_VARIANT = 0.25, 0.15, 0.05, 0.3
+UNTOLD, UNPACED, UNWORDED, ANY_VARIANT = 0.12, 0.12, 0.04, 0.2
 """Shares of the others of which neither phase, pace nor side is told, of which the speed is not told, without words,
 and without a variant."""
 OTHERS = 0.25
@@ -165,7 +166,7 @@ def step(config: TrainPrior, run: Run, data: Path, ready: int) -> float:
     clean, given = _batch(config, data, ready, rng)
     n = len(clean)
     t = (torch.arange(n) + torch.rand(n, generator=generator)) / n  # stratified over the batch
-    t = 0.02 + 0.97 * t**0.6  # the distiller asks mostly at high noise
+    t = 0.99 - 0.97 * t**2  # at high noise the words decide; at low noise the clip shows what it is
     noise = torch.randn(clean.shape, generator=generator)
     alpha, sigma = (s[:, None, None] for s in signal_noise(t))
     with torch.autocast("cpu", torch.bfloat16, enabled=FAST_BFLOAT16):
@@ -188,31 +189,37 @@ def step(config: TrainPrior, run: Run, data: Path, ready: int) -> float:
     return float(loss.detach())
 
 
-def _batch(config: TrainPrior, data: Path, ready: int, rng: np.random.Generator) -> tuple[Tensor, Conditions]:
-    """Latents of random clips and what the model is told of them."""
-    picked = np.sort(rng.integers(0, ready * SHARD, config.batch))
+def told_batch(data: Path, rows: Int[np.ndarray, "clips"]) -> tuple[Tensor, Conditions]:
+    """Latents of clips, by their number in the data, and all that the model can be told of them."""
     parts: list[tuple[Tensor, ...]] = []
-    for shard in np.unique(picked // SHARD):
+    for shard in np.unique(rows // SHARD):
         clips = read_shard(data, int(shard))
-        index = (picked[picked // SHARD == shard] % SHARD).tolist()
+        index = (rows[rows // SHARD == shard] % SHARD).tolist()
         labels = [clips.label[i] for i in index]
         text = torch.cat([embed_motion(label.name) for label in labels])
         variant = torch.tensor([variant_row(label.variant) for label in labels])
         side = torch.tensor([[float(label.side)] for label in labels])
-        told = (torch.from_numpy(values[index]).float() for values in (clips.motion, clips.camera))
+        pace, camera = (torch.from_numpy(values[index]).float() for values in (clips.motion, clips.camera))
+        motion = torch.cat((pace, torch.ones(len(index), 2), side), -1)
         still, latents = (torch.from_numpy(np.array(x[index])).float() for x in (clips.still, clips.latents))
-        parts.append((latents, text, variant, side, still, torch.from_numpy(clips.upright[index]), *told))
-    latents, text, variant, side, still, upright, motion, camera = (torch.cat(column) for column in zip(*parts))
+        parts.append((latents, text, variant, still, torch.from_numpy(clips.upright[index]), motion, camera))
+    latents, text, variant, still, upright, motion, camera = (torch.cat(column) for column in zip(*parts))
+    places = covered_places(still)
+    latents = latents.gather(1, places[..., None].expand(-1, -1, latents.shape[-1]))
+    return latents, Conditions(text, variant, still, upright, motion, camera, places)
+
+
+def _batch(config: TrainPrior, data: Path, ready: int, rng: np.random.Generator) -> tuple[Tensor, Conditions]:
+    """Latents of random clips and what the model is told of them."""
+    latents, given = told_batch(data, np.sort(rng.integers(0, ready * SHARD, config.batch)))
     # What is told is left out often, and the speed alone too, so that the words decide.
     any_, told, words, which = (torch.from_numpy(rng.random((len(latents), 1))).float() for _ in range(4))
     some = (any_ > NOTHING).float()
     known = some * (told > UNTOLD)
     paced = some * (told > UNTOLD + UNPACED)
-    motion = torch.cat((motion[:, :3] * known, motion[:, 3:] * paced, known, paced, side * known), -1)
-    chosen = variant * (some * (which > ANY_VARIANT))[:, 0].long()
-    places = covered_places(still)
-    latents = latents.gather(1, places[..., None].expand(-1, -1, latents.shape[-1]))
-    return latents, Conditions(text * some * (words > UNWORDED), chosen, still, upright, motion, camera, places)
+    motion = given.motion * torch.cat((*[known] * 3, paced, known, paced, known), -1)
+    chosen = given.variant * (some * (which > ANY_VARIANT))[:, 0].long()
+    return latents, replace(given, text=given.text * some * (words > UNWORDED), variant=chosen, motion=motion)
 
 
 def resume(config: TrainPrior) -> Run:
