@@ -21,7 +21,7 @@ class FilmCommand:
     """What the video shows: "a photo of a fox in the snow"."""
     motion: Annotated[str | None, named("MOTION")] = None
     """NPZ, BVH, JSON or GLB of the same joints, or the name of one of the file's clips; by default its first clip."""
-    model: Annotated[str | None, tyro.conf.arg(name="with", metavar="NAME[=FOLDER]", help_behavior_hint="")] = None
+    maker: Annotated[str | None, tyro.conf.arg(name="with", metavar="NAME[=FOLDER]", help_behavior_hint="")] = None
     """wan-vace or cogvideox-fun, with a checkpoint in diffusers' layout; by default nano, whose joints are refitted."""
     out: Annotated[Path, named("FOLDER", "-o")] = Path("runs/film")
     """Folder for guided.mp4, the control films, the first frame and the report."""
@@ -55,11 +55,17 @@ def film(command: FilmCommand, output: Output) -> None:
     from kinema.render.follow import Viewpoint
 
     character, _, motion = find_motion_of(command.file, command.motion, **command.reading.arguments())
-    names = ("prompt", "model", "control", "size", "device", "steps", "guidance", "strength", "seed")
+    names = ("prompt", "control", "size", "device", "steps", "guidance", "strength", "seed")
     options = {name: getattr(command, name) for name in names}
     view = Viewpoint(command.yaw, command.elevation)
     with Bar(quiet=output.silent) as bar:
-        report = make(GuidedFilm(**options, viewpoint=view), character, motion, command.out, progress=bar.update)
+        report = make(
+            GuidedFilm(**options, model=command.maker, viewpoint=view),
+            character,
+            motion,
+            command.out,
+            progress=bar.update,
+        )
     lines = [f"{command.out}/guided.mp4: {report['frames']} frames by {report['with']}"]
     if "difference_deg" in report:
         lines.append(
