@@ -312,6 +312,19 @@ def test_slip_counts_only_low_feet_and_does_not_lift_them() -> None:
     assert energies.foot_slip(high, 1.0) < 1e-4
 
 
+def test_a_foot_that_swings_low_is_not_dragged() -> None:
+    """People swing their feet a finger's breadth over the ground; one that slides there at half the pace does count."""
+    frames = torch.arange(12.0)[:, None]
+    stands, swings = torch.zeros(12, 1), 0.3 * frames
+    height = torch.tensor([0.0, 0.03]).expand(12, 2)
+    forward = torch.cat((stands, swings), 1)
+    swing = energies.foot_slip(torch.stack((torch.zeros(12, 2), height, forward), -1), 1.0)
+    dragged = energies.foot_slip(
+        torch.stack((torch.zeros(12, 2), torch.zeros(12, 2), 0.1 * frames.expand(12, 2)), -1), 1.0
+    )
+    assert float(swing) < 0.2 * float(dragged)
+
+
 def test_ground_and_limits_are_zero_where_nothing_is_wrong() -> None:
     pose = torch.cat((torch.eye(3), torch.tensor([[0.0], [0.3], [0.0]])), -1).expand(2, 1, 3, 4)
     corners = torch.tensor([[[x, y, z] for x in (-0.1, 0.1) for y in (-0.2, 0.2) for z in (-0.1, 0.1)]])

@@ -21,6 +21,9 @@ CLIMBING_WEIGHT = FLOATING_WEIGHT = 0.1
 STANDING_HEIGHT = 0.04
 """Height below which a foot counts as standing [leg lengths]."""
 
+SLOW = 0.05
+"""Speed of a body below which all feet stand [leg lengths per frame]."""
+
 
 def weighted_energies(
     filmed: Filmed, config: Animate, anatomy: Anatomy, *, feet: float, repeats: bool = True
@@ -84,14 +87,20 @@ def penetration(points: Points, size: float) -> Energy:
 
 
 def foot_slip(points: Points, size: float, *, per_frame: int = 1) -> Energy:
-    """Squared travel per frame of low points, in units of `size`, at `per_frame` times per frame.
+    """Squared travel per frame of standing points, in units of `size`, at `per_frame` times per frame.
 
-    How low counts is not differentiated: lifting a foot is no way to stop sliding.
+    A point stands while it is low and does not go along with the body: people swing their feet a finger's breadth over
+    the ground, and would drag them if that counted. Which points stand is not differentiated: lifting a foot is no way
+    to stop sliding.
     """
-    middle = (points[1:, :, 1] + points[:-1, :, 1]).detach() / (2 * size)
-    low = torch.sigmoid((STANDING_HEIGHT - middle) / (0.3 * STANDING_HEIGHT))
+    height = (points[1:, :, 1] + points[:-1, :, 1]).detach() / (2 * size)
     travel = (points[1:] - points[:-1])[..., (0, 2)] * (per_frame / size)
-    return (low * travel.square().sum(-1)).sum() / low.sum().clamp(min=1.0)
+    # Over whole cycles feet go as far as the body, standing half of the time and twice as fast in the other half.
+    body = travel.detach().mean((0, 1)).norm().clamp(min=SLOW)
+    moved = travel.detach().norm(dim=-1) / body
+    high = height.clamp(min=0) / (1.5 * STANDING_HEIGHT)
+    stands = torch.sigmoid((1 - (high.square() + moved.square()).sqrt()) / 0.25)
+    return (stands * travel.square().sum(-1)).sum() / stands.sum().clamp(min=1.0)
 
 
 def standing_speed(points: Points, size: float) -> float:
