@@ -3,7 +3,7 @@
 import pytest
 
 from kinema.gait.match import NONE, find_matches
-from kinema.gait.sentence import take_apart
+from kinema.gait.sentence import sequence_parts, take_apart
 
 
 @pytest.mark.parametrize(
@@ -100,3 +100,24 @@ def test_wordings_are_found_in_any_form_and_the_longest_counts():
     assert best("throws a spear") == "throw"
     assert best("nodded his head") == "nod"
     assert find_matches(take_apart("a triceratops").key) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a fox walks, then sits down", ("a fox walks", "a fox sits down")),
+        ("A fox walks and then it sits down.", ("A fox walks", "a fox sits down")),
+        ("walk then run, finally sit", ("walk", "run", "sit")),
+        ("a dog runs and, then, the dog barks", ("a dog runs", "the dog barks")),
+        ("a fox walks before sitting down", ("a fox walks", "a fox sitting down")),
+        ("a fox walks, then up", ("a fox walks", "a fox up")),
+        # Nothing to cut, or nothing that a cut would leave whole.
+        ("a fox walks", ("a fox walks",)),
+        ("a fox finally sits", ("a fox finally sits",)),
+        ("Then a fox walks", ("Then a fox walks",)),
+        ("a man walks to the next door", ("a man walks to the next door",)),
+        ("a fox walks. It sits down.", ("a fox walks. It sits down.",)),
+    ],
+)
+def test_a_sequence_is_cut_into_a_sentence_for_each_thing(text: str, parts: tuple[str, ...]) -> None:
+    assert sequence_parts(text) == parts

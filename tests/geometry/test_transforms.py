@@ -62,3 +62,13 @@ def test_gradients_match_finite_differences() -> None:
     assert torch.autograd.gradcheck(T.quaternion_to_matrix, q)
     assert torch.autograd.gradcheck(T.euler_to_matrix, angles)
     assert torch.autograd.gradcheck(lambda a: T.matrix_to_quaternion(T.euler_to_matrix(a)), angles)
+
+
+def test_rotation_vectors_are_scipys_and_go_back() -> None:
+    vectors = torch.randn(50, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    vectors[0] = 0.0
+    vectors[1] = torch.tensor([0.0, 1e-7, 0.0])
+    matrices = T.rotation_matrix(vectors)
+    torch.testing.assert_close(matrices, torch.from_numpy(Rotation.from_rotvec(vectors.numpy()).as_matrix()))
+    small = vectors[vectors.norm(dim=-1) < torch.pi]
+    torch.testing.assert_close(T.rotation_vector(T.rotation_matrix(small)), small)

@@ -132,6 +132,26 @@ def wan(folder: Path, *, experts: bool = False) -> None:
     write_index(folder, "WanPipeline", boundary_ratio=0.875 if experts else None, expand_timesteps=not experts)
 
 
+def wan_vace(folder: Path) -> None:
+    """A control model of Wan 2.1."""
+    from diffusers import AutoencoderKLWan, UniPCMultistepScheduler, WanVACETransformer3DModel
+
+    mean, deviation = [0.1, -0.2, 0.0, 0.3], [0.5, 1.0, 2.0, 0.8]
+    vae = AutoencoderKLWan(
+        base_dim=4, z_dim=4, dim_mult=[1, 1, 2, 2], num_res_blocks=1, latents_mean=mean, latents_std=deviation
+    )
+    vae.save_pretrained(folder / "vae")
+    # Latents of what is kept and of what is painted, and the mask in patches of the VAE's cell.
+    control = {"vace_layers": [0, 1], "vace_in_channels": 2 * 4 + 8 * 8}
+    size = {"in_channels": 4, "out_channels": 4, "text_dim": TEXT, "freq_dim": 8, "ffn_dim": 16, "num_layers": 2}
+    heads = {"num_attention_heads": 2, "attention_head_dim": 12, "rope_max_seq_len": 32}
+    WanVACETransformer3DModel(**heads, **size, **control).save_pretrained(folder / "transformer")
+    scheduler = UniPCMultistepScheduler(prediction_type="flow_prediction", use_flow_sigmas=True, flow_shift=3.0)
+    scheduler.save_pretrained(folder / "scheduler")
+    write_t5(folder, multilingual=True)
+    write_index(folder, "WanVACEPipeline")
+
+
 def ltx(folder: Path) -> None:
     from diffusers import AutoencoderKLLTXVideo, FlowMatchEulerDiscreteScheduler, LTXVideoTransformer3DModel
 

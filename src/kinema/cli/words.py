@@ -27,19 +27,27 @@ def read(command: ReadCommand, output: Output) -> None:
 
     from kinema.distill.prompt import refusal
     from kinema.errors import KinemaError
+    from kinema.gait.sentence import sequence_parts
     from kinema.prior.nano.known import known_motions
     from kinema.prior.nano.reader import Reader, trained_names
 
     if not any(character.isalnum() for character in command.prompt):
         raise KinemaError(f"the prompt {command.prompt!r} has no words: say what the character does")
     body = _body(command.file, command.reading)
-    reading = Reader.load().read(command.prompt, body, known=trained_names(known_motions(), body))
-    lines = [f'"{reading.phrase}" is read as {reading.motion} ({reading.confidence:.0%}): {_verdict(reading.known)}']
-    if not reading.known:
-        lines.append(f"  {refusal(command.prompt, reading)}")
-    found = (("nearest", ", ".join(reading.nearest)), ("manner", reading.manner), ("direction", reading.direction))
-    lines += [f"  {name}: {value}" for name, value in (*found, ("body", body or "")) if value]
-    output.say("\n".join(lines), prompt=command.prompt, body=body, **asdict(reading))
+    reader, known = Reader.load(), trained_names(known_motions(), body)
+    lines, parts = [], []
+    for part in sequence_parts(command.prompt):
+        reading = reader.read(part, body, known=known)
+        sure = f"({reading.confidence:.0%}): {_verdict(reading.known)}"
+        lines.append(f'"{reading.phrase}" is read as {reading.motion} {sure}')
+        if not reading.known:
+            lines.append(f"  {refusal(part, reading)}")
+        found = (("nearest", ", ".join(reading.nearest)), ("manner", reading.manner), ("direction", reading.direction))
+        lines += [f"  {name}: {value}" for name, value in (*found, ("body", body or "")) if value]
+        parts.append({"prompt": part, "body": body, **asdict(reading)})
+    # A sequence is a row for each part, any other sentence the one row that it always was.
+    told = parts[0] if len(parts) == 1 else {"prompt": command.prompt, "parts": parts}
+    output.say("\n".join(lines), **told)
 
 
 def _verdict(known: bool) -> str:

@@ -27,7 +27,7 @@ class Animate:
     asset: Annotated[Positional[str], named("ASSET")] = ""
     """A character file (GLB, glTF, FBX, ...) or the words of a built-in creature ("a red fox")."""
     prompt: Annotated[Positional[str], named("PROMPT")] = ""
-    """What it does: "a fox is trotting"."""
+    """What it does: "a fox is trotting"; "a fox walks, then sits down" is a run for each part and one clip of all."""
     more: Annotated[Positional[tuple[str, ...]], named("PROMPT ...")] = ()
     """More prompts: a run for each in the folder, and one file with all clips."""
     as_motion: Annotated[str | None, tyro.conf.arg(name="as", metavar="NAME", help_behavior_hint="")] = None
@@ -63,7 +63,7 @@ class Animate:
     video_size: Annotated[tuple[int, int, int] | None, named("FRAMES HEIGHT WIDTH")] = None
     """Size of the videos that a video model sees; by default what it was trained with."""
     frames: int = 0
-    """Length of the clip, for a gait that loops to the nearest whole cycle; 0: two seconds, or two cycles if longer."""
+    """Length of the clip (of each part of a sequence), of loops in whole cycles; 0: two seconds, or two cycles."""
     fps: float = 24.0
     """Frames per second of the clip."""
     seed: int = 0
@@ -106,6 +106,8 @@ class Animate:
     """Weight of low feet that move over the ground (squared travel per frame in leg lengths)."""
     limits_weight: float = 2.0
     """Weight of knees and elbows that bend the wrong way (squared rad)."""
+    pose_space: Flag = False
+    """Pull arms, heads, tails and trunk towards the body's pose space (docs/posespace.md says what that changes)."""
     render_ground: bool = True
     """Draw the ground that the prior sees; off only for ablations."""
     shadow: Flag = False

@@ -21,6 +21,7 @@ from kinema.distill.config import Animate
 from kinema.distill.energies import weighted_energies
 from kinema.distill.field import Field
 from kinema.distill.parameters import Filmed, MotionParameters
+from kinema.distill.pull import EVERY, PosePull
 from kinema.distill.schedule import Schedule
 from kinema.distill.sds import sds
 from kinema.distill.skeleton import Basis, Coefficients
@@ -81,9 +82,11 @@ class Distiller:
         tempo: Tempo,
         *,
         checkpoint: Path | None = None,
+        pull: PosePull | None = None,
     ) -> None:
         config = replace(config, frames=config.frames or default_frames(tempo, config.fps))
         self.config, self.prior, self.anatomy, self.tempo, self.checkpoint = config, prior, anatomy, tempo, checkpoint
+        self.pull = pull
         self.parameters = make_parameters(config, prior.frames, stage, anatomy, tempo)
         self.windows = Windows(prior, stage, tempo, self.parameters, follow_box=config.preset == "paper")
         self.schedule = Schedule.of(config, prior)
@@ -182,6 +185,8 @@ class Distiller:
         filmed = self.windows.film(window)
         feet = self.schedule.feet_weight(self.state.step)
         energies = weighted_energies(filmed, self.config, self.anatomy, feet=feet, repeats=self.tempo.repeats)
+        if self.pull is not None and filmed.motion is not None and self.state.step % EVERY == 0:
+            energies = energies + self.pull.energy(filmed.motion)
         latents = self.prior.encode(filmed.video, context)
         return filmed, latents, latents.numel() / self.prior.needs.token_size, energies
 

@@ -1,6 +1,7 @@
 """What a prompt is read as, and what nothing can be made of: an unknown motion is refused before anything is run."""
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +9,7 @@ from kinema.distill.config import Animate
 from kinema.errors import KinemaError
 from kinema.gait.match import NONE, find_matches
 from kinema.gait.motions import MOTIONS
-from kinema.gait.sentence import take_apart
+from kinema.gait.sentence import sequence_parts, take_apart
 from kinema.gait.vocabulary import on_body, vocabulary
 from kinema.prior.protocol import PromptReading, VideoPrior
 
@@ -32,6 +33,26 @@ def read_prompt(config: Animate, prior: VideoPrior, body: str | None = None) -> 
     if not reading.known and not config.anyway:
         raise KinemaError(refusal(config.prompt, reading))
     return reading
+
+
+def prompt_parts(config: Animate) -> tuple[str, ...]:
+    """The prompts of what a job does one after the other; --as names one motion for the whole."""
+    return sequence_parts(config.prompt) if config.as_motion is None else (config.prompt,)
+
+
+def read_prompts(
+    config: Animate, prompts: Iterable[str], prior: VideoPrior, body: str | None = None
+) -> tuple[PromptReading, ...]:
+    """What each part of each prompt is read as; what is refused in a sequence is named."""
+    readings = []
+    for job in (replace(config, prompt=prompt) for prompt in prompts):
+        parts = prompt_parts(job)
+        for part in parts:
+            try:
+                readings.append(read_prompt(replace(job, prompt=part), prior, body))
+            except KinemaError as error:
+                raise KinemaError(f'"{part}" in "{job.prompt}": {error}' if len(parts) > 1 else str(error)) from None
+    return tuple(readings)
 
 
 def refusal(prompt: str, reading: PromptReading) -> str:

@@ -13,6 +13,9 @@ from kinema.gait.inflection import participle, past_forms
 from kinema.gait.lexicon import base_form, form_of, is_adverb, is_filler, lemma
 from kinema.gait.vocabulary import PASSIVES
 
+CUT = re.compile(rf"[\s,;]*(?:\b(?:and|but)[\s,]+)?{fw.SEQUENCES.pattern}[\s,]*", re.IGNORECASE)
+"""What stands between two things that are done one after the other: ", and then"."""
+PRONOUNS = {"it", "he", "she", "they"}
 HELPERS = fw.BE | fw.MODALS | {"does", "did", "do", "has", "have", "had", "that", "who", "which"}
 
 
@@ -81,6 +84,26 @@ def take_apart(text: str) -> Sentence:
         direction, _negated(words, start), bool(fw.SEQUENCES.search(" ".join(said))), _several(subject, plain),
         language, label,
     )  # fmt: skip
+
+
+def sequence_parts(text: str) -> tuple[str, ...]:
+    """A sentence for each thing that is done: "a fox walks, then sits down" is "a fox walks", "a fox sits down".
+
+    A sentence that tells of one thing, or of several in a way that cannot be cut ("later", two sentences), stays whole.
+    """
+    parts = [part for part in (part.strip(" ,;.!?") for part in CUT.split(text)) if part]
+    if len(parts) < 2 or _find_verb(_normalise(parts[0]).split())[0] is None:
+        return (text,)
+    subject = take_apart(parts[0]).subject.removesuffix(" first")
+    return (parts[0], *(_with_subject(part, subject) for part in parts[1:]))
+
+
+def _with_subject(part: str, subject: str) -> str:
+    """The subject of an earlier sentence in front of one that has none, or in place of its pronoun."""
+    own = take_apart(part).subject
+    if not subject or (own and own not in PRONOUNS):
+        return part
+    return f"{subject} {part.split(maxsplit=1)[-1] if own else part}"
 
 
 def make_key(phrase: str) -> tuple[str, ...]:

@@ -58,6 +58,27 @@ def matrix_to_euler(matrix: Float[Tensor, "*b 3 3"]) -> Float[Tensor, "*b 3"]:
     return torch.stack((torch.where(locked, a_locked, a), b, torch.where(locked, torch.zeros_like(c), c)), -1)
 
 
+def rotation_vector(matrix: Float[Tensor, "*b 3 3"]) -> Float[Tensor, "*b 3"]:
+    """Axis times angle, up to half a turn [rad]."""
+    w, *xyz = matrix_to_quaternion(matrix).unbind(-1)
+    vector = torch.stack(xyz, -1)
+    return 2 * torch.atan2(vector.norm(dim=-1), w)[..., None] * torch.nn.functional.normalize(vector, dim=-1)
+
+
+def rotation_matrix(vector: Float[Tensor, "*b 3"]) -> Float[Tensor, "*b 3 3"]:
+    """Inverse of `rotation_vector` (Rodrigues' formula)."""
+    angle = vector.norm(dim=-1, keepdim=True).clamp(min=1e-9)[..., None]
+    axis = cross_matrix(vector) / angle
+    return torch.eye(3).to(vector) + torch.sin(angle) * axis + (1 - torch.cos(angle)) * axis @ axis
+
+
+def cross_matrix(v: Float[Tensor, "*b 3"]) -> Float[Tensor, "*b 3 3"]:
+    """The matrix of v ×."""
+    x, y, z = v.unbind(-1)
+    none = torch.zeros_like(x)
+    return torch.stack((none, -z, y, z, none, -x, -y, x, none), -1).unflatten(-1, (3, 3))
+
+
 def apply(T_a_b: Float[Tensor, "*b 3 4"], points_b: Float[Tensor, "*b n 3"]) -> Float[Tensor, "*b n 3"]:
     """Points in a-coordinates; the last row (0 0 0 1) of transforms is left out."""
     return points_b @ T_a_b[..., :3].mT + T_a_b[..., None, :, 3]

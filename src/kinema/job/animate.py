@@ -16,6 +16,7 @@ from kinema.distill.config import Animate, resolve
 from kinema.distill.field import Deformation, Field, deform
 from kinema.distill.loop import Distiller, Observer
 from kinema.distill.prompt import read_prompt, told
+from kinema.distill.pull import PosePull
 from kinema.distill.tempo import Tempo, read_tempo
 from kinema.evaluate.metrics import Metrics, measure
 from kinema.gait.hang import hanging_arms
@@ -23,6 +24,7 @@ from kinema.job.feet import as_simulated, follow_physics, plant_feet, settle, se
 from kinema.motion.motion import Motion
 from kinema.motion.source import rigged
 from kinema.physics.track import TrackResult
+from kinema.posespace.space import PoseSpace
 from kinema.prior.protocol import PromptReading, VideoPrior
 from kinema.progress import Report
 from kinema.render.refine import refine, vertex_splats
@@ -88,7 +90,8 @@ def animate(
     tempo = read_tempo(config, prior, anatomy, reading)
     clock.lap("rig and splats")
     spoken = told(config, prior, reading)
-    distiller = Distiller(spoken, prior, stage, anatomy, tempo, checkpoint=states and states / DISTILLED)
+    pull = PosePull.of(PoseSpace.of(character), anatomy.limbs) if config.pose_space else None
+    distiller = Distiller(spoken, prior, stage, anatomy, tempo, checkpoint=states and states / DISTILLED, pull=pull)
     result = distiller.run(report=progress, observe=watch(character, anatomy, config) if watch is not None else None)
     deformation = None
     if isinstance(distiller.parameters, Field):

@@ -1,6 +1,5 @@
 """The run folder: options, checkpoints, hashes and results of a job on disk. A killed run resumes to the same bits."""
 
-import hashlib
 import itertools
 import json
 import platform
@@ -23,20 +22,22 @@ from kinema.create.make import make_character
 from kinema.create.options import MADE_HERE
 from kinema.distill.config import Animate, resolve
 from kinema.distill.describe import describe
+from kinema.distill.field import Deformation
 from kinema.distill.loop import Observer
-from kinema.distill.prompt import read_prompt
+from kinema.distill.prompt import read_prompts
 from kinema.distill.schedule import Schedule
 from kinema.errors import KinemaError, check_number
 from kinema.export.write import write
 from kinema.files import make_folder, read_json, replacing
-from kinema.job.animate import DISTILLED, TRACKED, Outcome
+from kinema.job.animate import DISTILLED, TRACKED
 from kinema.job.animate import animate as animate_character
+from kinema.job.hashes import file_hashes
 from kinema.job.lock import locked
 from kinema.job.report import summarise, write_report
 from kinema.motion.motion import Motion, load_motion, save_motion
 from kinema.motion.source import CONFIG, find_character, find_path, load_result, read_config, rigged
 from kinema.options import from_json
-from kinema.prior.load import load_prior, weights_files
+from kinema.prior.load import load_prior
 from kinema.prior.protocol import PromptReading, VideoPrior
 from kinema.progress import Report
 from kinema.render.show import FilmOptions, render_character, render_vertices
@@ -61,8 +62,6 @@ RESULTS = (
 )  # fmt: skip
 """What a finished run leaves, in the order in which it is written."""
 OWN_FILES = (CONFIG, DISTILLED, TRACKED, "field.npz", *RESULTS)
-HASHED_WHOLE = 1 << 28
-"""Files up to this size [bytes] are hashed whole; of larger weights, the size and 64 samples of 1 MiB."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,13 @@ def run(
     if job.resume is None:
         job = made(job, prior)
     character = rigged(find_character(job.asset, **job.reading.arguments()))
-    reading = read_prompt(job, prior, find_limbs(character).body)
+    readings = read_prompts(job, (job.prompt,), prior, find_limbs(character).body)
+    if len(readings) != 1:
+        if watch is not None:
+            raise KinemaError("--live: shows one prompt at a time, and this one tells several things in a row")
+        from kinema.job.sequence import run_sequence  # which runs each part by this function
+
+        return run_sequence(job, character, prior, progress=progress, heard=heard)
     if job.describe and job.description is None:
         job = replace(job, description=describe(job.prompt, character, ground=job.render_ground))
     # The folder is made only now, when nothing is wrong with the job: a mistake leaves none behind.
@@ -123,9 +128,9 @@ def run(
     with locked(folder):
         if job.resume is None:
             begin(replace(job, out=folder))
-        heard(reading)
+        heard(readings[0])
         outcome = animate_character(job, character, prior, progress=progress, watch=watch, states=folder)
-        _write_results(job, folder, outcome)
+        write_clip(job, folder, outcome.character, outcome.motion, outcome.distilled, field=outcome.deformation)
         report = summarise(job, outcome)
         report |= {"seconds": round(time.monotonic() - begun, 1), "peak_memory_gb": peak_memory_gb()}
         report |= {"cpu_seconds": round(time.process_time() - cpu, 1)}
@@ -141,8 +146,7 @@ def made(config: Animate, prior: VideoPrior) -> Animate:
     if find_path(config.asset) is not None:
         raise KinemaError(f"{config.asset}: is a file; --with and --image make a character from words")
     # What cannot be animated need not be made.
-    for prompt in config.prompts:
-        read_prompt(replace(config, prompt=prompt), prior)
+    read_prompts(config, config.prompts, prior)
     found = make_character(config.asset, config.making, seed=config.seed)
     for note in found.notes:
         warnings.warn(note, stacklevel=2)
@@ -194,6 +198,8 @@ def check_options(config: Animate) -> None:
             raise KinemaError(f"the prompt {prompt!r} has no words: say what the character does")
     for name, (least, most) in RANGES.items():
         check_number(f"--{name.replace('_', '-')}", getattr(config, name), least, most)
+    if config.pose_space and config.parameters == "field":
+        raise KinemaError("--pose-space: poses are of joints, and --parameters field has none")
     if 0 < config.frames < LEAST_FRAMES:
         raise KinemaError(f"--frames {config.frames}: must be 0 (as the motion needs) or at least {LEAST_FRAMES}")
 
@@ -223,7 +229,7 @@ def choose_folder(config: Animate) -> Path:
 def begin(config: Animate) -> Path:
     """The folder of a new run, with all that it will use."""
     folder = make_folder(choose_folder(config))
-    saved = {"config": _plain(asdict(config)), "versions": _versions(), "hashes": _hashes(config)}
+    saved = {"config": _plain(asdict(config)), "versions": _versions(), "hashes": file_hashes(config)}
     # What an earlier run left here must not be taken for this one's.
     for name in OWN_FILES:
         (folder / name).unlink(missing_ok=True)
@@ -250,48 +256,32 @@ def resumed(folder: Path) -> Animate:
         check_options(config)
     except KinemaError as error:
         raise KinemaError(f"{folder / CONFIG}: {error}") from None
-    for name, value in _hashes(config).items():
+    for name, value in file_hashes(config).items():
         if saved.hashes.get(name, value) != value:
             raise KinemaError(f"{folder}: cannot go on, the {name} has changed since the run began")
     return config
 
 
-def _hashes(config: Animate) -> dict[str, str]:
-    """SHA-256 of the files that decide the result: the character's, and the weights of the prior, whichever it is."""
-    files = {"character": [path for path in (find_path(config.asset),) if path is not None]}
-    files["prior"] = weights_files(config.prior)
-    return {name: _digest(paths) for name, paths in files.items() if paths}
-
-
-def _digest(paths: list[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in paths:
-        size = path.stat().st_size
-        digest.update(f"{size}\n".encode())
-        with path.open("rb") as file:
-            if size <= HASHED_WHOLE:
-                digest.update(file.read())
-                continue
-            for place in np.linspace(0, size - (1 << 20), 64).astype(int).tolist():
-                file.seek(place)
-                digest.update(file.read(1 << 20))
-    return digest.hexdigest()
-
-
-def _write_results(config: Animate, folder: Path, outcome: Outcome) -> None:
+def write_clip(
+    config: Animate, folder: Path, character: Character, motion: Motion, distilled: Motion,
+    *, field: Deformation | None = None,
+) -> None:  # fmt: skip
+    """The clip in all formats that a run leaves, and its film."""
+    assert character.skeleton is not None
+    rig = Rig.from_skeleton(character.skeleton)
     for suffix in ("glb", "bvh"):
         how = {"name": slug(config.prompt), "in_place": config.in_place, "naming": config.naming}
-        write(folder / f"motion.{suffix}", outcome.character, outcome.motion, **how)
-    save_motion(folder / "motion.npz", outcome.motion, outcome.anatomy.rig)
-    save_motion(folder / "distilled.npz", outcome.distilled, outcome.anatomy.rig)
-    if outcome.deformation is not None:
-        with replacing(folder / "field.npz") as partial, partial.open("wb") as file:
-            np.savez_compressed(file, vertices=outcome.deformation.vertices.astype(np.float32), fps=outcome.motion.fps)
+        write(folder / f"motion.{suffix}", character, motion, **how)
+    save_motion(folder / "motion.npz", motion, rig)
+    save_motion(folder / "distilled.npz", distilled, rig)
     films, options = [folder / "preview.mp4", folder / "contact_sheet.png"], FilmOptions(width=480, height=360)
-    if outcome.deformation is None:
-        render_character(outcome.character, outcome.motion, films, options=options)
-    else:  # the field itself, and not the clip that was read out of it
-        render_vertices(outcome.character, outcome.deformation.vertices, films, fps=outcome.motion.fps, options=options)
+    if field is None:
+        render_character(character, motion, films, options=options)
+        return
+    with replacing(folder / "field.npz") as partial, partial.open("wb") as file:
+        np.savez_compressed(file, vertices=field.vertices.astype(np.float32), fps=motion.fps)
+    # The field itself, and not the clip that was read out of it.
+    render_vertices(character, field.vertices, films, fps=motion.fps, options=options)
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

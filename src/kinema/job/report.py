@@ -22,9 +22,9 @@ from kinema.view.plots import chart
 
 TITLES = {
     "field": "field", "distilled": "as distilled", "planted": "feet planted", "simulated": "as simulated",
-    "physics": "after physics",
+    "physics": "after physics", "joined": "joined",
 }  # fmt: skip
-"""Columns of the page, by the stages of `Outcome.metrics`."""
+"""Columns of the page, by the stages of `Outcome.metrics`, or of clips that were joined."""
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em; color: #222 }
 h1 { font-size: 1.5em } h2 { font-size: 1.1em; margin-top: 2em } video, img { max-width: 100%; border-radius: 4px }

@@ -8,14 +8,14 @@ FOLDER/report.json        written last
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kinema.asset.character import Clip
 from kinema.distill.config import Animate
-from kinema.distill.prompt import read_prompt
+from kinema.distill.prompt import read_prompts
 from kinema.errors import KinemaError
 from kinema.export.timing import as_clip
 from kinema.export.write import write
@@ -49,29 +49,35 @@ def run_all(
         raise KinemaError(f"--as {job.as_motion}: is for one prompt, and there are {len(job.prompts)}")
     names = job.naming.clip_names(len(job.prompts)) or tuple(slug(prompt) for prompt in job.prompts)
     if resume is not None and all((resume / name).is_file() for name in RESULTS):
-        runs = tuple(run(Animate(resume=folder)) for folder in _folders(resume, job))
+        runs = tuple(run(Animate(resume=folder)) for folder in part_folders(resume, job.prompts))
         return Animations(resume, runs, read_json(resume / "report.json"))
     prior = load_named_prior(job)
     job = job if resume is not None else made(job, prior)
     jobs = [_single(job, k, name) for k, name in enumerate(names)]
     body = find_limbs(rigged(find_character(job.asset, **job.reading.arguments()))).body
-    for one in jobs:
-        read_prompt(one, prior, body)
+    read_prompts(job, job.prompts, prior, body)
     folder = make_folder(choose_folder(job))
     with locked(folder):
         if resume is None:
             begin(replace(job, out=folder))
-        runs = []
-        for one, place in zip(jobs, _folders(folder, job), strict=True):
-            again = resume is not None and (place / CONFIG).is_file()
-            where = {"resume": place} if again else {"out": place, "resume": None}
-            runs.append(run(replace(one, **where), progress=progress, heard=heard, prior=prior))
+        how = {"progress": progress, "heard": heard, "prior": prior}
+        runs = run_each(jobs, part_folders(folder, job.prompts), going_on=resume is not None, **how)
         clips = [_clip(one, name) for one, name in zip(runs, names, strict=True)]
         plain = replace(job.naming, clip_name=None)
         write(folder / "motion.glb", runs[0].character, clips, in_place=job.in_place, naming=plain)
         report = _report(job, runs, names) | {"seconds": round(time.monotonic() - begun, 1)}
         write_text(folder / "report.json", json.dumps(report, indent=2))
-    return Animations(folder, tuple(runs), report)
+    return Animations(folder, runs, report)
+
+
+def run_each(jobs: Sequence[Animate], folders: Sequence[Path], *, going_on: bool, **how: Any) -> tuple[Animation, ...]:
+    """A run for each job in its folder, or what is left of it; `how` are arguments of `run`."""
+    runs = []
+    for one, place in zip(jobs, folders, strict=True):
+        again = going_on and (place / CONFIG).is_file()
+        where = {"resume": place} if again else {"out": place, "resume": None}
+        runs.append(run(replace(one, **where), **how))
+    return tuple(runs)
 
 
 def _single(job: Animate, index: int, name: str) -> Animate:
@@ -80,15 +86,15 @@ def _single(job: Animate, index: int, name: str) -> Animate:
     return replace(job, prompt=job.prompts[index], more=(), naming=naming, resume=None)
 
 
-def _folders(folder: Path, job: Animate) -> tuple[Path, ...]:
-    return tuple(folder / f"{k + 1}-{slug(prompt)}" for k, prompt in enumerate(job.prompts))
+def part_folders(folder: Path, prompts: Sequence[str]) -> tuple[Path, ...]:
+    return tuple(folder / f"{k + 1}-{slug(prompt)}" for k, prompt in enumerate(prompts))
 
 
 def _clip(run: Animation, name: str) -> Clip:
     return replace(as_clip(run.character, run.motion), name=name)
 
 
-def _report(job: Animate, runs: list[Animation], names: tuple[str, ...]) -> dict[str, Any]:
+def _report(job: Animate, runs: Sequence[Animation], names: tuple[str, ...]) -> dict[str, Any]:
     rows = [
         {"clip": name, "prompt": prompt, "folder": one.folder.name, "read_as": one.report["read_as"],
          "verdict": one.report["verdict"]}

@@ -52,9 +52,21 @@ class Poses:
         rotations = torch.cat((lean[:, None], rotations[:, 1:]), 1)
         return Poses(rotations, motion.root_position[:, 1].to(rig.heads) - rig.heads[0, 1])
 
+    def mirrored(self, partners: Sequence[int]) -> "Poses":
+        """Left and right exchanged; `partners` are the joints' mirror images (`Body.partners`)."""
+        flip = torch.tensor([-1.0, 1.0, 1.0]).to(self.rotations)
+        return Poses(flip[:, None] * self.rotations[:, list(partners)] * flip, self.height)
+
     def place(self, rig: Rig) -> Transforms:
         """T_world_joint, with the root over its place at rest."""
         return place_joints(rig, self._root(rig), self.rotations)
+
+    def angles_near(self, rig: Rig, heading: Float[Tensor, "3 3"], angles: Float[Tensor, "joints 3"]) -> Tensor:
+        """Angles [joints, 3] of the only pose under a heading, of all triples those nearest to given ones."""
+        rotations = torch.cat((heading @ self.rotations[:, :1], self.rotations[:, 1:]), 1).double()
+        double = rig.to(torch.float64)
+        pair = angles_from_rotations(double, torch.cat((local_rotations(double, angles[None].double()), rotations)))
+        return angles + (pair[1] - pair[0]).to(angles)
 
     def motion(self, rig: Rig, *, fps: float = 1.0) -> Motion:
         """One frame per pose; neighbouring frames have continuous angles."""

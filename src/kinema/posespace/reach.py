@@ -9,6 +9,7 @@ from torch import Tensor
 
 from kinema.errors import KinemaError
 from kinema.geometry.rotations import ancestors
+from kinema.geometry.transforms import cross_matrix, rotation_matrix
 from kinema.posespace.pose import Poses, without_heading
 from kinema.rig.kinematics import Rig, Transforms
 
@@ -91,7 +92,7 @@ def jacobian(
         place = heads[..., target.joint, :] + rotation @ rotation.new_tensor(target.point)
         if target.position is not None:
             arm = (place[..., None, :] - heads) / scale
-            moves = -_cross_matrix(arm) * above[:, None, None]
+            moves = -cross_matrix(arm) * above[:, None, None]
             up = eye[:, 1:2].expand(*batch, 3, 1) / scale
             blocks.append(target.weight * torch.cat((moves.transpose(-3, -2).flatten(-2), up), -1))
         if target.look_at is not None or target.rotation is not None:
@@ -99,12 +100,6 @@ def jacobian(
             turns = target.weight * torch.cat((turns, turns.new_zeros(*batch, 3, 1)), -1)
             blocks += [turns] * ((target.look_at is not None) + (target.rotation is not None))
     return torch.cat(blocks, -2)
-
-
-def _cross_matrix(v: Tensor) -> Tensor:
-    x, y, z = v.unbind(-1)
-    none = torch.zeros_like(x)
-    return torch.stack((none, -z, y, z, none, -x, -y, x, none), -1).unflatten(-1, (3, 3))
 
 
 def reach(
@@ -137,11 +132,8 @@ def reach(
 
 def _turned(rig: Rig, placed: Transforms, rotations: Tensor, turn: Float[Tensor, "*b joints 3"]) -> Tensor:
     """Local rotations after every joint has turned in the world; the root keeps no heading."""
-    angle = turn.norm(dim=-1, keepdim=True).clamp(min=1e-9)[..., None]
-    axis = _cross_matrix(turn) / angle
-    spin = torch.eye(3).to(turn) + torch.sin(angle) * axis + (1 - torch.cos(angle)) * axis @ axis
     above = placed[..., [max(p, 0) for p in rig.parents], :, :3].clone()
     above[..., 0, :, :] = torch.eye(3).to(turn)
-    local = above.mT @ spin @ above @ rotations
+    local = above.mT @ rotation_matrix(turn) @ above @ rotations
     lean, _ = without_heading(local[..., 0, :, :])
     return torch.cat((lean[..., None, :, :], local[..., 1:, :, :]), -3)

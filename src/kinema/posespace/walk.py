@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.errors import KinemaError
-from kinema.geometry.transforms import matrix_to_quaternion, quaternion_to_matrix
+from kinema.geometry.transforms import matrix_to_quaternion, quaternion_to_matrix, rotation_matrix, rotation_vector
 from kinema.posespace.flow import Denoiser, decode, invert, slerp
 from kinema.posespace.model import poses_to_values, values_to_poses
 from kinema.posespace.pose import Poses
@@ -44,18 +44,9 @@ def walk(rig: Rig, clean: Denoiser, a: Poses, b: Poses, count: int, *, scale: fl
 def _exact_ends(fine: Poses, a: Poses, b: Poses, shares: Float[Tensor, "n"]) -> Poses:
     """What inversion and decoding lost at both ends, put back there and ever less towards the other end."""
     lost = [end.rotations @ fine.rotations[[k]].mT for end, k in ((a, 0), (b, -1))]
-    left, right = (_power(x, s) for x, s in zip(lost, (1 - shares, shares)))
+    left, right = (rotation_matrix(s[:, None, None] * rotation_vector(x)) for x, s in zip(lost, (1 - shares, shares)))
     height = fine.height + (1 - shares) * (a.height - fine.height[0]) + shares * (b.height - fine.height[-1])
     return Poses(left @ right @ fine.rotations, height)
-
-
-def _power(rotations: Float[Tensor, "1 joints 3 3"], share: Float[Tensor, "n"]) -> Float[Tensor, "n joints 3 3"]:
-    """A share of each rotation."""
-    w, *xyz = matrix_to_quaternion(rotations).unbind(-1)
-    vector = torch.stack(xyz, -1)
-    half = torch.atan2(vector.norm(dim=-1), w)[..., None] * share[:, None, None]
-    axis = torch.nn.functional.normalize(vector, dim=-1)
-    return quaternion_to_matrix(torch.cat((half.cos(), half.sin() * axis), -1))
 
 
 def between(poses: Poses, at: Float[Tensor, "n"]) -> Poses:

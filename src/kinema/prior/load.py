@@ -79,7 +79,7 @@ def load_prior(
     placement = Placement(device, dtype, quantize, offload, tiling, checkpointing)
     if device_type == "cuda":
         _check_card(name, placement, device, video_size)
-    folder = Path(path) if path else _from_hub(name, repository)
+    folder = Path(path) if path else from_hub(name, repository)
     if not folder.is_dir():
         raise KinemaError(f"{folder}: no such folder; --prior {name} needs a checkpoint in diffusers' layout")
     prior = _load(kind, folder, placement, dict(zip(("frames", "height", "width"), video_size or ())))
@@ -124,8 +124,8 @@ def _load(kind: Kind, folder: Path, placement: Placement, size: dict[str, int]) 
     return Prior.load(folder, placement, **size)
 
 
-def _from_hub(name: str, repository: str) -> Path:
-    """The checkpoint in the hub's cache, downloaded if it is not there."""
+def from_hub(name: str, repository: str, *, option: str = "--prior") -> Path:
+    """The checkpoint in the hub's cache, downloaded if it is not there; `option` is the one that names it."""
     from huggingface_hub import snapshot_download
 
     wanted = {"allow_patterns": list(FILES), "ignore_patterns": list(UNREAD)}
@@ -135,7 +135,7 @@ def _from_hub(name: str, repository: str) -> Path:
     except Exception as error:  # the hub's client raises many kinds: no network, no such name, no right, no space
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise KinemaError(
-            f"--prior {name}: no weights of {repository} ({reason[:120]}); give a folder with --prior {name}=FOLDER"
+            f"{option} {name}: no weights of {repository} ({reason[:120]}); give a folder with {option} {name}=FOLDER"
         ) from None
 
 

@@ -1,5 +1,6 @@
 """A character in viser's scene: coloured mesh, splats and skeleton, posed together."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 Pose = Float[Tensor, "joints 3 4"]
 GAUSSIANS = 8000
-BONE, JOINT, CHOSEN = (36, 72, 120), (245, 158, 66), (225, 45, 70)
+BONE, JOINT, CHOSEN, PINNED = (36, 72, 120), (245, 158, 66), (225, 45, 70), (30, 150, 90)
 SPLAT_UNIT = 0.01
 """Unit of length of the splats, in the character's size. The renderer keeps covariances in half precision, for which
 square millimetres would be too small."""
@@ -110,9 +111,10 @@ class ShownCharacter:
             self.bones.visible = self.joints.visible = skeleton
         self.pose(self.at)
 
-    def mark(self, joint: int | None) -> None:
-        """Colour the chosen joint."""
+    def mark(self, joint: int | None, pinned: Collection[int] = ()) -> None:
+        """Colour the chosen joint and those that are pinned."""
         colors = np.tile(np.array(JOINT, np.uint8), (len(self.joints.batched_positions), 1))
+        colors[list(pinned)] = PINNED
         if joint is not None:
             colors[joint] = CHOSEN
         self.joints.batched_colors = colors

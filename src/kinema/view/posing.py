@@ -34,14 +34,20 @@ class Posing:
     def __init__(self, server: "ViserServer", shown: ShownCharacter, rig: Rig, *, changed: Callable[[], None]) -> None:
         self.shown, self.rig, self.changed = shown, rig, changed
         self.added = torch.zeros(len(rig.parents), 3)
+        self.raised = 0.0
+        """Height added to the root [m]."""
         self.joint: int | None = None
         self.dragging = False
-        self.earlier: list[Float[Tensor, "joints 3"]] = []
-        """The added angles before each change."""
+        self.pinned: set[int] = set()
+        """Joints that stay where they are while another one is dragged."""
+        self.moves: Callable[[Float[np.ndarray, "3"], str], None] | None = None
+        """Called with the gizmo's place and the phase of its movement where it moves joints; None: it turns them."""
+        self.earlier: list[tuple[Float[Tensor, "joints 3"], float]] = []
+        """The added angles and height before each change."""
         self.touched: tuple[object, float] = (None, 0.0)
         """The control that was moved last, and when [s]."""
-        self.own: Float[Tensor, "3"] = torch.zeros(3)
-        """The motion's angles of the chosen joint in the frame that is shown."""
+        self.own = Motion.rest(rig, frames=1, fps=1.0)
+        """The motion's own frame that is shown."""
         gui = server.gui
         self.choice = gui.add_dropdown("Joint", (NO_JOINT, *rig.names), initial_value=NO_JOINT)
         turn = {"min": -180, "max": 180, "step": 1, "initial_value": 0, "disabled": True}
@@ -66,19 +72,27 @@ class Posing:
             if event.instance_index is not None:
                 self.choice.value = rig.names[event.instance_index]
 
-    def pose(self, motion: Motion, frame: int) -> Float[Tensor, "joints 3"]:
-        """Angles of a frame with those added."""
-        if self.joint is not None:
-            self.own = motion.angles[frame, self.joint]
-        return motion.angles[frame] + self.added
+    def pose(self, motion: Motion, frame: int) -> Motion:
+        """A frame with what was added."""
+        self.own = motion[frame : frame + 1]
+        return self.posed(self.own)
 
     def posed(self, motion: Motion) -> Motion:
-        """The whole clip with the added angles."""
-        return replace(motion, angles=motion.angles + self.added)
+        """The whole clip with what was added."""
+        up = self.raised * torch.tensor([0.0, 1.0, 0.0])
+        return replace(motion, root_position=motion.root_position + up, angles=motion.angles + self.added)
+
+    def take(self, angles: Float[Tensor, "joints 3"], height: float, *, remember: bool) -> None:
+        """Add what brings the shown frame to angles and a height of the root [m]; all of a drag is one change."""
+        if remember:
+            self._remember(None)
+        self.added = angles - self.own.angles[0]
+        self.raised = height - float(self.own.root_position[0, 1])
+        self._tell()
 
     def place_gizmo(self, T_scene_joint: Pose) -> None:
         """Put the gizmo on the chosen joint; while it is dragged it keeps its orientation."""
-        if self.joint is not None:
+        if self.joint is not None and not (self.dragging and self.moves):
             self.gizmo.position = T_scene_joint[self.joint, :, 3].numpy()
         if self.joint is not None and not self.dragging:
             self.gizmo.wxyz = matrix_to_quaternion(T_scene_joint[self.joint, :, :3]).numpy()
@@ -89,7 +103,7 @@ class Posing:
         for slider, label in zip(self.sliders, labels, strict=True):
             slider.label, slider.disabled = f"{label} °", joint is None
         self.gizmo.visible = joint is not None
-        self.shown.mark(joint)
+        self.shown.mark(joint, self.pinned)
         self._tell()
 
     def turn(self, R_world_joint: Float[Tensor, "3 3"]) -> None:
@@ -99,7 +113,7 @@ class Posing:
             return
         parent = self.rig.parents[self.joint]
         R_world_parent = at[parent, :, :3] if parent >= 0 else torch.eye(3)
-        added = joint_angles(self.rig, self.joint, R_world_parent, R_world_joint) - self.own
+        added = joint_angles(self.rig, self.joint, R_world_parent, R_world_joint) - self.own.angles[0, self.joint]
         self._remember(("turn", self.joint))
         self.added[self.joint] = torch.remainder(added + math.pi, 2 * math.pi) - math.pi
         self._tell()
@@ -107,7 +121,10 @@ class Posing:
     def _drag(self, event: Any) -> None:
         if event.client is not None:
             self.dragging = event.phase != "end"
-            self.turn(quaternion_to_matrix(torch.from_numpy(np.asarray(self.gizmo.wxyz)).float()))
+            if self.moves is not None:
+                self.moves(np.asarray(self.gizmo.position), event.phase)
+            else:
+                self.turn(quaternion_to_matrix(torch.from_numpy(np.asarray(self.gizmo.wxyz)).float()))
 
     def _slide(self, event: Any, axis: int) -> None:
         if event.client is not None and self.joint is not None:
@@ -119,7 +136,7 @@ class Posing:
         """Take back the angles added to the chosen joint, or to all."""
         self._remember(None)
         if everything:
-            self.added.zero_()
+            self.added, self.raised = torch.zeros_like(self.added), 0.0
         elif self.joint is not None:
             self.added[self.joint] = 0
         self._tell()
@@ -127,7 +144,7 @@ class Posing:
     def undo(self) -> None:
         """Take back the last change, of whichever joint."""
         if self.earlier:
-            self.added, self.touched = self.earlier.pop(), (None, 0.0)
+            (self.added, self.raised), self.touched = self.earlier.pop(), (None, 0.0)
             self.back.disabled = not self.earlier
             self._tell()
 
@@ -136,7 +153,7 @@ class Posing:
         before, when = self.touched
         self.touched = control, time.monotonic()
         if control is None or control != before or time.monotonic() - when > ONE_CHANGE_SECONDS:
-            self.earlier = [*self.earlier[-MOST_CHANGES + 1 :], self.added.clone()]
+            self.earlier = [*self.earlier[-MOST_CHANGES + 1 :], (self.added.clone(), self.raised)]
             self.back.disabled = False
 
     def _tell(self) -> None:

@@ -16,10 +16,10 @@ import numpy as np
 from kinema.errors import KinemaError
 from kinema.export.write import write
 from kinema.motion.motion import Motion
-from kinema.rig.kinematics import forward_kinematics
 from kinema.rig.limbs import Limbs, find_limbs
 from kinema.view.character import ShownCharacter, relative_to
 from kinema.view.contacts import Contacts
+from kinema.view.dragging import Dragging
 from kinema.view.exhibit import Exhibit
 from kinema.view.page import Box, Page, travel_path
 from kinema.view.player import Player
@@ -109,6 +109,7 @@ class Viewer:
         if self.rig is not None:
             with gui.add_folder("Pose", expand_by_default=False):
                 self.posing = Posing(self.server, self.shown, self.rig, changed=self._posed)
+                self.dragging = Dragging(self.server, self.posing, self.exhibit.character, self.limbs)
                 self.download = gui.add_button_group("Download", DOWNLOADS, hint="the whole clip as it is posed")
                 self.download.on_click(self._download)
 
@@ -190,9 +191,7 @@ class Viewer:
         if motion is None or self.rig is None or self.posing is None:
             self.shown.pose(None)
             return
-        angles = self.posing.pose(motion, frame)
-        translation = None if motion.translation is None else motion.translation[frame]
-        T_world_joint = forward_kinematics(self.rig, motion.root_position[frame], angles, translation).detach()
+        T_world_joint = self.posing.pose(motion, frame).pose(self.rig)[0].detach()
         origin = self.path[min(frame, len(self.path) - 1) if self.follow.value else 0]
         T_scene_joint = relative_to(origin, T_world_joint)
         self.shown.pose(T_scene_joint)

@@ -224,7 +224,7 @@ class _Reading:
             (not sentence.core, "no words; say who does what"),
             (sentence.language != "English", f"the words seem to be {sentence.language}; say it in English"),
             (sentence.several, "several characters; a run animates one"),
-            (sentence.sequence, "one thing after another; run a prompt for each"),
+            (sentence.sequence, "one thing after another; say it as 'walks, then sits'"),
             (sentence.negated, "says what is not done; say what is done"),
             (self._is_made_up(), f"{sentence.phrase!r} has no verb that is known"),
         )
