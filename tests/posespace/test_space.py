@@ -191,7 +191,7 @@ def test_bad_input_is_one_line(space: PoseSpace, steps: Poses, fox: Character) -
 
 def test_the_example_of_the_docs_runs(tmp_path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     page = Path(__file__).parents[2] / "docs" / "posespace.md"
-    (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    code, *_ = re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     monkeypatch.chdir(tmp_path)
     exec(code, {})
     assert (tmp_path / "keys.glb").stat().st_size > 1000

@@ -47,7 +47,7 @@ class Spheres:
         mesh, weights = character.mesh, character.weights
         size = max(float(np.ptp(mesh.vertices, axis=0).max()), 1e-9)
         try:
-            balls = pack_balls(mesh, cells=CELLS, most=CANDIDATES)
+            balls = pack_balls(mesh, medial=False, cells=CELLS, most=CANDIDATES)
             centers, radii = balls.centers, balls.radii + GROWN * size
         except KinemaError:
             centers = mesh.vertices[:: max(1, len(mesh.vertices) // CANDIDATES)].astype(np.float64)

@@ -53,10 +53,12 @@ class Balls:
         return np.flatnonzero((far >= highest) & (far > reach))
 
 
-def pack_balls(mesh: Mesh, *, symmetric: bool = False, cells: int = 110, most: int = 600) -> Balls:
+def pack_balls(mesh: Mesh, *, symmetric: bool = False, medial: bool = True, cells: int = 110, most: int = 600) -> Balls:
     """Fill a mesh, cut into `cells` voxels along its longest side, with at most `most` balls, the largest first.
 
-    Of a mesh that is its own mirror image the left half is filled with what either side has, and mirrored.
+    Args:
+        symmetric: the mesh is its own mirror image; its left half is filled with what either side has, and mirrored.
+        medial: balls on the medial axis only, for skeletons; without it they fill the volume up to its surface.
     """
     from scipy.ndimage import distance_transform_edt
     from scipy.sparse import csr_array
@@ -72,7 +74,7 @@ def pack_balls(mesh: Mesh, *, symmetric: bool = False, cells: int = 110, most: i
         columns = np.arange(len(inside))
         inside = inside | inside[np.clip(np.rint(2 * middle - columns).astype(int), 0, len(inside) - 1)]
     depth = np.asarray(distance_transform_edt(np.pad(inside, 1)))[1:-1, 1:-1, 1:-1]
-    places = np.argwhere(inside & _is_medial(depth))
+    places = np.argwhere(inside & _is_medial(depth) if medial else inside)
     if len(places) == 0:
         raise KinemaError("the mesh encloses no volume, so no skeleton fits inside")
     # Half a cell from the last centre inside to the surface.
@@ -85,11 +87,14 @@ def pack_balls(mesh: Mesh, *, symmetric: bool = False, cells: int = 110, most: i
     while count < most and free.any():
         chosen.append(i := int(free.argmax()))
         count += 2 if symmetric and places[i, 0] > middle + 0.5 else 1
-        near = np.array(tree.query_ball_point(places[i], max(1.1 * radius[i] + 0.5, radius[i] + 1.5)))
+        reach = max(1.1 * radius[i] + 0.5, radius[i] + 1.5 if medial else 2.2)
+        near = np.array(tree.query_ball_point(places[i], reach))
         gap = np.linalg.norm(places[near] - places[i], axis=1)
         # Take away what is near this centre, balls that all but lie within this one, and the thin rest between it and
         # the surface.
-        within = (gap + radius[near] <= (1 + SLACK) * radius[i] + 0.7) | (radius[near] < 0.5 * radius[i])
+        within = radius[near] < 0.5 * radius[i]
+        if medial:
+            within |= gap + radius[near] <= (1 + SLACK) * radius[i] + 0.7
         free[near[(gap <= max(0.6 * radius[i], 2.2)) | within]] = False
     centers, radii = places[chosen].astype(np.float64), radius[chosen]
     if symmetric:
