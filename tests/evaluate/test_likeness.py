@@ -33,7 +33,7 @@ def test_a_motion_is_like_itself_and_its_mirror_image(person: tuple[Rig, Limbs])
     assert distance(wave, wave, marks) == 0
     assert distance(wave, mirrored(wave, marks), marks) == 0
     np.testing.assert_array_equal(mirrored(mirrored(wave, marks), marks), wave)
-    assert distance(wave, shown(person, "wave", side=-1), marks) < 0.02
+    assert distance(wave, shown(person, "wave", side=-1), marks) < 0.1
 
 
 def test_the_nearest_of_several_motions_is_the_right_one_at_another_tempo(person: tuple[Rig, Limbs]) -> None:

@@ -15,6 +15,8 @@ FPS = 12.0
 """Frames per second at which motions are compared."""
 SPEED_WEIGHT = 0.15
 """Weight of velocities [heights per second] beside places [heights]."""
+STILL = 0.01
+"""Amount of motion [heights] below which all bodies stand alike."""
 HAND = 5
 """Joints of an arm that are compared, from the shoulder; the others are fingers."""
 
@@ -68,15 +70,20 @@ def mirrored(values: Features, landmarks: Landmarks) -> Features:
 
 
 def distance(one: Features, other: Features, landmarks: Landmarks, *, repeats: bool = False) -> float:
-    """Mean distance of the joints along the best alignment in time [heights], of the other or its mirror image.
+    """Mean distance of the joints along the best alignment in time, of the other or its mirror image, relative to how
+    much the two move: otherwise whoever hardly moves would be near to all.
 
     An `other` that repeats is played round and round, and may be entered and left anywhere: where in its cycle a gait
     begins says nothing, and without this a walk is nearer to somebody who stands than to a walk half a cycle later.
     """
     rounds = 1 + math.ceil(2 * len(one) / len(other)) if repeats else 1
-    return min(
-        _warp(one, np.tile(each, (rounds, 1, 1)), within=repeats) for each in (other, mirrored(other, landmarks))
-    )
+    sides = (np.tile(each, (rounds, 1, 1)) for each in (other, mirrored(other, landmarks)))
+    return min(_warp(one, each, within=repeats) for each in sides) / (_amount(one) + _amount(other) + STILL)
+
+
+def _amount(values: Features) -> float:
+    """Mean distance of the joints from their mean over time."""
+    return float(np.linalg.norm(values - values.mean(0), axis=-1).mean())
 
 
 def _warp(one: Features, other: Features, *, within: bool) -> float:
