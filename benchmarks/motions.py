@@ -4,6 +4,7 @@ python benchmarks/motions.py gaits     12 creatures and 6 rigs from files: are t
 python benchmarks/motions.py swap      8 bodies x 6 pairs: the pace of A with the words of B must give B
 python benchmarks/motions.py actions   unseen rigs: nearest of at least 20 classes of artists' clips, by time warping
 python benchmarks/motions.py judge     the judge of `actions` judged: other artists' clips, carried over to those rigs
+python benchmarks/motions.py two-legs  the judge of `gaits` and `swap` judged: artists' and captured walks and runs
 python benchmarks/motions.py ranges    6 rigs: ranges of joint groups in walk and run against the artist's clips
 
 Options: --out FOLDER (each run leaves a JSON file and is not repeated), --only TEXT, --weights FILE, --seeds N,
@@ -239,6 +240,21 @@ def exemplars(name: str, shared: Path) -> list[tuple[str, np.ndarray, bool]]:
     return _EXEMPLARS[name]
 
 
+def two_legs(given: argparse.Namespace, prior: NanoPrior) -> Iterator[tuple[str, Any]]:
+    for take in read_takes(given.shared, leave_out=()):
+        if take.kind in ("upright", "bird") and take.name in ("walk", "run") and take.clip:
+            yield f"{take.file.stem}-{take.clip}".replace("/", " "), lambda t=take: one_artists(given, t)
+
+
+def one_artists(given: argparse.Namespace, take: Take) -> dict[str, Any] | None:
+    body = cached_body(take.file.stem, given.shared)
+    clip = next((clip for clip in body.character.clips if clip.name == take.clip), None)
+    if clip is None or len(body.anatomy.limbs.legs) != 2:
+        return None
+    row = gait_of(body, Motion.from_clip(body.anatomy.rig, clip))
+    return row | {"wanted": take.name, "right": row["gait"] == take.name}
+
+
 def ranges(given: argparse.Namespace, prior: NanoPrior) -> Iterator[tuple[str, Any]]:
     for name in ("husky", "quat_wolf", "quat_cat", "velociraptor", "rocketbox_woman", "kaykit_knight"):
         for gait in ("walk", "run"):
@@ -302,7 +318,7 @@ def summary(what: str, rows: dict[str, dict[str, Any]]) -> None:
         print(line)
 
 
-RUNS = {"gaits": gaits, "swap": swap, "actions": actions, "judge": judge, "ranges": ranges}
+RUNS = {"gaits": gaits, "swap": swap, "actions": actions, "judge": judge, "two-legs": two_legs, "ranges": ranges}
 
 
 def main() -> None:

@@ -118,13 +118,13 @@ def measure_pose(
     cycle, stance = find_cycle(feet), find_stance(feet)
     shown = feet if skin is None or skin.velocity is None else replace(feet, height=skin.height, velocity=skin.velocity)
     speed, duty = ground_speed(feet, stance), float(stance.mean()) if stance.size else 0.0
+    gait = name_gait(limbs, feet, cycle, stance, speed=speed)
     joints = T_world_joint[..., 3]
     soles = feet.world[..., 1].min(1) if limbs.legs else np.zeros(len(joints))
     low = soles if skin is None else skin.lowest
     # Without ground nothing can be under it, above it or slide on it.
     low, stance = (low, stance) if limbs.ground else (np.zeros_like(low), np.zeros_like(stance))
     depth = np.maximum(-low, 0.0)
-    gait = name_gait(limbs, feet, cycle, duty=duty, speed=speed)
     seconds = cycle.period / fps if gait not in ("stand", "other") else 0.0
     shape = joints - joints[:, :1]
     third = np.diff(shape, n=3, axis=0) * (fps * (seconds or 1.0)) ** 3 / feet.leg

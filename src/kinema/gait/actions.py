@@ -161,7 +161,7 @@ def feed(body: GaitBody, plan: FootPlan, down: Curve, chew: Curve, style: Style)
     if body.limbs.head is None:
         return
     arms = [arm for arm in body.limbs.arms if not arm.wing]
-    if is_upright(body) and arms:
+    if body.upright and arms:
         arm = min(arms, key=lambda a: a.side != style.side)
         s = float(arm.side)
         hold = np.clip(down * (0.75 + 0.25 * chew), 0, 1)[:, None]
@@ -190,12 +190,6 @@ def feed(body: GaitBody, plan: FootPlan, down: Curve, chew: Curve, style: Style)
         # The head turns less than the neck: its nose points down, not back to the legs.
         bend(plan, (body.limbs.head,), pitch=(follows * angle - pitch) * down)
     plan.shift[:, 1] -= (0.25 if len(body.limbs.legs) == 2 else 0.05) * body.leg * down
-
-
-def is_upright(body: GaitBody) -> bool:
-    """Two legs under a head that is higher than it is ahead: people, not birds and theropods."""
-    reach = body.heads[body.limbs.head or 0] - body.heads[0]
-    return len(body.limbs.legs) == 2 and bool(reach[1] > 1.2 * abs(reach[2]))
 
 
 def dip(body: GaitBody, depth: float) -> float:

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from kinema.gait.actions import TAU, dip, feed, feet_of, girdles, is_upright, lean_away, sit_on_haunches, swing_feet
+from kinema.gait.actions import TAU, dip, feed, feet_of, girdles, lean_away, sit_on_haunches, swing_feet
 from kinema.gait.arms import key_arm
 from kinema.gait.cycle import keyed
 from kinema.gait.kinds import Style
@@ -55,7 +55,7 @@ def scratch(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> 
     on, side = keyed(since, (-1.3, -0.8, 0.9, 1.4), (0, 1, 1, 0)), style.side
     beat = np.sin(TAU * 2.6 * since) * on
     arms = [arm for arm in body.limbs.arms if not arm.wing and arm.side == side]
-    if is_upright(body) and arms:
+    if body.upright and arms:
         up = on[:, None]
         head, hand = np.array([0.75, 0.25, 0.55]), np.array([-0.55, 0.8, 0.05])
         upper = (1 - up) * [0.16, -1.0, 0.05] + up * head + np.sin(np.pi * up) * [0.5, 0.0, 0.2]
@@ -138,8 +138,8 @@ def headbutt(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) ->
     key = partial(keyed, since, (-0.8, -0.25, 0.0, 0.12, 0.7))
     plan.shift[:, 2] += body.leg * key((0, -0.25, 0.36, 0.30, 0))
     plan.shift[:, 1] -= dip(body, 0.1) * key((0, 1, 0.2, 0.0, 0))
-    plan.tilt[:, 0] += key((0, 0.10, 0.06, -0.08, 0)) * (1.0 if is_upright(body) else body.rock)
-    bend(plan, body.limbs.spine, pitch=key((0, -0.15, 0.35, 0.2, 0)) if is_upright(body) else key((0, 0.1, -0.1, 0, 0)))
+    plan.tilt[:, 0] += key((0, 0.10, 0.06, -0.08, 0)) * (1.0 if body.upright else body.rock)
+    bend(plan, body.limbs.spine, pitch=key((0, -0.15, 0.35, 0.2, 0)) if body.upright else key((0, 0.1, -0.1, 0, 0)))
     bend(plan, body.neck, pitch=key((0, 0.85, 0.7, -0.2, 0)))
 
 
@@ -198,7 +198,7 @@ def claw(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> Non
 def drink(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> None:
     """The mouth goes to the water and laps; upright bodies take the hand to the mouth and the head back."""
     down = keyed(since, (-1.4, -0.8, 1.0, 1.6), (0, 1, 1, 0))
-    if is_upright(body):
+    if body.upright:
         feed(body, plan, down, 0 * down, style)
         return bend(plan, body.neck, pitch=-0.65 * keyed(since, (-0.8, -0.3, 0.6, 1.0), (0, 1, 1, 0)))
     feed(body, plan, 0.96 * down, 0.35 * np.sin(TAU * 2.8 * since) * down, style)

@@ -106,7 +106,7 @@ def _trunk(
     """Bob, sway, roll and pitch of the trunk, and the bending of the back; returns the shoulders' pitch and yaw."""
     leg, count = body.leg, len(body.limbs.legs)
     two, rocks = count == 2, count == 4 and not gait.footfalls.symmetrical
-    sway, spine = by_legs(gait.sway, count), by_legs(gait.spine, count) * style.spine
+    sway, spine = by_legs(gait.sway, count), by_legs(gait.spine, count) * style.spine * (1.0 if rocks else body.supple)
     bob = gait.bob * style.bob * leg * (gait.bob_two_legs if two else 1.0)
     bob = float(np.clip(bob, -0.35 * body.limbs.clearance, 0.35 * body.limbs.clearance))
     pitch, yaw = np.zeros_like(cycles), np.zeros_like(cycles)
@@ -163,13 +163,13 @@ def _follow(
     nod = by_legs(gait.nod, count) * style.nod * np.cos(beats * TAU * (cycles - duty / 2 - 0.1))
     # Against pitch and yaw of the shoulders.
     pitch = -0.7 * pitch + side * nod + by_legs(gait.head_down, count)
-    bend(plan, limbs.neck or body.neck, pitch=pitch, yaw=0.3 * np.sign(gait.turn) - 0.6 * yaw)
+    bend(plan, limbs.neck or body.neck, pitch=pitch, yaw=0.3 * np.sign(gait.turn) - 0.8 * yaw)
     if limbs.head is not None:
         bend(plan, (limbs.head,), pitch=style.head - 0.5 * pitch)
     sweep, rocks = gait.tail * style.tail, count == 4 and not gait.footfalls.symmetrical
     for k, j in enumerate(limbs.tail):
         wave = TAU * (cycles - 0.5 * (k + 1) / len(limbs.tail))
         # Up and down with the croup in gallops and hops, from side to side with the hips otherwise.
-        pitch = sweep * np.cos(wave) if rocks else 0.3 * sweep * np.cos(2 * wave)
+        pitch = 2 * sweep * np.cos(wave) if rocks else 0.3 * sweep * np.cos(2 * wave)
         yaw = (0.25 if rocks else 1.0) * sweep * np.sin(wave)
         bend(plan, (j,), pitch=pitch / len(limbs.tail), yaw=yaw / len(limbs.tail))

@@ -86,7 +86,7 @@ class Gait:
     """Mean pitch of the neck."""
     tail: float = 0.4
     """Amplitude of the tail's yaw; of its pitch in canters and gallops."""
-    spine: ByLegs = (0.09, 0.17, 0.03)
+    spine: ByLegs = (0.09, 0.07, 0.03)
     """Amplitude of the yaw of hips and shoulders; of the back's pitch in canters and gallops."""
     arm_swing: float = 0.3
     elbow: float = 0.3

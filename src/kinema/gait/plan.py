@@ -55,6 +55,20 @@ class GaitBody:
         return min(1.0, 1.2 * self.leg / max(length, 1e-9)) ** 1.5
 
     @property
+    def supple(self) -> float:
+        """Factor on the yaw of the girdles: sprawling bodies bend like lizards, trunks carried level on two legs are
+        stiff like birds'."""
+        if len(self.limbs.legs) == 2 and not self.upright:
+            return 0.4
+        return 3.0 - 2.0 * self.stride
+
+    @property
+    def upright(self) -> bool:
+        """Two legs under a head that is higher than it is ahead: people, not birds and theropods."""
+        reach = self.heads[self.limbs.head or 0] - self.heads[0]
+        return len(self.limbs.legs) == 2 and bool(reach[1] > 1.2 * abs(reach[2]))
+
+    @property
     def neck(self) -> tuple[int, ...]:
         """Neck and head."""
         return (*self.limbs.neck, *((self.limbs.head,) if self.limbs.head is not None else ()))

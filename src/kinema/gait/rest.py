@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kinema.gait.actions import TAU, feet_of, is_upright
+from kinema.gait.actions import TAU, feet_of
 from kinema.gait.arms import hang_arm
 from kinema.gait.cycle import keyed
 from kinema.gait.kinds import Style
@@ -25,7 +25,7 @@ def sleep(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> No
     _lie(body, plan, down, down)
     bend(plan, body.limbs.spine, pitch=0.05 * style.bob * breath)
     plan.shift[:, 1] += 0.012 * style.bob * body.leg * (breath + 1)
-    if not is_upright(body):
+    if not body.upright:
         # As far down as the ground allows (`plan.solve` keeps the head out of it), and curled to a side.
         bend(plan, body.neck, pitch=0.7, yaw=0.5 * style.side)
         bend(plan, body.limbs.spine, yaw=0.3 * style.side)
@@ -36,7 +36,7 @@ def sleep(body: GaitBody, plan: FootPlan, since: np.ndarray, style: Style) -> No
 def _lie(body: GaitBody, plan: FootPlan, down: Curve, back: Curve) -> None:
     """Come down by a share `down` and, upright bodies, lean back by a share `back` of the way."""
     moves = (down > 0) | (back > 0)
-    if is_upright(body):
+    if body.upright:
         trunk = [0, *body.limbs.spine]
         thick = float(np.clip(body.limbs.probes[trunk, 1, 2].max(), 0.08 * body.leg, 0.5 * body.leg))
         plan.shift[:, 1] -= (body.pivot[1] - thick) * down

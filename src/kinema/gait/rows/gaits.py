@@ -61,7 +61,7 @@ GAITS = (
         tear[ing|s] along, go[ing|es] for a run
         """),
         Gait(GALLOP, duty=0.34, froude=1.2, pendulum=2.3, lift=(0.11, 0.24, 0.24), bob=-0.04, bob_two_legs=1.6,
-             lean=0.16, spine=(0.12, 0.4, 0.03), flick=(0.35, 0.5, 0.5), crouch=0.02, nod=0.08,
+             lean=0.16, spine=(0.16, 0.4, 0.03), flick=(0.35, 0.5, 0.5), crouch=0.02, nod=0.08,
              nods=(2.0, 1.0, 2.0), head_down=(0.0, 0.15, 0.0), arm_swing=0.6, elbow=1.3)),
     MotionKind("hop", {"quadruped": 2, "biped": 3, "bird": 3, "crawler": 0.5, "winged": 0.2}, verbs("""
         hop[ping|s], hop[ping|s] along, bound[ing|s], bounc[ing|es] along on both feet, hop[ping|s] forward,

@@ -13,7 +13,7 @@ from kinema.asset.character import Character
 from kinema.create.creatures import random_creature
 from kinema.gait.clip_names import STATES
 from kinema.gait.hang import hanging_arms
-from kinema.gait.kinds import LIKE, MotionKind
+from kinema.gait.kinds import LIKE, Gait, MotionKind
 from kinema.gait.make import Label, make_motion
 from kinema.gait.motions import MOTIONS, find_motion
 from kinema.gait.plan import GaitBody
@@ -32,6 +32,8 @@ POINTS = 3000
 STRIDES = (0.4, 1.7)
 """Strides of procedural gaits, as factors on the usual one: a slow run and a fast walk must both occur, or the speed
 would tell the gait and the words nothing."""
+ANOTHERS = 0.35
+"""Share of gaits that take the strides of another one, a walk those of a gallop, for the same reason."""
 AFLOAT = frozenset(("fly", "glide", "float", "swim", "swim_fast", "flap"))
 """Motions above the ground, filmed at the height of the body as it stands."""
 FAR = 1.5
@@ -83,6 +85,14 @@ class Actor:
         extent = np.ptp(self.stage.box, axis=0)
         return (HEIGHT, WIDTH) if extent[1] > TALL * max(extent[0], extent[2]) else (WIDTH, HEIGHT)
 
+    def _stride(self, rng: np.random.Generator, usual: float) -> float:
+        """Travel per cycle of a gait whose usual one is given, or of another gait of this body [leg lengths]."""
+        if rng.random() > ANOTHERS:
+            return usual * float(rng.uniform(*STRIDES))
+        others = {name: kind for name, kind in MOTIONS.items() if isinstance(kind.gait, Gait)}
+        gait = draw_motion(self.limbs.body, rng, others).gait if self.limbs.legs else None
+        return usual if gait is None else gait.stride * self.body.stride * float(rng.uniform(0.8, 1.1))
+
     def perform(self, rng: np.random.Generator, kind: MotionKind | str | None = None) -> "Shot":
         """A random window of a procedural motion, at 6.5 to 11.5 frames per cycle."""
         kind = draw_motion(self.limbs.body, rng) if kind is None else kind
@@ -93,7 +103,7 @@ class Actor:
             period = float(rng.uniform(*CYCLE_FRAMES)) / FPS
             usual = kind.gait.period(leg)
             stride = kind.gait.speed(leg) * usual * self.body.stride
-            speed = stride * float(rng.uniform(*STRIDES)) / period
+            speed = self._stride(rng, stride) / period
             motion, label = make_motion(
                 rig, self.limbs, kind, phase=float(rng.random()), period=period, speed=speed, **size
             )

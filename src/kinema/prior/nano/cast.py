@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 from kinema.asset.character import Clip
-from kinema.gait.actions import is_upright
 from kinema.gait.make import can_do
 from kinema.gait.motions import MOTIONS
 from kinema.gait.plan import GaitBody
@@ -194,7 +193,7 @@ def _fits(recording: Recording, target: GaitBody) -> bool:
         return False
     if recording.repeats and stride > LONGEST_STRIDE * source.leg:
         return False
-    return len(target.limbs.legs) != 2 or is_upright(source) == is_upright(target)
+    return len(target.limbs.legs) != 2 or source.upright == target.upright
 
 
 def _draw(takes: dict[str, list[Take]], rng: np.random.Generator) -> Take:
