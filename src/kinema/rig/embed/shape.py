@@ -12,6 +12,8 @@ from kinema.asset.character import Skeleton, bone_tails
 from kinema.rig.embed.branches import Branch, cut, smooth_path
 from kinema.rig.embed.fit import Fit
 from kinema.rig.embed.medial import Balls
+from kinema.rig.embed.plans import Form
+from kinema.rig.embed.templates import BodyFrame
 
 Point = Float[np.ndarray, "3"]
 SHORT_TAIL = 0.07
@@ -20,24 +22,36 @@ TOES, FETLOCK = 0.55, 0.75
 """Place of the toes between ankle and tip, of a foot that lies on its sole and of one that stands on its toes."""
 SLENDER = 2.5
 """Least length of such a part in radii where it begins."""
-EXTRA = 0.13
-"""Least length of an ear, a horn or a trunk that gets joints of its own, in lengths of the longest side."""
+EXTRA, ORNAMENT = 0.13, 0.2
+"""Least length of an ear, a horn or a trunk that gets joints of its own, in lengths of the longest side; people wear more
+that is none."""
 FINGERS = 0.5
 """Place of the joint that bends all fingers, between wrist and tip."""
-CUSTOM = {
-    "hips": (0.07, -0.02), "spine": (0.06, 0.0), "chest": (0.05, 0.0), "neck": (0.03, 0.01), "head": (0.03, 0.01),
-    "front_upper": (0.03, -0.01), "front_lower": (-0.02, 0.01), "front_foot": (-0.04, 0.0),
-    "hind_upper": (0.02, 0.03), "hind_lower": (-0.02, -0.02), "hind_foot": (0.04, 0.0), "tail_1": (0.01, 0.0),
+CUSTOM: dict[str, dict[str, tuple[float, float, float]]] = {
+    "quadruped": {
+        "hips": (0.0, 0.05, -0.03), "spine": (0.0, 0.05, -0.01), "chest": (0.0, 0.05, 0.0), "neck": (0.0, 0.05, 0.02),
+        "head": (0.0, 0.03, 0.01), "front_upper": (-0.02, 0.04, -0.01), "front_lower": (0.0, -0.05, 0.01),
+        "front_foot": (0.0, -0.04, 0.01), "hind_upper": (0.03, -0.02, 0.03), "hind_lower": (0.01, -0.07, -0.04),
+        "hind_foot": (0.01, 0.09, 0.0), "tail_1": (0.0, 0.01, 0.0),
+    },
+    "biped": {
+        "hips": (0.0, -0.01, 0.02), "spine": (0.0, -0.04, 0.01), "chest": (0.0, -0.02, 0.0),
+        "neck": (0.0, -0.02, -0.01), "head": (0.0, -0.03, 0.01), "leg_upper": (0.01, 0.01, 0.0),
+        "leg_lower": (0.0, 0.02, 0.0), "leg_foot": (0.0, 0.02, 0.01), "arm_upper": (0.01, 0.0, 0.0),
+        "arm_lower": (-0.03, 0.01, 0.0), "hand": (-0.02, 0.0, -0.02),
+    },
 }  # fmt: skip
-"""Where artists put the joints of quadrupeds beside the middle of the flesh, up and forward in heights and lengths of
-the body: the spine near the back. Means, robust and drawn to zero, over the rigs for tuning of
-benchmarks/auto_rig.py."""
-STUB, BLOCK = 4.9, 0.87
+"""Where artists put joints beside the middle of the flesh, outward, up and forward in units of the form: the spine of a
+quadruped near its back. Learnt on the rigs for tuning (benchmarks/auto_rig_shifts.py)."""
+STUB, BLOCK = 4.9, 0.875
 """Length below which a leg that is a block has no knee, in its radii, and the squareness from which on it is a block.
 
 Toys in the benchmark have up to 4.7 and 0.9 or more; short legs of animals are round."""
-HIP = 1.5
-"""Least height of the joint at the top of such a leg, in radii: of the shortest it lies within the body."""
+HIP = (2.1, 1.5)
+"""Least height of the joint at the top of such a leg, of two and of four, in radii: of the shortest it lies within the
+body."""
+SHOULDER, NECK = 1.7, 1.93
+"""Heights of the shoulders and the neck of a toy on two legs, in heights of its hips."""
 SKULL = 0.4
 """Least radius of a head on such a body, in radii of the trunk."""
 AXIS = (0.13, 0.32, 0.47, 0.61, 0.75, 0.87)
@@ -80,10 +94,12 @@ def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
     points, places = found.template, found.places
     size = float((balls.high - balls.low).max())
     at = dict(zip(points.names, places))
-    if points.form.plan in ("quadruped", "winged") and (tops := _stub_tops(balls)) is not None:
+    tops = _stub_tops(balls)
+    if points.form.plan in ("quadruped", "winged") and len(tops) == 4:
         return _toy(at, tops, balls)
-    if points.form.plan == "quadruped":
-        at = {name: _as_artists_do(name, place, balls) for name, place in at.items()}
+    if points.form.plan == "biped" and len(tops) == 2:
+        return _toy_person(tops, balls)
+    at = _as_artists_do(points.form, at, balls)
     if points.form.plan == "fish":
         at |= _axis(at)
     above = {name: points.names[p] if p >= 0 else "" for name, p in zip(points.names, points.parents)}
@@ -102,23 +118,40 @@ def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
             joints.add(f"{name.removesuffix('hand')}fingers", index[name], place + FINGERS * (tip - place), tip)
     _add_tail(joints, at, index, size)
     if points.form.plan != "fish":
-        _add_extras(joints, balls, branches, size)
+        _add_extras(joints, balls, branches, size, ORNAMENT if points.form.plan == "biped" else EXTRA)
     return joints.skeleton()
 
 
-def _stub_tops(balls: Balls) -> dict[str, Point] | None:
-    """Tops of four legs that are short blocks, by the names of their joints; None of any other body."""
+def _stub_tops(balls: Balls) -> dict[str, Point]:
+    """Tops of two or four legs that are short blocks, by the names of their joints; none of any other body."""
     feet, middle = balls.feet, float(balls.low[0] + balls.high[0]) / 2
     if (feet.lengths > STUB * feet.radii).any() or (feet.squareness < BLOCK).any():
-        return None
-    order = np.argsort(feet.tops[:, 2])
-    sides = {
-        side: [feet.tops[k] for k in order if (feet.tops[k, 0] > middle) == (side == "left")]
-        for side in ("left", "right")
-    }
-    if any(len(tops) != 2 for tops in sides.values()):
-        return None
-    return {f"{end}_{side}_upper": top for side, tops in sides.items() for end, top in zip(("hind", "front"), tops)}
+        return {}
+    least = balls.low[1] + HIP[len(feet.tops) > 2] * float(np.median(feet.radii))
+    tops = [np.array([x, max(y, least), z]) for x, y, z in feet.tops[np.argsort(feet.tops[:, 2])]]
+    sides = {side: [top for top in tops if (top[0] > middle) == (side == "left")] for side in ("left", "right")}
+    if all(len(of) == 1 for of in sides.values()):
+        return {f"{side}_leg_upper": of[0] for side, of in sides.items()}
+    if all(len(of) == 2 for of in sides.values()):
+        return {f"{end}_{side}_upper": top for side, of in sides.items() for end, top in zip(("hind", "front"), of)}
+    return {}
+
+
+def _toy_person(tops: dict[str, Point], balls: Balls) -> Skeleton:
+    """A trunk of one piece as long as its legs, with legs, arms and a head of one bone."""
+    hips, radius = np.mean(list(tops.values()), axis=0), float(np.median(balls.feet.radii))
+    leg = hips[1] - balls.low[1]
+    neck, crown = hips + [0.0, (NECK - 1) * leg, 0.0], np.array([hips[0], balls.high[1], hips[2]])
+    joints = Joints([], [], [], [])
+    joints.add("hips", -1, hips, neck)
+    joints.add("head", 0, neck, np.maximum(crown, neck))
+    for name, top in tops.items():
+        out = 1.0 if "left" in name else -1.0
+        shoulder = np.array([top[0] + 0.4 * out * radius, balls.low[1] + SHOULDER * leg, hips[2]])
+        hand = np.array([balls.high[0] if out > 0 else balls.low[0], shoulder[1], hips[2]])
+        joints.add(name, 0, top, np.array([top[0], balls.low[1], top[2]]))
+        joints.add(name.replace("leg", "arm"), 0, shoulder, hand)
+    return joints.skeleton()
 
 
 def _toy(at: dict[str, Point], tops: dict[str, Point], balls: Balls) -> Skeleton:
@@ -126,11 +159,10 @@ def _toy(at: dict[str, Point], tops: dict[str, Point], balls: Balls) -> Skeleton
     between = np.array(list(tops.values()))[:, 2]
     trunk = np.flatnonzero((balls.centers[:, 2] > between.min()) & (balls.centers[:, 2] < between.max()))
     middle, radius = next(((balls.centers[k], balls.radii[k]) for k in trunk), (balls.centers[0], balls.radii[0]))
-    least = balls.low[1] + HIP * float(np.median(balls.feet.radii))
     joints = Joints([], [], [], [])
-    joints.add("hips", -1, np.mean(list(tops.values()), axis=0), middle)
+    joints.add("hips", -1, balls.feet.tops.mean(axis=0), middle)
     for name, top in tops.items():
-        joints.add(name, 0, np.array([top[0], max(top[1], least), top[2]]), np.array([top[0], balls.low[1], top[2]]))
+        joints.add(name, 0, top, np.array([top[0], balls.low[1], top[2]]))
     for side in ("left", "right"):
         if f"{side}_wing_upper" in at:
             joints.add(f"{side}_wing_upper", 0, at[f"{side}_wing_upper"], at[f"{side}_wing_end"])
@@ -157,11 +189,15 @@ def _resample(line: Float[np.ndarray, "points 3"], shares: Float[np.ndarray, "n"
     return np.column_stack([np.interp(shares * along[-1], along, line[:, axis]) for axis in range(3)])
 
 
-def _as_artists_do(name: str, place: Point, balls: Balls) -> Point:
-    """A point of a quadruped moved by CUSTOM."""
-    up, ahead = CUSTOM.get(name.replace("left_", "").replace("right_", ""), (0.0, 0.0))
-    box = balls.high - balls.low
-    return place + [0.0, up * box[1], ahead * box[2]]
+def _as_artists_do(form: Form, at: dict[str, Point], balls: Balls) -> dict[str, Point]:
+    """The points moved by CUSTOM."""
+    shifts, unit = CUSTOM.get(form.plan, {}), BodyFrame.around(balls.low, balls.high, form).unit
+    moved = dict(at)
+    for name, place in at.items():
+        out, up, ahead = shifts.get(name.replace("left_", "").replace("right_", ""), (0.0, 0.0, 0.0))
+        side = 1.0 if "left" in name else -1.0 if "right" in name else 0.0
+        moved[name] = place + unit * [side * out, up, ahead]
+    return moved
 
 
 def _lies(ankle: Point, tip: Point) -> bool:
@@ -196,7 +232,7 @@ def _add_tail(joints: Joints, at: dict[str, Point], index: dict[str, int], size:
         parent = joints.add(f"tail_{k + 1}", parent, rows[k], rows[k + 1])
 
 
-def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: float) -> None:
+def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: float, least: float) -> None:
     """Joints for branches that no bone lies in: ears, horns, a trunk."""
     middle = float(balls.low[0] + balls.high[0]) / 2
     count: dict[str, int] = {}
@@ -211,7 +247,7 @@ def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: floa
         part = line[start:]
         length = float(np.linalg.norm(np.diff(part[:, :3], axis=0), axis=1).sum())
         # Corners of a boxy body are no limbs: they are thick where they begin.
-        if len(part) < 4 or length < EXTRA * size or length < SLENDER * part[0, 3]:
+        if len(part) < 4 or length < least * size or length < SLENDER * part[0, 3]:
             continue
         side = part[-1, 0] - middle
         if balls.symmetric and side < -0.02 * size:
@@ -221,7 +257,7 @@ def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: floa
         kind = "ear" if ear else "extra"
         count[kind] = count.get(kind, 0) + 1
         label = kind if count[kind] == 1 else f"{kind}{count[kind]}"
-        rows = cut(part, 2 if length > 1.5 * EXTRA * size else 1)[:, :3]
+        rows = cut(part, 2 if length > 1.5 * least * size else 1)[:, :3]
         if balls.symmetric and side > 0.02 * size:
             flip = np.array([-1.0, 1, 1]), np.array([2 * middle, 0, 0])
             joints.chain(f"left_{label}", parent, rows, part[-1, :3])
