@@ -96,7 +96,18 @@ def test_a_tree_has_a_branch_for_each_arm_of_a_star() -> None:
 def toy(leg: float) -> Mesh:
     """A body of two boxes on four square legs of a width of 0.2 m and the given length [m], facing +Z."""
     boxes = [((0.6, 0.6, 1.2), (0, leg + 0.3, 0)), ((0.5, 0.5, 0.5), (0, leg + 0.6, 0.8))]
-    boxes += [((0.2, leg, 0.2), (x, leg / 2, z)) for x in (-0.2, 0.2) for z in (-0.45, 0.45)]
+    return in_boxes(boxes + [((0.2, leg, 0.2), (x, leg / 2, z)) for x in (-0.2, 0.2) for z in (-0.45, 0.45)])
+
+
+def toy_person() -> Mesh:
+    """A figure of boxes: square legs of 0.4 m, a trunk as long, arms stretched out, a head."""
+    boxes = [((0.5, 0.4, 0.25), (0, 0.6, 0)), ((0.35, 0.35, 0.35), (0, 0.97, 0.02))]
+    boxes += [((0.2, 0.4, 0.2), (x, 0.2, 0.0)) for x in (-0.15, 0.15)]
+    return in_boxes(boxes + [((0.4, 0.15, 0.15), (x, 0.7, 0.0)) for x in (-0.45, 0.45)])
+
+
+def in_boxes(boxes: list[tuple[tuple[float, ...], tuple[float, ...]]]) -> Mesh:
+    """Boxes of sizes at places."""
     parts = [trimesh.creation.box(extents=size, transform=trimesh.transformations.translation_matrix(at))
              for size, at in boxes]  # fmt: skip
     solid = trimesh.util.concatenate(parts)
@@ -127,6 +138,15 @@ def test_legs_that_are_short_blocks_are_one_bone() -> None:
     assert "head" in found.skeleton.names
     # A long one has a knee.
     assert "hind_left_lower" in embed(toy(1.2), "quadruped").skeleton.names
+
+
+def test_a_figure_of_blocks_has_limbs_of_one_bone() -> None:
+    found = embed(toy_person(), "biped")
+    places = dict(zip(found.skeleton.names, found.skeleton.heads))
+    assert set(places) == {"hips", "head", *(f"{s}_{limb}_upper" for s in ("left", "right") for limb in ("leg", "arm"))}
+    np.testing.assert_allclose(places["left_leg_upper"], (0.15, 0.4, 0), atol=0.06)
+    np.testing.assert_allclose(places["right_arm_upper"], (-0.2, 0.7, 0), atol=0.08)
+    np.testing.assert_allclose(places["head"], (0, 0.8, 0), atol=0.08)
 
 
 def test_joints_of_a_fish_lie_apart_from_nose_to_tail() -> None:

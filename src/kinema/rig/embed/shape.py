@@ -23,16 +23,16 @@ TOES, FETLOCK = 0.55, 0.75
 SLENDER = 2.5
 """Least length of such a part in radii where it begins."""
 EXTRA, ORNAMENT = 0.13, 0.2
-"""Least length of an ear, a horn or a trunk that gets joints of its own, in lengths of the longest side; people wear more
-that is none."""
+"""Least length of an ear, a horn or a trunk that gets joints of its own, in lengths of the longest side, and on a
+biped: people wear much that is none."""
 FINGERS = 0.5
 """Place of the joint that bends all fingers, between wrist and tip."""
 CUSTOM: dict[str, dict[str, tuple[float, float, float]]] = {
     "quadruped": {
-        "hips": (0.0, 0.05, -0.03), "spine": (0.0, 0.05, -0.01), "chest": (0.0, 0.05, 0.0), "neck": (0.0, 0.05, 0.02),
-        "head": (0.0, 0.03, 0.01), "front_upper": (-0.02, 0.04, -0.01), "front_lower": (0.0, -0.05, 0.01),
-        "front_foot": (0.0, -0.04, 0.01), "hind_upper": (0.03, -0.02, 0.03), "hind_lower": (0.01, -0.07, -0.04),
-        "hind_foot": (0.01, 0.09, 0.0), "tail_1": (0.0, 0.01, 0.0),
+        "hips": (0.0, 0.07, -0.02), "spine": (0.0, 0.06, 0.0), "chest": (0.0, 0.05, 0.0), "neck": (0.0, 0.03, 0.01),
+        "head": (0.0, 0.03, 0.01), "front_upper": (0.0, 0.03, -0.01), "front_lower": (0.0, -0.02, 0.01),
+        "front_foot": (0.0, -0.04, 0.0), "hind_upper": (0.0, 0.02, 0.03), "hind_lower": (0.0, -0.02, -0.02),
+        "hind_foot": (0.0, 0.04, 0.0), "tail_1": (0.0, 0.01, 0.0),
     },
     "biped": {
         "hips": (0.0, -0.01, 0.02), "spine": (0.0, -0.04, 0.01), "chest": (0.0, -0.02, 0.0),
@@ -42,7 +42,8 @@ CUSTOM: dict[str, dict[str, tuple[float, float, float]]] = {
     },
 }  # fmt: skip
 """Where artists put joints beside the middle of the flesh, outward, up and forward in units of the form: the spine of a
-quadruped near its back. Learnt on the rigs for tuning (benchmarks/auto_rig_shifts.py)."""
+quadruped near its back. Of quadrupeds robust means over the rigs for tuning, of bipeds by
+benchmarks/auto_rig_shifts.py on the same rigs."""
 STUB, BLOCK = 4.9, 0.875
 """Length below which a leg that is a block has no knee, in its radii, and the squareness from which on it is a block.
 
