@@ -188,9 +188,12 @@ def ranked(given: argparse.Namespace, name: str, motion: str, shown: Motion) -> 
     body, clips = cached_body(name, given.shared), exemplars(name, given.shared)
     marks, limbs = Landmarks.of(body.anatomy.limbs), body.anatomy.limbs
     seen = features(shown, body.anatomy.rig, marks, height=limbs.height)
+    stands = [clip for label, clip, _ in clips if label == "stand"]
+    standing = np.mean([clip.mean(0, keepdims=True) for clip in stands or [clip for _, clip, _ in clips]], 0)
     apart: dict[str, float] = {}
     for label, clip, repeats in clips:
-        apart[label] = min(apart.get(label, np.inf), distance(seen, clip, marks, repeats=repeats))
+        away = distance(seen, clip, marks, standing=standing, repeats=repeats)
+        apart[label] = min(apart.get(label, np.inf), away)
     order = sorted(apart, key=apart.__getitem__)
     kind = "four legs" if len(limbs.legs) == 4 else "upright"
     row = {"wanted": motion, "kind": kind, "rank": order.index(motion), "nearest": order[:3], "classes": len(order)}
