@@ -33,10 +33,9 @@ Case = tuple[Fit, Balls, list[Branch], np.ndarray]
 def find_cases(cache: Path | None) -> list[Case]:
     """What was found for the bipeds for tuning, and their true joints."""
     cases = []
-    for path in (path for path in files() if is_for_tuning(path.stem)):
-        true, body = read(path, cache)
-        if true_kind(path.stem, body) != PLAN or true.skeleton is None:
-            continue
+    for path in (path for path in files() if is_for_tuning(path.stem) and true_kind(path.stem, "") == PLAN):
+        true, _ = read(path, cache)
+        assert true.skeleton is not None
         vertices = in_file(true.mesh.vertices, true.frame)
         frame, _ = find_frame(vertices, None)
         mesh = Mesh(apply_frame(frame, vertices), true.mesh.faces, true.mesh.colors)
@@ -73,7 +72,7 @@ def learn(cases: list[Case], steps: int) -> None:
     stems = sorted({stem_of(name) for name in names if not name.startswith("tail")})
     shifts, speed = ({stem: np.zeros(3) for stem in stems} for _ in range(2))
     for step in range(steps):
-        shaping.CUSTOM[PLAN] = {stem: tuple(shift) for stem, shift in shifts.items()}
+        shaping.CUSTOM[PLAN] = {stem: (x, y, z) for stem, (x, y, z) in shifts.items()}
         results = [gradient(case) for case in cases]
         if step % 10 == 0 or step == steps - 1:
             print(f"step {step}: median {100 * np.median([j2j for j2j, _ in results]):.2f}", flush=True)
