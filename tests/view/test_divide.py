@@ -9,7 +9,7 @@ from kinema.geometry.nearest import SurfaceTree
 from kinema.geometry.surface import SurfacePoints, sample_surface
 from kinema.splat.colors import surface_colors
 from kinema.view import divide as division
-from kinema.view.divide import divide
+from kinema.view.palette import divide
 
 
 def ball(texture: np.ndarray) -> Mesh:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import UInt8
 
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, first_line
 from kinema.files import Budget
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ def _decoding(what: str, budget: Budget) -> Iterator[None]:
     except KinemaError:
         raise
     except Exception as error:  # Pillow's decoders raise anything on a broken file
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         # Pillow's text names the memory address of the stream.
-        reason = "unknown image format" if "identify" in reason else reason
-        raise KinemaError(f"{budget.path}: {what} cannot be read ({reason[:80]})") from None
+        reason = "unknown image format" if "identify" in str(error) else first_line(error, 80)
+        raise KinemaError(f"{budget.path}: {what} cannot be read ({reason})") from None

@@ -3,10 +3,8 @@
 import contextlib
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinema.cli.arguments import LOCAL, Listen
@@ -70,8 +68,9 @@ class AnimateCommand(Animate):
 
 def animate(command: AnimateCommand, output: Output) -> None:
     from kinema.job.folder import RESULTS, choose_folder
+    from kinema.motion.source import read_config
 
-    if command.more or (command.resume is not None and _has_several(command.resume)):
+    if command.more or (command.resume is not None and read_config(command.resume)[0].more):
         _animate_several(command, output)
         return
     done = command.resume is not None and (command.resume / RESULTS[-1]).is_file()
@@ -88,12 +87,6 @@ def animate(command: AnimateCommand, output: Output) -> None:
         lines += [f"  {name}: {seconds:.1f} s" for name, seconds in result.report["stage_seconds"].items()]
     lines.append(f"look at it: kinema view {result.folder}")
     output.say("\n".join(lines), folder=result.folder, **result.report)
-
-
-def _has_several(folder: Path) -> bool:
-    from kinema.motion.source import read_config
-
-    return bool(read_config(folder)[0].more)
 
 
 def _animate_several(command: AnimateCommand, output: Output) -> None:
@@ -134,11 +127,15 @@ def _animate_live(job: Animate, command: AnimateCommand, output: Output) -> "Ani
     from kinema.view.live import Live
 
     live = Live(command.listen)
+
+    def progress(at: "Progress") -> None:
+        bar.update(at)
+        live.progress(at)
+
     print(f"watch at {live.page.url}", file=sys.stderr, flush=True)
     try:
         with Bar(quiet=output.silent) as bar, _resumable(job):
-            heard = partial(say_reading, output)
-            result = run(job, progress=_both(bar.update, live.progress), watch=live.begin, heard=heard)
+            result = run(job, progress=progress, watch=live.begin, heard=partial(say_reading, output))
         live.finish(result.motion, result.distilled)
         if sys.stderr.isatty() and not output.silent:
             print(f"{result.folder} is written; Ctrl-C closes {live.page.url}", file=sys.stderr, flush=True)
@@ -162,11 +159,3 @@ def _resumable(job: Animate):
         folder = default_folder(job)
         begun = (folder / CONFIG).is_file()
         raise KeyboardInterrupt(f"; go on with: kinema animate --resume {folder}" if begun else "") from None
-
-
-def _both(first: "Callable[[Progress], None]", second: "Callable[[Progress], None]") -> "Callable[[Progress], None]":
-    def call(at: "Progress") -> None:
-        first(at)
-        second(at)
-
-    return call

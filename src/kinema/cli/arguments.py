@@ -1,7 +1,7 @@
 """Argument types that several commands share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -21,6 +21,11 @@ Listen = tyro.conf.OmitArgPrefixes[Address]
 LOCAL = Address()
 
 
-def check_seed(seed: int | None) -> None:
-    """Refuse a seed that numpy or torch would."""
-    check_number("--seed", seed, 0, 2**63 - 1)
+SEEDS = (0, 2**63 - 1)
+"""What numpy and torch take as a seed."""
+
+
+def check_ranges(command: Any, **ranges: tuple[float, float]) -> None:
+    """Refuse options of a command that are out of their range; None is in every range."""
+    for name, (least, most) in ranges.items():
+        check_number(f"--{name.replace('_', '-')}", getattr(command, name), least, most)

@@ -21,7 +21,7 @@ from kinema.errors import KinemaError
 from kinema.export import common
 from kinema.export.timing import in_file_frame, to_file, world_transforms
 from kinema.geometry import rotations
-from kinema.geometry.normals import vertex_normals
+from kinema.geometry.surface import vertex_normals
 
 Transforms = Float[np.ndarray, "*f joints 4 4"]
 

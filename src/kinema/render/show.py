@@ -26,9 +26,8 @@ from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import has_ground
 from kinema.skin import Skin
 from kinema.splat.colors import canonical_colors
-from kinema.splat.pose import PosedSplats, pose_splats, rest_splats
+from kinema.splat.pose import PosedSplats, pose_on_surface, pose_splats, rest_splats
 from kinema.splat.splats import Splats
-from kinema.splat.surface import pose_on_surface
 from kinema.splat.transfer import splat_character
 
 CHUNK = 24

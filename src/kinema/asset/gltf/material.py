@@ -3,12 +3,10 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from kinema.asset.gltf.document import Document
-from kinema.asset.images import decode
 from kinema.errors import KinemaError
-from kinema.files import Budget
 
 
 def base_color_linear(document: Document, material: int) -> Float[np.ndarray, "3"]:
@@ -55,11 +53,6 @@ def texture_mapping(document: Document, material: int) -> tuple[int, Float[np.nd
 def is_opaque(document: Document, material: int) -> bool:
     """True if the alpha of the material's texture says nothing; glTF's default."""
     return material < 0 or document.json["materials"][material].get("alphaMode", "OPAQUE") == "OPAQUE"
-
-
-def decode_image(document: Document, index: int, budget: Budget, *, opaque: bool) -> UInt8[np.ndarray, "h w 4"]:
-    """Pixels of an image: sRGB with alpha, which is 255 everywhere on a surface that is `opaque`."""
-    return decode(document.images[index], f"images[{index}]", budget, opaque=opaque)
 
 
 def srgb_from_linear(linear: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:

@@ -23,8 +23,9 @@ SOFT = ("hair", "clothes", "mane", "ruff", "comb", "plumage", "udder", "nose", "
 
 def _arms(row: Proportions) -> Arms | None:
     """The arms of a person, None of all others."""
-    person = isinstance(row, Vertebrate) and row.upright and not row.winged
-    return row.front if person and isinstance(row.front, Arms) else None
+    if isinstance(row, Vertebrate) and row.upright and isinstance(row.front, Arms) and not row.winged:
+        return row.front
+    return None
 
 
 def with_fingers(row: Proportions) -> Proportions:
