@@ -20,7 +20,6 @@ class InspectCommand:
     file: Asset
     """A character file or the words of a built-in creature."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def inspect(command: InspectCommand, output: Output) -> None:
@@ -50,7 +49,6 @@ class SplatCommand:
     seed: int = 0
     """Seed of the sampling of the surface."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def splat(command: SplatCommand, output: Output) -> None:
@@ -96,7 +94,6 @@ class ConvertCommand:
     naming: Naming = AS_NAMED
     """How joints and clips are called."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def convert(command: ConvertCommand, output: Output) -> None:

@@ -27,7 +27,6 @@ class TrackCommand:
     simulator: Flag = False
     """With a USD file: rigid bodies, joints and ground of the physics schema instead of a skinned character."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def track(command: TrackCommand, output: Output) -> None:
@@ -88,7 +87,6 @@ class EvalCommand:
     videophy_python: Annotated[Path | None, named("FILE")] = None
     """The Python that has VideoPhy's requirements; by default this one."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def evaluate(command: EvalCommand, output: Output) -> None:

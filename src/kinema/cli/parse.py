@@ -13,7 +13,7 @@ import tyro
 
 from kinema.cli import animate, batch, convert, demo, doctor, measure, pose, rig, show, study, train, words
 from kinema.cli.output import Output
-from kinema.cli.usage import UsageError, check
+from kinema.cli.usage import UsageError, bash_script, check
 from kinema.collect.config import CollectPoses
 from kinema.options import Flag, named
 from kinema.posespace.config import TrainPoses
@@ -30,7 +30,6 @@ class CompletionCommand:
 
 def completion(command: CompletionCommand, output: Output) -> None:
     if command.shell == "bash":
-        from kinema.cli.completion import bash_script
         from kinema.prior.load import MODELS
 
         print(bash_script({name: cls for name, (cls, _) in COMMANDS.items()}, ("nano", *MODELS)), end="")

@@ -63,7 +63,6 @@ class PoseCommand:
     weights: Annotated[Path | None, named("FILE")] = None
     """Other weights of the pose space; by default those in the package."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def pose(command: PoseCommand, output: Output) -> None:

@@ -35,7 +35,6 @@ class RigCommand:
     naming: Naming = AS_NAMED
     """How joints are called."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def rig(command: RigCommand, output: Output) -> None:

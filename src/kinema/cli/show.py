@@ -36,7 +36,6 @@ class RenderCommand:
     look: Literal["color", "canonical"] = "color"
     """The asset's colours, or the canonical look that the embedded prior sees."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def render(command: RenderCommand, output: Output) -> None:
@@ -77,7 +76,6 @@ class ViewCommand:
     listen: Listen = LOCAL
     """Where the page is found."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def view(command: ViewCommand, output: Output) -> None:
@@ -121,7 +119,6 @@ class FilmCommand:
     seed: int = 0
     """Seed of everything random."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def film(command: FilmCommand, output: Output) -> None:

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation, RotationSpline
 
-from kinema.export.common import unused_name
+from kinema.asset.character import unused_name
 from kinema.files import replacing, write_text
 from kinema.geometry import rotations
 from kinema.motion.motion import Motion

@@ -12,13 +12,12 @@ import numpy as np
 from jaxtyping import Float
 from scipy.fft import dst, idst
 
-from kinema.asset.character import Character, Clip, Frame
+from kinema.asset.character import Character, Clip, Frame, unused_name
 from kinema.asset.gltf.accessors import read_accessor
 from kinema.asset.gltf.document import GltfBinding, node_parents
+from kinema.asset.rigs.orientation import to_file
 from kinema.errors import KinemaError
-from kinema.export.common import unused_name
 from kinema.export.gltf.file import GltfFile
-from kinema.export.timing import to_file
 from kinema.geometry import rotations
 
 SLOW = 2.5

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from kinema.asset.character import Character, Clip, Mesh, Skeleton
+from kinema.asset.character import Character, Clip, Mesh, Skeleton, unused_name
+from kinema.asset.rigs.orientation import to_file
 from kinema.errors import KinemaError
 from kinema.export import common
-from kinema.export.timing import in_file_frame, to_file, world_transforms
+from kinema.export.timing import in_file_frame, world_transforms
 from kinema.geometry import rotations
 from kinema.geometry.surface import vertex_normals
 
@@ -95,7 +96,7 @@ def _joint_tokens(skeleton: Skeleton) -> list[str]:
 
     names, tokens = [], []
     for name, parent in zip(skeleton.names, skeleton.parents):
-        names.append(common.unused_name(Tf.MakeValidIdentifier(name), names, separator="_"))
+        names.append(unused_name(Tf.MakeValidIdentifier(name), names, separator="_"))
         tokens.append(names[-1] if parent < 0 else f"{tokens[parent]}/{names[-1]}")
     return tokens
 
@@ -201,7 +202,7 @@ def _add_clip(stage: Any, place: str, character: Character, clip: Clip, joints: 
 
     assert character.skeleton is not None
     taken = [child.GetName() for child in stage.GetPrimAtPath(place).GetChildren()]
-    name = common.unused_name(Tf.MakeValidIdentifier(clip.name), taken, separator="_")
+    name = unused_name(Tf.MakeValidIdentifier(clip.name), taken, separator="_")
     skeleton, moved = in_file_frame(character.frame, character.skeleton, clip)
     placed = world_transforms(skeleton, moved)
     placed[..., :3, :3] = placed[..., :3, :3] @ common.joint_axes_file(character.frame, character.skeleton)

@@ -19,7 +19,7 @@ from kinema.asset.skeleton_json import write_skeleton_json
 from kinema.errors import KinemaError
 from kinema.export.arrays import write_json, write_npz
 from kinema.export.gltf.glb import is_bound, write_glb
-from kinema.export.names import renamed, root_name
+from kinema.export.names.rename import renamed, root_name
 from kinema.export.root_bone import with_root_bone, with_root_motion
 from kinema.export.timing import arrange, as_clip, check_rate, in_file_frame, resample
 from kinema.export.usd import write_usd
