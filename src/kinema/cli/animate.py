@@ -1,6 +1,7 @@
 """`kinema animate`: the main job with a progress bar and, on request, a page in the browser."""
 
 import contextlib
+import re
 import sys
 import time
 from dataclasses import dataclass, fields, replace
@@ -8,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kinema.cli.arguments import LOCAL, Listen
-from kinema.cli.boxes import split_box
 from kinema.cli.output import Output
 from kinema.cli.progress import Bar
 from kinema.distill.config import Animate
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from kinema.job.folder import Animation
     from kinema.prior.protocol import PromptReading
     from kinema.progress import Progress
-
 
 GROUPS = {
     "common options": (
@@ -44,6 +43,8 @@ examples:
   kinema animate "a pug in a cape" "walks" --with shap-e
   kinema animate --resume runs/wolf
 """
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+NAME = re.compile(r"--[a-z][a-z-]*")
 
 
 def arranged_help(shown: str) -> str:
@@ -159,3 +160,39 @@ def _resumable(job: Animate):
         folder = default_folder(job)
         begun = (folder / CONFIG).is_file()
         raise KeyboardInterrupt(f"; go on with: kinema animate --resume {folder}" if begun else "") from None
+
+
+def split_box(shown: str, groups: dict[str, tuple[str, ...]], *, rest: str) -> str:
+    """Help with its box of options as one box per group; options that no group names stand in `rest`, the last one."""
+    lines = shown.splitlines()
+    plain = [COLOUR.sub("", line) for line in lines]
+    # Where there is no Unicode, a box is a title over hyphens, and ends in an empty line.
+    begin = next((k for k, line in enumerate(plain) if re.match(r"╭─ options ─| options$", line)), None)
+    if begin is None:
+        return shown
+    first = begin + (1 if plain[begin].startswith("╭") else 2)
+    end = next((k for k, line in enumerate(plain) if k >= first and (line.startswith("╰") or not line)), len(lines))
+    entries: list[list[str]] = []
+    for line, text in zip(lines[first:end], plain[first:end]):
+        if re.match("[│ ] -", text):
+            entries.append([])
+        entries[-1].append(line)
+    named = {_name(entry): entry for entry in entries}
+    taken = {name for names in groups.values() for name in names}
+    groups = {**groups, rest: tuple(name for name in named if name not in taken)}
+    split = []
+    for title, names in groups.items():
+        split += [_titled(lines[begin], title), *lines[begin + 1 : first]]
+        split += [*(line for name in names for line in named.get(name, ())), *lines[end : end + 1]]
+    return "\n".join((*lines[:begin], *split, *lines[end + 1 :])) + "\n"
+
+
+def _name(entry: list[str]) -> str:
+    found = NAME.search(COLOUR.sub("", entry[0]))
+    return found.group() if found else ""
+
+
+def _titled(top: str, title: str) -> str:
+    """The box's upper edge with another title, as wide as before."""
+    dashes = "─" * (len(title) - len("options"))
+    return re.sub(f"{dashes}(─*)╮", r"\1╮", top.replace("options", title, 1), count=1)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from kinema.asset.character import Character, Mesh
-from kinema.asset.gltf.material import srgb_from_linear
+from kinema.asset.images import srgb_from_linear
 from kinema.errors import KinemaError, first_line
 
 HUB = "openai/shap-e"

@@ -46,9 +46,3 @@ def encode_png(image: UInt8[np.ndarray, "h w 4"]) -> bytes:
     stream = io.BytesIO()
     Image.fromarray(image).save(stream, "PNG")
     return stream.getvalue()
-
-
-def linear_from_srgb(srgb: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-    """Inverse of `asset.gltf.material.srgb_from_linear`."""
-    srgb = np.clip(srgb, 0, 1)
-    return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)

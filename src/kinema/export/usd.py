@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Character, Clip, Mesh, Skeleton, unused_name
+from kinema.asset.images import linear_from_srgb
 from kinema.asset.rigs.orientation import to_file
 from kinema.errors import KinemaError
 from kinema.export import common
@@ -116,7 +117,7 @@ def _add_mesh(stage: Any, place: str, character: Character) -> Any:
     corners = np.stack((points.min(0), points.max(0))) if len(points) else np.zeros((2, 3))
     drawn.CreateExtentAttr(Vt.Vec3fArray.FromNumpy(corners.astype(np.float32)))
     colors = drawn.CreateDisplayColorPrimvar(UsdGeom.Tokens.vertex)
-    colors.Set(Vt.Vec3fArray.FromNumpy(common.linear_from_srgb(mesh.colors).astype(np.float32)))
+    colors.Set(Vt.Vec3fArray.FromNumpy(linear_from_srgb(mesh.colors).astype(np.float32)))
     if mesh.uv is not None:
         st = UsdGeom.PrimvarsAPI(drawn).CreatePrimvar("st", Sdf.ValueTypeNames.TexCoord2fArray, UsdGeom.Tokens.vertex)
         # USD's texture origin is the bottom left, glTF's the top left.

@@ -16,11 +16,10 @@ from kinema.asset.gltf.animation import (
 )
 from kinema.asset.gltf.clips import make_clips
 from kinema.asset.gltf.document import Document, GltfBinding, node_parents
-from kinema.asset.gltf.geometry import Part, read_parts, scene_nodes
-from kinema.asset.gltf.material import base_color_linear, base_image, is_opaque, srgb_from_linear
+from kinema.asset.gltf.geometry import Part, base_color_linear, base_image, is_opaque, read_parts, scene_nodes
 from kinema.asset.gltf.rest import rest_pose
 from kinema.asset.gltf.rig import clean_skeleton, joint_above, joint_nodes, node_name, raw_rig, raw_weights, scale_lines
-from kinema.asset.images import decode
+from kinema.asset.images import decode, srgb_from_linear
 from kinema.asset.rigs.cleanup import RawRig, clean_rig, sample_frames
 from kinema.asset.rigs.cleanup_fit import Extremes
 from kinema.asset.rigs.orientation import AS_IN_FILE, FOUND, FrameOptions, apply_frame, find_frame, place_skeleton

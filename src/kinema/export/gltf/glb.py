@@ -13,8 +13,9 @@ from jaxtyping import Float, UInt8
 from kinema.asset.character import Character, Clip, Frame, Skeleton, unused_name
 from kinema.asset.gltf.animation import global_matrices, local_matrices
 from kinema.asset.gltf.document import GltfBinding
+from kinema.asset.images import linear_from_srgb
 from kinema.asset.rigs.orientation import to_file
-from kinema.export.common import Weights, encode_png, face_textures, linear_from_srgb
+from kinema.export.common import Weights, encode_png, face_textures
 from kinema.export.gltf.channels import decompose, node_channels
 from kinema.export.gltf.file import INDEX_DATA, VERTEX_DATA, GltfFile, drop_animations
 from kinema.export.gltf.skin import add_joints, add_skin, normalize_weights, set_weights, to_xyzw
