@@ -1,4 +1,4 @@
-"""Writing a character and its motion: the suffix of the path chooses the format."""
+"""Writing a character and its motion, or a rig: the suffix of the path chooses the format."""
 
 import tempfile
 import warnings
@@ -159,6 +159,28 @@ def convert(
         write(target, character, clips, keep_clips=False, **options)
 
 
+def check_rig_target(path: Path) -> None:
+    """Raise before the work if a rig cannot be written there."""
+    if path.suffix.lower() in ALONE:
+        check_output(path)
+    else:
+        check_target(path)
+
+
+def write_rig(path: Path, character: Character, *, naming: NameOptions = AS_NAMED) -> None:
+    """Write a rigged character, or its rig alone in the coordinates of the mesh's own file."""
+    suffix = path.suffix.lower()
+    if suffix not in ALONE:
+        write(path, character, naming=naming)
+        return
+    if character.skeleton is None:
+        raise KinemaError(f"{path}: {character.name} has no skeleton to write")
+    if suffix == ".txt":
+        write_rignet(path, character)
+    else:
+        write_skeleton_json(path, unplace_skeleton(character.skeleton, character.frame), roles=character.roles)
+
+
 def _write_mjcf(job: Job) -> None:
     """For MuJoCo: bones as boxes with the masses of their volumes, and the trajectory beside it."""
     import torch
@@ -207,25 +229,3 @@ FORMATS: dict[str, Callable[[Job], None]] = {
     ".xml": _write_mjcf,
     ".vrma": _write_vrma,
 }
-
-
-def check_rig_target(path: Path) -> None:
-    """Raise before the work if a rig cannot be written there."""
-    if path.suffix.lower() in ALONE:
-        check_output(path)
-    else:
-        check_target(path)
-
-
-def write_rig(path: Path, character: Character, *, naming: NameOptions = AS_NAMED) -> None:
-    """Write a rigged character, or its rig alone in the coordinates of the mesh's own file."""
-    suffix = path.suffix.lower()
-    if suffix not in ALONE:
-        write(path, character, naming=naming)
-        return
-    if character.skeleton is None:
-        raise KinemaError(f"{path}: {character.name} has no skeleton to write")
-    if suffix == ".txt":
-        write_rignet(path, character)
-    else:
-        write_skeleton_json(path, unplace_skeleton(character.skeleton, character.frame), roles=character.roles)
