@@ -9,7 +9,7 @@ import numpy as np
 
 from kinema.collect.config import BLOCK, BLOCK_DONE, CollectPoses
 from kinema.errors import KinemaError
-from kinema.files import make_folder, replacing
+from kinema.files import make_folder, write_text
 from kinema.posespace.shards import BodyPoses, shard_path, write_shard
 
 Report = Callable[[dict[str, Any]], None]
@@ -45,8 +45,7 @@ def collect_block(config: CollectPoses, *, report: Report = lambda _: None) -> i
                 entry |= {"name": shard.name, "family": shard.family, "poses": len(shard.height)}
         entries.append(entry | {"seconds": round(time.process_time() - start, 2)})
         report(entries[-1])
-    with replacing(folder / BLOCK_DONE) as partial:
-        partial.write_text(json.dumps(entries))
+    write_text(folder / BLOCK_DONE, json.dumps(entries))
     return sum(shard_path(folder, config.source, index).exists() for index in bodies)
 
 

@@ -63,7 +63,7 @@ def track(
         warnings.warn("physics: the motion moves joints in their parents; only rotations are tracked", stacklevel=2)
     begun, dtype = monotonic(), motion.angles.dtype
     rig = rig.to(torch.float64)
-    motion = Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
+    motion = motion.detached(torch.float64)
     if cuboids is None or limbs is None:
         if character is None:
             raise KinemaError("physics: without a character both cuboids and limbs are needed")
@@ -106,9 +106,8 @@ def track(
     angles[:, moving] = path[:, 3:].unflatten(1, (-1, 3))
     found = Motion(path[:, :3], angles, motion.fps)
     controls, velocity = _whole(target, search.best["controls"], search.best["velocity"][0], dofs)
-    tracked = Motion(found.root_position.to(dtype), found.angles.to(dtype), motion.fps)
     return TrackResult(
-        tracked, target, controls=controls, initial_velocity=velocity, losses=tuple(search.losses),
+        found.detached(dtype), target, controls=controls, initial_velocity=velocity, losses=tuple(search.losses),
         model=model if options.implicit else search.model, joint_error_deg=joint_error_deg(rig, motion, found),
         before=ground_report(rig, cuboids, model, feet, motion, stance),
         after=ground_report(rig, cuboids, model, feet, found, stance), seconds=monotonic() - begun,
