@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from kinema.asset.character import Character
-from kinema.collect.keep import different, poses_of_clip
+from kinema.collect.keep import keep
 from kinema.collect.recorded import recorded_files, words_of
 from kinema.create.creatures import random_creature
 from kinema.distill.config import Animate
@@ -72,10 +72,9 @@ class Distilling:
         if not names or len(character.mesh.faces) > DENSE:
             return None
         body, validator = Skinned.of(character), Validator.of(character)
-        standing = hanging_arms(anatomy.rig, anatomy.limbs)
         stage = Stage.from_character(
             character, anatomy.rig, count=GAUSSIANS, look="canonical", rng=rng, relax=0, limbs=anatomy.limbs,
-            standing=standing,
+            standing=hanging_arms(anatomy.rig, anatomy.limbs),
         )  # fmt: skip
         parts = []
         for _ in range(self.clips):
@@ -126,11 +125,8 @@ class Distilling:
             loss = loss + SPHERES_WEIGHT * validator.intersection(filmed.T_world_joint).mean()
             distiller.descend(loss)
             distiller.state.step += 1
-        if fit_error(distiller, targets) > WORST_FIT:
-            return None
-        poses = different(poses_of_clip(body, distiller.motion(), most=POSES))
-        clean = np.flatnonzero(~body.intersecting(poses))
-        return poses[clean.tolist()] if len(clean) else None
+        fits = fit_error(distiller, targets) <= WORST_FIT
+        return keep(body, distiller.motion(), most=POSES) if fits else None
 
 
 @torch.no_grad()

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from kinema.collect.keep import different, poses_of_clip
+from kinema.collect.keep import keep
 from kinema.collect.recorded import words_of
 from kinema.create.creatures import random_creature
 from kinema.gait.kinds import LIKE
@@ -33,13 +33,10 @@ def procedural_poses(rng: np.random.Generator) -> BodyPoses:
         for _ in range(MOTIONS):
             row = draw_motion(limbs.body, rng)
             fps = POSES / row.gait.period(limbs.leg_length) if row.gait is not None else ACTION_FPS
+            how = {"frames": POSES, "fps": fps, "phase": float(rng.random()), "rng": rng, "body": body}
             with torch.no_grad():
-                motion, label = make_motion(
-                    skinned.rig, limbs, row, frames=POSES, fps=fps, phase=float(rng.random()), rng=rng, body=body
-                )
-                poses = different(poses_of_clip(skinned, motion, most=POSES))
-            clean = np.flatnonzero(~skinned.intersecting(poses))
-            if len(clean):
-                parts.append((poses[clean.tolist()], words_of(label.name)))
+                motion, label = make_motion(skinned.rig, limbs, row, **how)
+                poses = keep(skinned, motion, most=POSES)
+            parts += [(poses, words_of(label.name))] if poses is not None else []
         if parts:
             return BodyPoses.of(character.name, kind, "procedural", Body.of(character), parts)

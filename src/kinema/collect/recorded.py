@@ -3,7 +3,7 @@
 from collections import defaultdict
 from pathlib import Path
 
-from kinema.collect.keep import different, poses_of_clip
+from kinema.collect.keep import keep
 from kinema.gait.takes import T_POSE, Take, load_character, read_takes
 from kinema.gait.vocabulary import vocabulary
 from kinema.motion.motion import Motion
@@ -34,10 +34,8 @@ def recorded_poses(file: Path, takes: list[Take]) -> BodyPoses | None:
         if clip is None:
             continue
         motion = Motion.from_clip(body.rig, clip)
-        poses = different(poses_of_clip(body, motion[T_POSE:] if take.captured else motion, most=most))
-        clean = ~body.intersecting(poses)
-        if clean.any():
-            parts.append((poses[clean.nonzero()[0].tolist()], words_of(take.name, take.wording)))
+        poses = keep(body, motion[T_POSE:] if take.captured else motion, most=most)
+        parts += [(poses, words_of(take.name, take.wording))] if poses is not None else []
     return BodyPoses.of(file.stem, takes[0].kind, "recorded", Body.of(character), parts) if parts else None
 
 

@@ -15,15 +15,12 @@ from kinema.errors import KinemaError
 from kinema.geometry.transforms import quaternion_to_matrix
 from kinema.motion.motion import Motion
 from kinema.render.follow import CameraName, Viewpoint, film_cameras
-from kinema.render.ground import Ground, round_length
 from kinema.render.harmonics import sh_colors
 from kinema.render.rasterize import rasterize
 from kinema.render.scene import Scene, render_video
-from kinema.render.shadow import Shadow
 from kinema.render.stage import Look
 from kinema.render.video import check_video_output, write_video
 from kinema.rig.kinematics import Rig
-from kinema.rig.limbs import has_ground
 from kinema.skin import Skin
 from kinema.splat.colors import canonical_colors
 from kinema.splat.pose import PosedSplats, pose_splats, rest_splats
@@ -140,9 +137,7 @@ def _frames(
     options: FilmOptions, character: Character, cloud: Splats, posed: PosedSplats, shade: Tensor | None
 ) -> Iterator[Tensor]:
     """Frames of the film, with alpha if they are transparent; `shade` is a factor of the colours [frames, n, 1]."""
-    size = float(np.ptp(character.mesh.vertices, axis=0).max())
-    ground = Ground(tile=round_length(size / 4)) if options.ground and has_ground(character) else None
-    scene = Scene(ground=ground, shadow=Shadow(falloff=4 / size) if options.shadow and ground else None)
+    scene = Scene.under(character, ground=options.ground, shadow=options.shadow)
     canonical = canonical_colors(character, cloud.centers) if options.look == "canonical" else None
     image = {"width": options.width, "height": options.height}
     cameras = film_cameras(posed.centers, options.viewpoint, camera=options.camera, **image)
