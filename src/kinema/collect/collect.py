@@ -19,7 +19,7 @@ def count_bodies(config: CollectPoses) -> int:
     """How many bodies there are to collect: of recorded clips, as many as files."""
     if config.source != "recorded":
         return config.bodies
-    from kinema.collect.recorded import recorded_files
+    from kinema.collect.clips import recorded_files
 
     if config.shared is None:
         raise KinemaError("--source recorded needs --shared FOLDER with third-party clips")
@@ -53,13 +53,13 @@ def _maker(config: CollectPoses) -> Callable[[int], BodyPoses | None]:
     """What makes body number i."""
     shared, seed = config.shared, config.seed
     if config.source == "recorded":
-        from kinema.collect.recorded import recorded_files, recorded_poses
+        from kinema.collect.clips import recorded_files, recorded_poses
 
         assert shared is not None
         files = list(recorded_files(shared).items())
         return lambda index: recorded_poses(*files[index])
     if config.source == "procedural":
-        from kinema.collect.procedural import procedural_poses
+        from kinema.collect.clips import procedural_poses
 
         return lambda index: procedural_poses(np.random.default_rng((seed, index)))
     from kinema.collect.distilled import Distilling

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from kinema.asset.character import Character
-from kinema.collect.keep import keep
-from kinema.collect.recorded import recorded_files, words_of
+from kinema.collect.clips import keep, recorded_files, words_of
 from kinema.create.creatures import random_creature
 from kinema.distill.config import Animate
 from kinema.distill.energies import weighted_energies

@@ -10,7 +10,7 @@ from kinema.posespace.flow import END, Denoiser, levels
 from kinema.posespace.model import Values, poses_to_values, values_to_poses
 from kinema.posespace.pose import Poses
 from kinema.posespace.reach import Target, reach, residuals
-from kinema.posespace.repair import polyak
+from kinema.posespace.validate import polyak
 from kinema.rig.kinematics import Rig
 
 Start = Float[torch.Tensor, "1 tokens 6"]

@@ -23,9 +23,8 @@ from kinema.posespace.flow import Denoiser, decode, denoiser, invert, sample
 from kinema.posespace.model import TEXT, Given, Values, poses_to_values, values_to_poses
 from kinema.posespace.pose import Poses
 from kinema.posespace.reach import Target, check_targets
-from kinema.posespace.repair import repair
 from kinema.posespace.solve import CANDIDATES, STEPS, Solution, solve
-from kinema.posespace.validate import Validator
+from kinema.posespace.validate import Validator, repair
 from kinema.posespace.walk import Key, in_between, plant_between, walk
 from kinema.posespace.weights import Trained
 from kinema.rig.anatomy import Anatomy
