@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.func import jacfwd, vmap
 
 from kinema.asset.character import Character
 from kinema.distill.energies import sole_points
@@ -63,34 +64,11 @@ class Field(nn.Module):
         self.to(stage.rig.heads.device)
 
     def ways(self, points: Float[Tensor, "n 3"]) -> Float[Tensor, "n terms 3"]:
-        """Coefficients in time of each point's way [m]."""
-        return self._scaled(self.layers(self._waves(points)[0]))
-
-    def bent_ways(
-        self, points: Float[Tensor, "n 3"]
-    ) -> tuple[Float[Tensor, "n terms 3"], Float[Tensor, "3 n terms 3"]]:
-        """`ways` and their derivatives by the three coordinates, in one pass: torch.func takes twice as long."""
-        first, middle, last = (layer for layer in self.layers if isinstance(layer, nn.Linear))
-        x, slope = self._waves(points)
-        for layer in (first, middle):
-            x, slope = layer(x), slope @ layer.weight.mT
-            gate = x.sigmoid()  # (x σ(x))' = σ(x) (1 + x (1 - σ(x)))
-            slope = slope * (gate * (1 + x * (1 - gate)))
-            x = x * gate
-        return self._scaled(last(x)), self._scaled(slope @ last.weight.mT)
-
-    def _waves(self, points: Float[Tensor, "n 3"]) -> tuple[Float[Tensor, "n inputs"], Float[Tensor, "3 n inputs"]]:
-        """Fourier features of places, and their derivatives by the three coordinates [1/m]."""
+        """Coefficients in time of each point's way [m], from Fourier features of its place."""
         x = (points - torch.from_numpy(self.stage.box[0]).to(points)) / self.stage.size
-        rates = torch.pi * 2.0 ** torch.arange(OCTAVES).to(x)[:, None]
-        sin, cos = (rates * x[:, None]).sin(), (rates * x[:, None]).cos()
-        features = torch.cat((x[:, None], torch.stack((sin, cos), 2).flatten(1, 2)), 1)
-        slopes = torch.cat((torch.ones_like(x)[:, None], torch.stack((rates * cos, -rates * sin), 2).flatten(1, 2)), 1)
-        by_axis = torch.eye(3).to(x)[:, None, None] * slopes / self.stage.size
-        return features.flatten(1), by_axis.flatten(2)
-
-    def _scaled(self, out: Float[Tensor, "*b values"]) -> Float[Tensor, "*b terms 3"]:
-        return (out * (REACH * self.tempo.leg_length)).unflatten(-1, (-1, 3))
+        angles = torch.pi * 2.0 ** torch.arange(OCTAVES).to(x)[:, None] * x[:, None]
+        features = torch.cat((x[:, None], torch.stack((angles.sin(), angles.cos()), 2).flatten(1, 2)), 1)
+        return REACH * self.tempo.leg_length * self.layers(features.flatten(1)).unflatten(-1, (-1, 3))
 
     def forward(self, points: Float[Tensor, "n 3"], at: Times) -> Float[Tensor, "frames n 3"]:
         """Where the points are in the world [m]."""
@@ -109,10 +87,8 @@ class Field(nn.Module):
 
     def bend(self, points: Float[Tensor, "n 3"], at: Times) -> tuple[Float[Tensor, "frames n 3"], Tensor]:
         """Places of points, and ∇φ: their derivative by the places at rest."""
-        (ways, slopes), table = self.bent_ways(points), self.basis.table(at)
-        away = torch.einsum("fk,xnkd->fndx", table, slopes)
-        places = points + torch.einsum("fk,nkd->fnd", table, ways) + self.travel(at)[:, None]
-        return places, torch.eye(3).to(points) + away
+        slopes = vmap(jacfwd(lambda point: self.ways(point[None])[0]))(points)
+        return self(points, at), torch.eye(3).to(points) + torch.einsum("fk,nkdx->fndx", self.basis.table(at), slopes)
 
     def last_start(self, frames: int) -> float:
         return self.basis.last_start(frames)
