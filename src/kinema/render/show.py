@@ -64,14 +64,12 @@ def render_character(
     *,
     options: FilmOptions | None = None,
     splats: tuple[Splats, Skin | None] | None = None,
-    seed: int = 0,
 ) -> None:
     """Render the motion, or a turn around the rest pose when there is none, once for all outputs.
 
     Args:
         outputs: .mp4, .gif, .png for a contact sheet, or a folder for PNG frames.
         splats: A refined or captured cloud instead of one made from the mesh, with the skin that moves it.
-        seed: Seed of the sampling of the surface.
     """
     options = options or FilmOptions()
     for path in [outputs] if isinstance(outputs, Path) else outputs:
@@ -80,7 +78,7 @@ def render_character(
             raise KinemaError(f"{path}: only PNG keeps transparency; give .png or a folder")
     if options.width < 1 or options.height < 1:
         raise KinemaError(f"--width {options.width}, --height {options.height}: cannot render pictures of that size")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     if splats is not None:
         cloud, skin = splats
     elif motion is None:
@@ -95,12 +93,12 @@ def render_character(
 
 def render_vertices(
     character: Character, vertices: Float[np.ndarray, "frames vertices 3"], outputs: Path | Sequence[Path], *,
-    fps: float, options: FilmOptions | None = None, seed: int = 0,
+    fps: float, options: FilmOptions | None = None,
 ) -> None:  # fmt: skip
     """Render a mesh whose vertices are known in time, such as that of a deformation field."""
     options = options or FilmOptions()
     mesh = character.mesh
-    cloud, at = Splats.from_mesh(mesh, options.count, rng=np.random.default_rng(seed))
+    cloud, at = Splats.from_mesh(mesh, options.count, rng=np.random.default_rng(0))
     rest = np.asarray(mesh.vertices, dtype=np.float64)
     moving = lambda c: pose_on_surface(c, at, mesh.faces, rest, vertices)  # noqa: E731
     _film(character, cloud, moving, outputs, options, options.light, fps)
