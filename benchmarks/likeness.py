@@ -16,7 +16,7 @@ FPS = 12.0
 SPEED_WEIGHT = 0.15
 """Weight of velocities [heights per second] beside places [heights]."""
 STILL = 0.01
-"""Amount of motion [heights] below which all bodies stand alike."""
+"""Mean distance from standing [heights] below which all bodies stand alike."""
 HAND = 5
 """Joints of an arm that are compared, from the shoulder; the others are fingers."""
 
@@ -69,21 +69,25 @@ def mirrored(values: Features, landmarks: Landmarks) -> Features:
     return values[:, landmarks.partner] * [-1, 1, 1, -1, 1, 1]
 
 
-def distance(one: Features, other: Features, landmarks: Landmarks, *, repeats: bool = False) -> float:
-    """Mean distance of the joints along the best alignment in time, of the other or its mirror image, relative to how
-    much the two move: otherwise whoever hardly moves would be near to all.
+def distance(
+    one: Features, other: Features, landmarks: Landmarks, *, standing: Features, repeats: bool = False
+) -> float:
+    """Mean distance of the joints along the best alignment in time, of the other or its mirror image, each seen from
+    `standing` (one frame) and relative to how far it is from it: a lively and a calm walk are alike, and whoever stands
+    is at 1 from all who do anything.
 
     An `other` that repeats is played round and round, and may be entered and left anywhere: where in its cycle a gait
     begins says nothing, and without this a walk is nearer to somebody who stands than to a walk half a cycle later.
     """
     rounds = 1 + math.ceil(2 * len(one) / len(other)) if repeats else 1
-    sides = (np.tile(each, (rounds, 1, 1)) for each in (other, mirrored(other, landmarks)))
-    return min(_warp(one, each, within=repeats) for each in sides) / (_amount(one) + _amount(other) + STILL)
+    seen, known = _relative(one, standing), _relative(other, standing)
+    sides = (np.tile(each, (rounds, 1, 1)) for each in (known, mirrored(known, landmarks)))
+    return min(_warp(seen, each, within=repeats) for each in sides)
 
 
-def _amount(values: Features) -> float:
-    """Mean distance of the joints from their mean over time."""
-    return float(np.linalg.norm(values - values.mean(0), axis=-1).mean())
+def _relative(values: Features, standing: Features) -> Features:
+    away = values - standing
+    return away / (np.linalg.norm(away, axis=-1).mean() + STILL)
 
 
 def _warp(one: Features, other: Features, *, within: bool) -> float:

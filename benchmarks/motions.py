@@ -47,16 +47,12 @@ RIGS = ("husky", "khronos_fox", "quat_wolf", "quat_cat", "velociraptor", "rocket
 GAITS = {4: ("walk", "trot", "pace", "canter", "gallop"), 2: ("walk", "run")}
 RIGHT = {"run": ("run", "gallop")}
 PAIRS = {
-    4: (
-        ("walk", "gallop"),
-        ("gallop", "walk"),
-        ("walk", "trot"),
-        ("trot", "walk"),
-        ("trot", "gallop"),
-        ("walk", "stand"),
+    4: tuple(
+        (pace, words) for pace in ("walk", "trot", "gallop") for words in ("walk", "trot", "gallop") if pace != words
     ),
-    2: (("walk", "run"), ("run", "walk"), ("walk", "stand"), ("run", "stand"), ("walk", "hop"), ("run", "hop")),
+    2: tuple((pace, words) for pace in ("walk", "run", "hop") for words in ("walk", "run", "hop") if pace != words),
 }
+"""Pace and words. A body that stands has no pace, so standing is in no pair."""
 SWAPPED = ("fox", "horse", "cat", "bear", "human", "robot", "ostrich", "raptor")
 ACTORS = ("kaykit_knight", "rocketbox_woman", "uac_viking_female", "quat_alien", "husky", "quat_wolf", "quat_cat")
 CLASSES = 20
@@ -192,9 +188,12 @@ def ranked(given: argparse.Namespace, name: str, motion: str, shown: Motion) -> 
     body, clips = cached_body(name, given.shared), exemplars(name, given.shared)
     marks, limbs = Landmarks.of(body.anatomy.limbs), body.anatomy.limbs
     seen = features(shown, body.anatomy.rig, marks, height=limbs.height)
+    stands = [clip for label, clip, _ in clips if label == "stand"]
+    standing = np.mean([clip.mean(0, keepdims=True) for clip in stands or [clip for _, clip, _ in clips]], 0)
     apart: dict[str, float] = {}
     for label, clip, repeats in clips:
-        apart[label] = min(apart.get(label, np.inf), distance(seen, clip, marks, repeats=repeats))
+        away = distance(seen, clip, marks, standing=standing, repeats=repeats)
+        apart[label] = min(apart.get(label, np.inf), away)
     order = sorted(apart, key=apart.__getitem__)
     kind = "four legs" if len(limbs.legs) == 4 else "upright"
     row = {"wanted": motion, "kind": kind, "rank": order.index(motion), "nearest": order[:3], "classes": len(order)}
@@ -247,8 +246,9 @@ def two_legs(given: argparse.Namespace, prior: NanoPrior) -> Iterator[tuple[str,
 
 
 def one_artists(given: argparse.Namespace, take: Take) -> dict[str, Any] | None:
-    body = cached_body(take.file.stem, given.shared)
-    clip = next((clip for clip in body.character.clips if clip.name == take.clip), None)
+    character = load_character(take.file)
+    body = Body(take.file.stem, character, Anatomy.of(character))
+    clip = next((clip for clip in character.clips if take.captured or clip.name == take.clip), None)
     if clip is None or len(body.anatomy.limbs.legs) != 2:
         return None
     row = gait_of(body, Motion.from_clip(body.anatomy.rig, clip))

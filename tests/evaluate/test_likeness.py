@@ -31,13 +31,17 @@ def shown(person: tuple[Rig, Limbs], name: str, *, side: int = 1, tempo: float =
     return features(replace(motion, fps=16.0 * tempo), rig, Landmarks.of(limbs), height=limbs.height)
 
 
+def stood(person: tuple[Rig, Limbs]) -> Features:
+    return shown(person, "stand").mean(0, keepdims=True)
+
+
 def test_a_motion_is_like_itself_and_its_mirror_image(person: tuple[Rig, Limbs]) -> None:
     marks = Landmarks.of(person[1])
-    wave = shown(person, "wave")
-    assert distance(wave, wave, marks) == 0
-    assert distance(wave, mirrored(wave, marks), marks) == 0
+    wave, standing = shown(person, "wave"), stood(person)
+    assert distance(wave, wave, marks, standing=standing) == 0
+    assert distance(wave, mirrored(wave, marks), marks, standing=standing) < 0.02
     np.testing.assert_array_equal(mirrored(mirrored(wave, marks), marks), wave)
-    assert distance(wave, shown(person, "wave", side=-1), marks) < 0.1
+    assert distance(wave, shown(person, "wave", side=-1), marks, standing=standing) < 0.1
 
 
 def test_the_nearest_of_several_motions_is_the_right_one_at_another_tempo(person: tuple[Rig, Limbs]) -> None:
@@ -45,7 +49,7 @@ def test_the_nearest_of_several_motions_is_the_right_one_at_another_tempo(person
     known = {name: shown(person, name) for name in names}
     for name in names:
         seen = shown(person, name, side=-1, tempo=0.8)
-        apart = {other: distance(seen, values, marks) for other, values in known.items()}
+        apart = {other: distance(seen, values, marks, standing=stood(person)) for other, values in known.items()}
         assert min(apart, key=apart.__getitem__) == name
 
 
@@ -57,5 +61,15 @@ def test_where_in_its_cycle_a_gait_begins_says_nothing(person: tuple[Rig, Limbs]
         motion, _ = make_motion(rig, limbs, "walk", frames=frames, fps=16.0, phase=phase, period=1.0)
         return features(motion, rig, marks, height=limbs.height)
 
-    seen, clip, stands = walk(0.35, 40), walk(0.0, 17), shown(person, "stand")
-    assert distance(seen, clip, marks, repeats=True) < 0.4 * distance(seen, stands, marks, repeats=True)
+    seen, standing = walk(0.35, 40), stood(person)
+    walks, stands = (
+        distance(seen, clip, marks, standing=standing, repeats=True) for clip in (walk(0.0, 17), shown(person, "stand"))
+    )
+    assert walks < 0.4 * stands
+
+
+def test_a_calm_bow_is_a_bow_and_not_standing(person: tuple[Rig, Limbs]) -> None:
+    marks, standing, bow = Landmarks.of(person[1]), stood(person), shown(person, "bow")
+    calm = standing + 0.3 * (bow - standing)
+    to_bow, to_stand = (distance(calm, other, marks, standing=standing) for other in (bow, shown(person, "stand")))
+    assert to_bow < 0.5 * to_stand

@@ -126,7 +126,8 @@ ARTISTS = {
     # The artist's walk of this one moves diagonal legs together.
     "stegosaurus": {"Stegosaurus_Walk": "trot", "Stegosaurus_Run": "gallop", "Stegosaurus_Idle": "stand"},
     "velociraptor": {"Velociraptor_Run": "run", "Velociraptor_Idle": "stand", "Velociraptor_Jump": "hop"},
-    "character": {"Walk": "walk", "Run": "run", "Idle": "stand"},
+    # The artist's walk of this one bounces, and both feet are in the air for most of it.
+    "character": {"Walk": "run", "Run": "run", "Idle": "stand"},
     "frog": {"Frog_Jump": "hop", "Frog_Idle": "stand"},
 }
 

@@ -14,10 +14,12 @@ STILL_REACH, STILL_LIFT = 0.10, 0.05
 """Ranges of the feet below which a body stands still [leg lengths]."""
 PACE_LAG = 0.0625
 """Cycles between the feet of one side; Hildebrand's own line between the pace and the walk in lateral couplets."""
-RUN_DUTY, VAULT = 0.4, 0.1
-"""A gait on two legs runs below this share of standing, less what a body that vaults is allowed. Of 98 artists' and
-captured walks and runs on two legs 87 % are told apart; by the strides, which say nothing where a pace is given, 79 %,
-by either of these alone 82 % (`benchmarks/motions.py two-legs`)."""
+RUN_DUTY, VAULT, STRIDE = 0.31, 0.45, 0.08
+"""A gait on two legs is a run if its feet stand for less than this share of the cycle, less so much for a body that
+vaults, and more so much for each leg length of stride beyond two. Fitted to 98 artists' and captured walks and runs:
+88 % are told apart (`benchmarks/motions.py two-legs`); by strides alone 79 %, by stance alone or bounce alone 82 %."""
+LEVEL = 0.04
+"""Amplitude of the body's height [leg lengths] that says as much as half of what any can."""
 BOUND_STEP = 2.1
 """Travel per cycle that no hop of ours reaches (1.6, at most 1.3 times that) and every gallop exceeds (3)
 [leg lengths]."""
@@ -46,20 +48,21 @@ def name_gait(limbs: Limbs, feet: Feet, cycle: Cycle, stance: Stance, *, speed: 
         return "other"
     alternating = float(np.mean([abs(offset) for offset in pairs]))
     if alternating > 0.3 and len(limbs.legs) == 2:
-        return "run" if duty < RUN_DUTY - VAULT * vaults(feet, cycle, stance) else "walk"
+        longest = RUN_DUTY - VAULT * vaults(feet, cycle, stance) + STRIDE * (float(np.clip(step, 1, 4)) - 2)
+        return "run" if duty < longest else "walk"
     if alternating > 0.3:
         return "walk" if duty >= 0.5 else "run"
     return "hop" if alternating < 0.15 else "other"
 
 
 def vaults(feet: Feet, cycle: Cycle, stance: Stance) -> float:
-    """How the height of the body goes with its steps: 1 highest in mid-stance (a walk vaults over its legs as over
-    stilts), -1 lowest then (a run bounces on them as on springs; Cavagna et al. 1977), 0 neither."""
+    """How the height of the body goes with its steps: towards 1 highest in mid-stance (a walk vaults over its
+    legs as over stilts), towards -1 lowest then (a run bounces as on springs; Cavagna et al. 1977), 0 neither."""
     turn = np.exp(-2j * np.pi * np.arange(len(stance)) / cycle.period)[:, None]
     height = feet.body[: len(stance), 1:2] - feet.body[: len(stance), 1].mean()
     bob, steps = (height * turn**2).mean(0), (stance * turn).mean(0)
     middle = steps / np.maximum(np.abs(steps), 1e-9)
-    return float((bob * middle.conj() ** 2).real.mean() / max(float(np.abs(bob[0])), 1e-9))
+    return float((bob * middle.conj() ** 2).real.mean() / (abs(bob[0]) + 0.5 * LEVEL * feet.leg))
 
 
 def _four(limbs: Limbs, phase: Float[np.ndarray, "legs"], duty: float, step: float) -> GaitClass:
