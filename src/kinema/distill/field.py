@@ -101,7 +101,7 @@ class Field(nn.Module):
         splats = self.stage.splats
         if isinstance(cameras, PointCameras):
             centers = self(splats.centers, at)
-            video = cameras.film_points(centers)
+            video = cameras.view.film_points(centers, cameras.base)
         else:
             centers, slope = self.bend(splats.centers, at)
             posed = PosedSplats(centers, slope @ splats.covariances @ slope.mT)

@@ -117,7 +117,7 @@ class Stage:
     def film(self, T_world_joint: Transforms, cameras: Cameras | PointCameras) -> Video:
         """Video of the posed character on its ground, or of its point maps."""
         if isinstance(cameras, PointCameras):
-            return cameras.film(T_world_joint)
+            return cameras.view.film(T_world_joint, cameras.base)
         posed = self.posed(T_world_joint)
         return render_video(posed, self.splats.opacities, self.colors, cameras, scene=self.scene)
 
