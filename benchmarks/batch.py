@@ -171,7 +171,7 @@ def throughput(out: Path, count: int) -> None:
 def memory(out: Path, count: int) -> None:
     """Peak memory of a parent that has read real rows and runs a trivial program for each."""
     from kinema.batch.animate import run_batch
-    from kinema.batch.pool import Pool
+    from kinema.batch.process import Pool
     from kinema.batch.rows import read_jobs
 
     write = "import sys; open(sys.argv[1] + '/report.json', 'w').write('{}')"

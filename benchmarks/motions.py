@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from likeness import Landmarks, distance, features
 
 from kinema.asset.character import Character
 from kinema.create.creatures import creature
@@ -29,7 +30,6 @@ from kinema.distill.config import Animate, resolve
 from kinema.distill.loop import Distiller
 from kinema.distill.prompt import told
 from kinema.distill.tempo import choose_tempo
-from kinema.evaluate.likeness import Landmarks, distance, features
 from kinema.evaluate.metrics import measure
 from kinema.files import make_folder
 from kinema.gait.motions import MOTIONS

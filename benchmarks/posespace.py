@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from kinema.collect.keep import different, poses_of_clip
+from kinema.collect.clips import different, poses_of_clip
 from kinema.gait.takes import load_character
 from kinema.motion.motion import Motion
 from kinema.posespace.pose import Poses

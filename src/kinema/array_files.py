@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, first_line
 from kinema.files import Budget
 
 LARGEST = 1e15
@@ -60,8 +60,7 @@ def read_arrays(
     except KinemaError:
         raise
     except Exception as error:  # not only ours: zipfile and NumPy's header parser raise anything on a damaged file
-        reason = str(error).splitlines()[0][:100] if str(error) else type(error).__name__
-        raise KinemaError(f"{path}: not {what} ({reason})") from None
+        raise KinemaError(f"{path}: not {what} ({first_line(error)})") from None
 
 
 def _read(stream: Any, size: int, name: str, wanted: Array, known: dict[str, int]) -> np.ndarray:

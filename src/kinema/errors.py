@@ -15,6 +15,11 @@ class MachineError(KinemaError):
     """A full disk, or a folder in which another process works: the same job may go well later (exit code 75)."""
 
 
+def first_line(error: BaseException, most: int = 100) -> str:
+    """What another library's exception says first, or its kind if it says nothing."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:most]
+
+
 def check_number(option: str, value: int | float | None, least: int | float, most: int | float = math.inf) -> None:
     """Refuse a number out of its range, or NaN, by the name of the option that it came with; None is no number."""
     if value is None or least <= value <= most:

@@ -77,6 +77,12 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, which appears whole or not at all."""
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
 def system_error(what: str, error: OSError) -> KinemaError:
     """What went wrong, with the system's own word for it."""
     kind = MachineError if error.errno in PASSING else KinemaError

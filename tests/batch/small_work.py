@@ -54,7 +54,7 @@ def work(folder: Path, steps: int, seconds: float, how: str) -> None:
 if __name__ == "__main__":
     if sys.argv[1] == "parent":  # a batch of its own, to be killed: parent OUT COUNT STEPS SECONDS
         from kinema.batch.engine import run_jobs
-        from kinema.batch.pool import Pool
+        from kinema.batch.process import Pool
 
         run_jobs(jobs(int(sys.argv[3]), *sys.argv[4:]), Pool(command, Path(sys.argv[2]), workers=2))
     else:

@@ -13,7 +13,7 @@ import pytest
 from small_work import command, jobs, steps_of
 
 from kinema.batch.engine import LOG, MANIFEST, run_jobs
-from kinema.batch.pool import Pool
+from kinema.batch.process import Pool
 from kinema.errors import KinemaError, MachineError
 from kinema.job.lock import locked
 
@@ -167,7 +167,7 @@ def test_a_signal_stops_all_and_loses_nothing(number: int, tmp_path: Path) -> No
     code = (
         "import sys; from pathlib import Path; from kinema.cli import stop; stop.listen();"
         f"sys.path.insert(0, {path!r}); from small_work import command, jobs;"
-        "from kinema.batch.engine import run_jobs; from kinema.batch.pool import Pool;"
+        "from kinema.batch.engine import run_jobs; from kinema.batch.process import Pool;"
         f"run_jobs(jobs(4, 30, 0.05), Pool(command, Path({str(out)!r}), workers=2), tell=lambda *_: stop.check())"
     )
     restore = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
@@ -188,7 +188,7 @@ def test_two_batches_do_not_share_a_folder(tmp_path: Path) -> None:
 
 
 def test_workers_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kinema.batch.pool.cores", lambda: 8)
+    monkeypatch.setattr("kinema.batch.process.cores", lambda: 8)
     assert [Pool(command, tmp_path, workers=n).threads for n in (1, 2, 3, 8, 20)] == [8, 4, 2, 1, 1]
     assert Pool(command, tmp_path).workers == 8
 

@@ -68,7 +68,8 @@ def test_characters_travel_with_their_jobs(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "parts.bin").write_text("x")
     store = Store((tmp_path / "store").as_uri())
     assets = (str(tmp_path / "wolf.glb"), "a red fox", str(tmp_path / "parts.gltf"))
-    wolf, fox, parts = shipped([Job(str(k), "", content=Animate(a, "it walks")) for k, a in enumerate(assets)], store)
+    jobs = [Job(str(k), "", content=Animate(asset, "it walks")) for k, asset in enumerate(assets)]
+    wolf, fox, parts = (shipped(job, store) for job in jobs)
     assert fox.content.asset == "a red fox"
     assert "has files beside it" in parts.mistake
     (tmp_path / "wolf.glb").unlink()  # the other machine does not have it

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kinema.batch.animate import animate_command, run_batch
-from kinema.batch.pool import Pool
+from kinema.batch.process import Pool
 from kinema.batch.suite import Suite, film, judge_runs, tabulate
 from kinema.evaluate.study.films import pair_films
 

@@ -11,9 +11,9 @@ import torch
 from kinema.asset.character import Character
 from kinema.batch.collect import collect_command, collect_jobs
 from kinema.cli.main import main
+from kinema.collect.clips import different, poses_of_clip
 from kinema.collect.collect import collect_block
 from kinema.collect.config import BLOCK, BLOCK_DONE, CollectPoses
-from kinema.collect.keep import different, poses_of_clip
 from kinema.errors import KinemaError
 from kinema.motion.motion import Motion
 from kinema.posespace.pose import Poses

@@ -10,11 +10,10 @@ from kinema.asset.character import Character
 from kinema.create.creatures import Species, creature, random_creature, species
 from kinema.create.creatures.body import Blob, Body, Number
 from kinema.create.creatures.field import blob_distance, body_distance, smooth_min
-from kinema.create.creatures.generate import generate
+from kinema.create.creatures.generate import generate, skin_weights
 from kinema.create.creatures.proportions import Coat, Degrees, Speed, scaled
 from kinema.create.creatures.table import ALSO, SPECIES
 from kinema.create.creatures.variation import vary
-from kinema.create.creatures.weights import skin_weights
 from kinema.errors import KinemaError
 from kinema.rig.kinematics import Rig, forward_kinematics
 from kinema.rig.limbs import find_limbs
@@ -227,9 +226,6 @@ class Worm:
 
     def blends_with(self, other: object) -> bool:
         return isinstance(other, Worm)
-
-    def in_random_style(self, rng: np.random.Generator) -> "Worm":
-        return self
 
 
 def test_a_family_of_one_file_and_one_line_is_a_creature(monkeypatch: pytest.MonkeyPatch) -> None:

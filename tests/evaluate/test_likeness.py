@@ -1,17 +1,21 @@
 """Dynamic time warping of joints: tempo does not count, what moves does, and sides may be exchanged."""
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from kinema.create.creatures import creature
-from kinema.evaluate.likeness import Features, Landmarks, distance, features, mirrored
 from kinema.gait.kinds import Style
 from kinema.gait.make import make_motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from likeness import Features, Landmarks, distance, features, mirrored
 
 
 @pytest.fixture(scope="module")

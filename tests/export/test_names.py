@@ -12,8 +12,8 @@ from kinema.asset.load import load
 from kinema.asset.options import NameOptions
 from kinema.create.creatures import creature
 from kinema.errors import KinemaError
-from kinema.export.names import check_required, renamed
 from kinema.export.names.conventions import CONVENTIONS, REQUIRED
+from kinema.export.names.rename import check_required, renamed
 from kinema.export.write import write
 
 HUMANOIDS = (

@@ -5,9 +5,9 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from undulation import body_wave, track_slip, wing_beat
 
 from kinema.create.creatures import creature
-from kinema.evaluate.undulation import body_wave, track_slip, wing_beat
 from kinema.gait.make import can_do, make_motion
 from kinema.gait.motions import MOTIONS
 from kinema.rig.kinematics import Rig

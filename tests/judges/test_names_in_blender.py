@@ -15,8 +15,8 @@ from kinema.asset.character import Character, Clip
 from kinema.asset.load import load
 from kinema.asset.options import NameOptions
 from kinema.create.creatures import creature
-from kinema.export.names import renamed, root_name
 from kinema.export.names.conventions import CONVENTIONS
+from kinema.export.names.rename import renamed, root_name
 from kinema.export.root_bone import with_root_bone, with_root_motion
 from kinema.export.timing import as_clip, to_file, world_transforms
 from kinema.export.write import write

@@ -7,9 +7,8 @@ import torch
 from kinema.asset.character import Character
 from kinema.motion.motion import Motion
 from kinema.posespace.pose import Poses
-from kinema.posespace.repair import repair
 from kinema.posespace.spheres import MOST, Spheres
-from kinema.posespace.validate import JointRange, Validator, rotation_vectors
+from kinema.posespace.validate import JointRange, Validator, repair, rotation_vectors
 from kinema.rig.hinges import joint_limits
 from kinema.rig.kinematics import Rig, forward_kinematics, local_rotations
 from kinema.rig.limbs import find_limbs

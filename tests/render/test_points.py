@@ -8,7 +8,7 @@ from torch.testing import assert_close
 from kinema.create.creatures import creature
 from kinema.geometry.camera import Cameras
 from kinema.render.follow import Viewpoint
-from kinema.render.points import PointCameras, view_points
+from kinema.render.points import view_points
 from kinema.render.stage import Stage
 from kinema.rig.kinematics import Rig, forward_kinematics
 from kinema.rig.limbs import find_limbs
@@ -39,7 +39,7 @@ def test_a_film_is_the_mean_of_the_skinned_points(stage: Stage) -> None:
     T_world_joint, base = poses(stage)
     points = stage.posed(T_world_joint).centers
     assert_close(view.film(T_world_joint, base), view.film_points(points, base), atol=1e-5, rtol=1e-4)
-    still = PointCameras(view, stage.rig.heads[:1]).film(stage.standing[None])
+    still = view.film(stage.standing[None], stage.rig.heads[:1])
     assert_close(still, torch.zeros_like(still), atol=1e-5, rtol=0)
 
 

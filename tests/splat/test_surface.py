@@ -6,8 +6,8 @@ from torch.testing import assert_close
 
 from kinema.asset.character import Character
 from kinema.geometry.rotations import to_matrix
+from kinema.splat.pose import pose_on_surface
 from kinema.splat.splats import Splats
-from kinema.splat.surface import pose_on_surface
 
 
 def test_a_rigid_motion_moves_centres_and_covariances(fox: Character) -> None:

@@ -8,8 +8,8 @@ from kinema.asset.character import Mesh
 from kinema.geometry.nearest import SurfaceTree
 from kinema.geometry.surface import SurfacePoints, sample_surface
 from kinema.splat.colors import surface_colors
-from kinema.view import divide as division
-from kinema.view.divide import divide
+from kinema.view import palette
+from kinema.view.palette import divide
 
 
 def ball(texture: np.ndarray) -> Mesh:
@@ -67,8 +67,8 @@ def test_colors_are_those_of_the_texture() -> None:
 
 def test_noise_does_not_grow_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     noise = np.random.default_rng(0).integers(0, 256, (512, 512, 4), dtype=np.uint8)
-    assert len(divide(ball(noise)).faces) < 1.1 * division.MOST_FACES
-    monkeypatch.setattr(division, "MOST_FACES", 100)
+    assert len(divide(ball(noise)).faces) < 1.1 * palette.MOST_FACES
+    monkeypatch.setattr(palette, "MOST_FACES", 100)
     assert len(divide(ball(noise)).faces) == len(ball(noise).faces)
 
 

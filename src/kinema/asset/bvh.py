@@ -17,7 +17,7 @@ from scipy.spatial.transform import Rotation
 
 from kinema.asset.character import MOST_JOINTS, Clip, Skeleton, bone_tails, unique_names
 from kinema.errors import KinemaError
-from kinema.files import Budget, replacing
+from kinema.files import Budget, write_text
 from kinema.geometry.rotations import bone_offsets, children, continuous
 
 LARGEST = 1e9
@@ -245,8 +245,7 @@ def write_bvh(path: Path, skeleton: Skeleton, clip: Clip, *, scale: float = 1.0)
     text += ["MOTION", f"Frames: {len(rows)}", f"Frame Time: {1 / clip.fps:.9g}"]
     # Ten significant digits: 1e-7 degrees, far below what the programs that read it resolve.
     text += [" ".join(f"{value:.10g}" for value in row) for row in rows]
-    with replacing(Path(path)) as partial:
-        partial.write_text("\n".join(text) + "\n", encoding="utf-8")
+    write_text(Path(path), "\n".join(text) + "\n")
 
 
 def _continuous_zxy(wxyz: Float[np.ndarray, "frames joints 4"]) -> Float[np.ndarray, "frames joints 3"]:

@@ -4,7 +4,8 @@ Everything here is in Kinema's world: right-handed, Y up, metres, facing +Z, fee
 `Frame` remembers the file's own coordinates.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,12 +104,14 @@ def unique_names(names: Iterable[str]) -> tuple[str, ...]:
     """The names, with .2, .3 and so on behind those that were there before."""
     seen: dict[str, None] = {}
     for name in names:
-        fresh, copy = name, 1
-        while fresh in seen:
-            copy += 1
-            fresh = f"{name}.{copy}"
-        seen[fresh] = None
+        seen[unused_name(name, seen)] = None
     return tuple(seen)
+
+
+def unused_name(name: str, taken: Collection[object], *, separator: str = ".") -> str:
+    """The name, with a number behind it if it is taken."""
+    names = itertools.chain((name,), (f"{name}{separator}{copy}" for copy in itertools.count(2)))
+    return next(one for one in names if one not in taken)
 
 
 def listed(names: Sequence[str], most: int) -> str:

@@ -1,4 +1,4 @@
-"""Textures: images (PNG, JPEG, WebP ...) as pixels, within the budget of the file that they belong to."""
+"""Textures: images (PNG, JPEG, WebP ...) as pixels, within the budget of the file that they belong to; and sRGB."""
 
 import contextlib
 import io
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Float, UInt8
 
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, first_line
 from kinema.files import Budget
 
 if TYPE_CHECKING:
@@ -51,7 +51,18 @@ def _decoding(what: str, budget: Budget) -> Iterator[None]:
     except KinemaError:
         raise
     except Exception as error:  # Pillow's decoders raise anything on a broken file
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         # Pillow's text names the memory address of the stream.
-        reason = "unknown image format" if "identify" in reason else reason
-        raise KinemaError(f"{budget.path}: {what} cannot be read ({reason[:80]})") from None
+        reason = "unknown image format" if "identify" in str(error) else first_line(error, 80)
+        raise KinemaError(f"{budget.path}: {what} cannot be read ({reason})") from None
+
+
+def srgb_from_linear(linear: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """sRGB of linear light (IEC 61966-2-1)."""
+    linear = np.clip(linear, 0, 1)
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.power(linear, 1 / 2.4) - 0.055)
+
+
+def linear_from_srgb(srgb: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """Inverse of `srgb_from_linear`."""
+    srgb = np.clip(srgb, 0, 1)
+    return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)

@@ -10,9 +10,8 @@ from jaxtyping import Float
 from kinema.asset.blender import convert_with_blender
 from kinema.asset.bvh import read_bvh
 from kinema.asset.character import Character, Mesh, Skeleton
-from kinema.asset.gltf.character import character_from_document
+from kinema.asset.gltf.character import character_from_document, skeleton_from_document
 from kinema.asset.gltf.document import Document, read_document
-from kinema.asset.gltf.skeleton import skeleton_from_document
 from kinema.asset.options import Ground
 from kinema.asset.rignet import read_rignet
 from kinema.asset.rigs.foreign import ForeignRig, attach
@@ -104,8 +103,8 @@ def _read_rig(path: Path, *, weights: bool) -> ForeignRig:
     """The rig of a file, with its mesh and weights if they are asked for and there."""
     suffix = path.suffix.lower()
     if suffix == ".txt":
-        text = read_rignet(path)
-        return ForeignRig(path, text.skeleton, weights=text.weights if weights else None)
+        rig = read_rignet(path)
+        return rig if weights else replace(rig, weights=None)
     if weights and suffix in GLTF_SUFFIXES + BLENDER_SUFFIXES:
         character = character_from_document(_document(path), AS_IN_FILE)
         if character.skeleton is None:

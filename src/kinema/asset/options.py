@@ -14,7 +14,7 @@ Names = Literal["keep", "mixamo", "unreal", "unity", "vrm", "godot"]
 
 @dataclass(frozen=True)
 class FileOptions:
-    """How a character file is read; what is not given is found."""
+    """How the file is read; what is not given is found."""
 
     skeleton: Annotated[Path | None, named("FILE")] = None
     """Joints for a mesh without a rig: GLB, BVH, BLEND, or JSON with name, parent, head and tail of each."""

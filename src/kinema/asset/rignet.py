@@ -5,33 +5,27 @@ names and weights alternate.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import MOST_JOINTS, Character, Skeleton, bone_tails
+from kinema.asset.rigs.foreign import ForeignRig
 from kinema.asset.rigs.orientation import unplace_skeleton
 from kinema.errors import KinemaError
-from kinema.files import replacing
+from kinema.files import write_text
 
 LARGEST = 1e15
 """Coordinates beyond it are no places."""
 MOST_VERTICES = 20_000_000
 
 
-@dataclass(frozen=True)
-class TextRig:
-    """What a file of RigNet's holds, in the file's coordinates."""
+def read_rignet(path: Path) -> ForeignRig:
+    """Read a rig, without weights if the file has no `skin` lines.
 
-    skeleton: Skeleton
-    weights: Float[np.ndarray, "vertices joints"] | None
-    """Rows sum to one; None if the file has no `skin` lines."""
-
-
-def read_rignet(path: Path) -> TextRig:
-    """Read a rig; a KinemaError names the file and the line of whatever is malformed."""
+    A KinemaError names the file and the line of whatever is malformed.
+    """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -76,7 +70,7 @@ def read_rignet(path: Path) -> TextRig:
     names, parents = _ordered(path, list(places), parent_of, root)
     heads = np.array([places[name] for name in names])
     skeleton = Skeleton(names, parents, heads, _tails(heads, parents))
-    return TextRig(skeleton, _weights(path, names, skin))
+    return ForeignRig(Path(path), skeleton, weights=_weights(path, names, skin))
 
 
 def _joint(at: str, words: list[str]) -> tuple[str, list[float]]:
@@ -182,5 +176,4 @@ def write_rignet(path: Path, character: Character) -> None:
         for vertex, row in enumerate(character.weights):
             held = np.flatnonzero(row)
             lines.append(f"skin {vertex} " + " ".join(f"{names[j]} {row[j]:.6g}" for j in held))
-    with replacing(Path(path)) as partial:
-        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_text(Path(path), "\n".join(lines) + "\n")

@@ -1,11 +1,14 @@
-"""Kinema's JSON format for joints that someone placed by hand.
+"""Kinema's JSON format for joints that someone placed by hand, and for a motion of them.
 
     {"joints": [{"name": "hips", "parent": null, "head": [0, 0.9, 0], "tail": [0, 1.1, 0]}, ...]}
 
 Lengths and axes are those of the mesh file that the skeleton is meant for. "tail" may be left out. Beside the joints,
-"roles" may say what is what, a joint for each limb, where it is found wrong:
+"roles" may say what is what, a joint for each limb, where it is found wrong, and "motion" may hold a clip
+(`export.arrays.write_json`):
 
     {"joints": [...], "roles": {"legs": ["foot_l", "foot_r"], "arms": [], "tails": ["tail_1"]}}
+    {"joints": [...], "motion": {"name": "walk", "fps": 24, "root_position": [[x, y, z], ...],
+     "wxyz_parent_joint": [[[w, x, y, z], ...], ...]}}
 """
 
 import json
@@ -15,15 +18,21 @@ from typing import Any
 
 import numpy as np
 
-from kinema.asset.character import MOST_JOINTS, ROLES, Skeleton, bone_tails
+from kinema.asset.character import MOST_JOINTS, ROLES, Clip, Skeleton, bone_tails
 from kinema.errors import KinemaError, is_text
-from kinema.files import read_json, replacing
+from kinema.files import read_json, write_text
 from kinema.geometry.rotations import depth_first
+
+LARGEST_FILE = 500_000_000
+"""Bytes of text; the arrays in it take about as much again."""
 
 
 def read_skeleton_json(path: Path) -> Skeleton:
     """Joints in any order; parents are named, null for the one root."""
-    content = read_json(Path(path))
+    return _skeleton(path, read_json(Path(path)))
+
+
+def _skeleton(path: Path, content: Any) -> Skeleton:
     joints = content.get("joints") if isinstance(content, dict) else content
     if not isinstance(joints, list) or not 0 < len(joints) <= MOST_JOINTS:
         raise KinemaError(f"{path}: has no list of 1 to {MOST_JOINTS} joints")
@@ -87,5 +96,43 @@ def write_skeleton_json(path: Path, skeleton: Skeleton, *, roles: Mapping[str, t
         above = skeleton.names[parent] if parent >= 0 else None
         lines.append("    " + json.dumps({"name": name, "parent": above, "head": head.tolist(), "tail": tail.tolist()}))
     told = f',\n  "roles": {json.dumps(dict(roles))}' if roles else ""
-    with replacing(Path(path)) as partial:
-        partial.write_text('{\n  "joints": [\n' + ",\n".join(lines) + f"\n  ]{told}\n}}\n", encoding="utf-8")
+    write_text(Path(path), '{\n  "joints": [\n' + ",\n".join(lines) + f"\n  ]{told}\n}}\n")
+
+
+def read_motion_json(path: Path) -> tuple[Skeleton, Clip]:
+    """Joints and clip in the file's coordinates, as `read_bvh` gives them."""
+    size = path.stat().st_size
+    if size > LARGEST_FILE:
+        raise KinemaError(f"{path}: {size / 1e6:.0f} MB of JSON are more than can be read")
+    content = read_json(path)
+    skeleton = _skeleton(path, content)
+    motion = content.get("motion") if isinstance(content, dict) else None
+    if not isinstance(motion, dict):
+        raise KinemaError(f"{path}: has joints but no motion")
+    fps = motion.get("fps")
+    if not isinstance(fps, int | float) or not 0 < fps < 1e6:
+        raise KinemaError(f"{path}: {fps!r:.60} frames per second")
+    # The skeleton is depth first, the rows of the arrays are as the joints stand in the file.
+    names = [joint["name"] for joint in content["joints"]]
+    order = [names.index(name) for name in skeleton.names]
+    root = _array(path, motion, "root_position", (-1, 3))
+    wxyz = _array(path, motion, "wxyz_parent_joint", (len(root), len(names), 4))[:, order]
+    length = np.linalg.norm(wxyz, axis=-1, keepdims=True)
+    if not len(root) or not (np.abs(length - 1) < 0.01).all():
+        raise KinemaError(f"{path}: its motion has no frames or rotations that are no unit quaternions")
+    moved = None
+    if "translation" in motion:
+        moved = _array(path, motion, "translation", (len(root), len(names), 3))[:, order]
+    return skeleton, Clip(str(motion.get("name", path.stem)), float(fps), root, wxyz / length, moved)
+
+
+def _array(path: Path, motion: dict[str, Any], key: str, shape: tuple[int, ...]) -> np.ndarray:
+    try:
+        values = np.array(motion[key], dtype=np.float64)
+    except (KeyError, ValueError, TypeError, OverflowError):
+        raise KinemaError(f"{path}: its motion has no numbers for {key}") from None
+    if values.ndim != len(shape) or any(have != want for have, want in zip(values.shape, shape) if want >= 0):
+        raise KinemaError(f"{path}: {key} of shape {values.shape} does not fit {shape}")
+    if not (np.abs(values) < 1e15).all():
+        raise KinemaError(f"{path}: {key} holds values that are not finite")
+    return values

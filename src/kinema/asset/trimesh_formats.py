@@ -11,7 +11,7 @@ from jaxtyping import Float, UInt8
 
 from kinema.asset.character import Character, Mesh
 from kinema.asset.images import pixels
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, first_line
 from kinema.files import Budget, inside_folder
 
 PARSED = 20
@@ -39,7 +39,7 @@ def read_trimesh(path: Path) -> Character:
     try:
         loaded = trimesh.load_scene(io.BytesIO(data), file_type=suffix[1:], resolver=resolver, process=False)
     except Exception as error:  # a third-party parser on a broken file raises anything
-        raise KinemaError(f"{path}: not a readable {suffix[1:].upper()} file ({_reason(error)})") from None
+        raise KinemaError(f"{path}: not a readable {suffix[1:].upper()} file ({first_line(error)})") from None
     if beside.refused is not None:
         raise beside.refused
     budget.grow(sum(map(len, beside.data.values())))
@@ -131,10 +131,6 @@ def _texture(part: Any, budget: Budget) -> tuple[UInt8[np.ndarray, "_ _ 4"] | No
     flipped = np.asarray(uv, dtype=np.float64)[:, :2] * (1, -1) + (0, 1)  # these formats count from the bottom
     # trimesh has looked only at the image's header; it is decoded here.
     return pixels(image, "its texture", budget), flipped
-
-
-def _reason(error: Exception) -> str:
-    return str(error).splitlines()[0][:100] if str(error) else type(error).__name__
 
 
 def _colors(part: Any, *, textured: bool) -> Float[np.ndarray, "_ 3"]:

@@ -13,7 +13,7 @@ from kinema.batch.page import write_page
 from kinema.batch.process import CONFIG
 from kinema.batch.store import Store
 from kinema.distill.config import Animate, command_words
-from kinema.files import read_json, replacing
+from kinema.files import read_json, write_text
 
 ASSETS = "assets"
 """Where characters lie in a store, each in a folder by its content."""
@@ -41,12 +41,8 @@ class AnimateFromStore:
         return animate_command(fetched(job, self.store), folder)
 
 
-def shipped(jobs: list[Job], store: Store) -> list[Job]:
-    """Put the characters' files of all jobs into the store; the jobs then know them by their place there."""
-    return [_shipped(job, store) for job in jobs]
-
-
-def _shipped(job: Job, store: Store) -> Job:
+def shipped(job: Job, store: Store) -> Job:
+    """Put the character's file of a job into the store; the job then knows it by its place there."""
     files = [] if job.mistake else files_of(job.content.asset)
     if not files:
         return job
@@ -82,8 +78,7 @@ def relocate(folder: Path, config: Animate) -> None:
     if saved["config"]["asset"] == asset:
         return
     saved["config"]["asset"] = asset
-    with replacing(folder / CONFIG) as partial:
-        partial.write_text(json.dumps(saved, indent=2))
+    write_text(folder / CONFIG, json.dumps(saved, indent=2))
 
 
 class Published:

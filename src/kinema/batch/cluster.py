@@ -15,7 +15,7 @@ from typing import Any
 from kinema.batch.job import BUG, BUSY, LOST, Command, Ended, Job
 from kinema.batch.process import start
 from kinema.batch.store import PUSH_SECONDS, Seen, Store
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, first_line
 
 LOOK_SECONDS = 0.1
 COUNT_SECONDS = 5.0
@@ -33,7 +33,7 @@ def connect(address: str) -> Any:
         try:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, ValueError, RuntimeError) as error:
-            raise KinemaError(f"--ray {address}: no cluster there ({str(error).splitlines()[0][:200]})") from None
+            raise KinemaError(f"--ray {address}: no cluster there ({first_line(error, 200)})") from None
     return ray
 
 
@@ -138,4 +138,4 @@ def outcome(ray: Any, get: Callable[[], Ended]) -> Ended:
     except ray.exceptions.RayTaskError as error:  # a mistake of ours in the task itself
         return Ended(BUG, str(error).strip().splitlines()[-1], 0.0)
     except ray.exceptions.RayError as error:  # worker, node or object is gone
-        return Ended(LOST, f"{type(error).__name__}: {str(error).strip().splitlines()[0]}", 0.0)
+        return Ended(LOST, f"{type(error).__name__}: {first_line(error, 1000)}", 0.0)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from kinema.batch.job import BAD_INPUT, BUSY, DONE, FAILED, Ended, Executor, Job
 from kinema.errors import KinemaError
-from kinema.files import make_folder, read_json, replacing, system_error
+from kinema.files import make_folder, read_json, system_error, write_text
 from kinema.job.lock import locked
 
 MANIFEST, LOG = "manifest.jsonl", "batch.log"
@@ -67,8 +67,7 @@ Publish = Callable[[Batch], None]
 def write_manifest(batch: Batch, results: dict[str, dict[str, Any]] | None = None) -> None:
     """One line of JSON per job, in the order of the jobs; `results` by key are what they found."""
     lines = (asdict(entry) | {"result": (results or {}).get(key)} for key, entry in batch.entries.items())
-    with replacing(batch.out / MANIFEST) as partial:
-        partial.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_text(batch.out / MANIFEST, "".join(json.dumps(line) + "\n" for line in lines))
 
 
 def run_jobs(
@@ -175,8 +174,7 @@ class _Run:
         entry.state, entry.code, entry.message = "failed", ended.code, ended.message
         folder = make_folder(self.batch.out / entry.key)
         told: dict[str, Any] = {"code": ended.code, "message": ended.message, "lines": entry.lines}
-        with replacing(folder / FAILED) as partial:
-            partial.write_text(json.dumps(told | {"title": entry.title, "attempts": entry.attempts}))
+        write_text(folder / FAILED, json.dumps(told | {"title": entry.title, "attempts": entry.attempts}))
         self.say(f"FAILED, {ended.how}: {ended.message}", entry)
 
     def say(self, text: str, entry: Entry | None = None) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kinema.batch.engine import Batch, Entry
-from kinema.files import replacing
+from kinema.files import write_text
 
 FILM, SHEET, REPORT = "preview.mp4", "contact_sheet.png", "report.html"
 STYLE = """
@@ -34,13 +34,12 @@ def write_page(batch: Batch, reports: dict[str, dict[str, Any]], *, title: str) 
     clips = "".join(_clip(batch.entries[key], report) for key, report in reports.items())
     rows = "".join(_failure(entry) for entry in batch.failed())
     failed = f'<h2>Failed</h2><table class="failed">{rows}</table>' if rows else ""
-    with replacing(batch.out / "index.html") as partial:
-        partial.write_text(
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
-            f"<style>{STYLE}</style><h1>{html.escape(title)}: {counts}</h1>{failed}"
-            f'<div class="grid">{clips}</div><script>{SCRIPT}</script></html>\n',
-            encoding="utf-8",
-        )
+    write_text(
+        batch.out / "index.html",
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f"<style>{STYLE}</style><h1>{html.escape(title)}: {counts}</h1>{failed}"
+        f'<div class="grid">{clips}</div><script>{SCRIPT}</script></html>\n',
+    )
 
 
 def _clip(entry: Entry, report: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from kinema.asset.options import FileOptions
 from kinema.batch.job import Job
 from kinema.batch.key import key_of
 from kinema.distill.config import RENAMED, Animate
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, first_line
 from kinema.options import from_json
 
 OWN = ("out", "resume", "overwrite", "reading")
@@ -40,7 +40,7 @@ def read_jobs(path: Path) -> list[Job]:
     try:
         rows = list(readers[path.suffix.lower()](path))
     except (OSError, UnicodeDecodeError, csv.Error, tomllib.TOMLDecodeError) as error:
-        raise KinemaError(f"{path}: cannot be read ({str(error).splitlines()[0]})") from None
+        raise KinemaError(f"{path}: cannot be read ({first_line(error)})") from None
     if not rows:
         raise KinemaError(f"{path}: has no jobs")
     found: dict[str, Job] = {}

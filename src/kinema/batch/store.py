@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kinema.batch.job import DONE
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, first_line
 from kinema.files import make_folder
 
 NOT_COPIED = ("run.lock",)
@@ -38,7 +38,7 @@ class Store:
             files, root = url_to_fs(self.url)
             files.makedirs(root, exist_ok=True)
         except Exception as error:  # each kind of storage raises its own
-            raise KinemaError(f"--store {self.url}: cannot be used ({_first_line(error)})") from None
+            raise KinemaError(f"--store {self.url}: cannot be used ({first_line(error, 200)})") from None
         return files, root.rstrip("/")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Store:
                     files.get_file(entry, str(partial))
                     partial.replace(target)
         except OSError as error:
-            raise KinemaError(f"{self.url}/{name}: cannot be copied to {folder} ({_first_line(error)})") from None
+            raise KinemaError(f"{self.url}/{name}: cannot be copied to {folder} ({first_line(error, 200)})") from None
 
     def push(self, name: str, folder: Path, seen: Seen | None = None) -> Seen:
         """Copy files that are new or have changed since `seen`; the one that says that the job is done comes last."""
@@ -84,7 +84,7 @@ class Store:
                     continue
                 known[path.name] = state
         except OSError as error:
-            raise KinemaError(f"{folder}: cannot be copied to {self.url}/{name} ({_first_line(error)})") from None
+            raise KinemaError(f"{folder}: cannot be copied to {self.url}/{name} ({first_line(error, 200)})") from None
         return known
 
     def put(self, path: Path, name: str) -> None:
@@ -96,7 +96,7 @@ class Store:
                 files.makedirs(target.rpartition("/")[0], exist_ok=True)
                 self._put(path, target)
         except OSError as error:
-            raise KinemaError(f"{path}: cannot be copied to {self.url}/{name} ({_first_line(error)})") from None
+            raise KinemaError(f"{path}: cannot be copied to {self.url}/{name} ({first_line(error, 200)})") from None
 
     def _put(self, path: Path, target: str) -> None:
         files, _ = self._place
@@ -105,7 +105,3 @@ class Store:
             return
         files.put_file(str(path), target + ".part")
         files.mv(target + ".part", target)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

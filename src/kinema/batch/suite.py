@@ -13,7 +13,7 @@ from kinema.batch.rows import config_of
 from kinema.distill.config import Preset
 from kinema.errors import KinemaError
 from kinema.evaluate.suite import CHARACTERS, METHODS, MOTIONS, Case, cases, figures, suite_table
-from kinema.files import make_folder, read_json, replacing
+from kinema.files import make_folder, read_json, replacing, write_text
 
 JUDGED = "judged.json"
 """What a run's report has not, in its folder: how its mesh meets itself, and what the prior says of an action."""
@@ -71,8 +71,7 @@ def tabulate(jobs: list[Job], batch: Batch) -> str:
     table += "\n".join(["", "Not run:", *failed, ""]) if failed else ""
     told: list[dict[str, Any]] = [{**vars(case), **values} for case, values in rows]
     for name, content in ((FIGURES, json.dumps(told, indent=1)), (TABLE, table)):
-        with replacing(batch.out / name) as partial:
-            partial.write_text(content)
+        write_text(batch.out / name, content)
     return table
 
 
@@ -104,8 +103,7 @@ def judge_runs(jobs: list[Job], batch: Batch) -> None:
         if case.motion not in FITS:
             metrics = measure(character, clip, rig=rig)
             found["text"] = text_score(character, rig, clip, MOTIONS[case.motion], metrics=metrics)
-        with replacing(folder / JUDGED) as partial:
-            partial.write_text(json.dumps(found))
+        write_text(folder / JUDGED, json.dumps(found))
 
 
 def film(jobs: list[Job], batch: Batch) -> None:
@@ -140,8 +138,7 @@ def film(jobs: list[Job], batch: Batch) -> None:
         else:
             render_character(character, motion, outputs, options=options)
     for folder, lines in prompts.items():
-        with replacing(Path(folder) / "prompts.csv") as partial:
-            partial.write_text("\n".join(lines) + "\n")
+        write_text(Path(folder) / "prompts.csv", "\n".join(lines) + "\n")
     sheet(batch.out)
 
 

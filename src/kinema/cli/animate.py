@@ -1,16 +1,14 @@
 """`kinema animate`: the main job with a progress bar and, on request, a page in the browser."""
 
 import contextlib
+import re
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinema.cli.arguments import LOCAL, Listen
-from kinema.cli.boxes import split_box
 from kinema.cli.output import Output
 from kinema.cli.progress import Bar
 from kinema.distill.config import Animate
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from kinema.job.folder import Animation
     from kinema.prior.protocol import PromptReading
     from kinema.progress import Progress
-
 
 GROUPS = {
     "common options": (
@@ -46,6 +43,8 @@ examples:
   kinema animate "a pug in a cape" "walks" --with shap-e
   kinema animate --resume runs/wolf
 """
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+NAME = re.compile(r"--[a-z][a-z-]*")
 
 
 def arranged_help(shown: str) -> str:
@@ -70,8 +69,9 @@ class AnimateCommand(Animate):
 
 def animate(command: AnimateCommand, output: Output) -> None:
     from kinema.job.folder import RESULTS, choose_folder
+    from kinema.motion.source import read_config
 
-    if command.more or (command.resume is not None and _has_several(command.resume)):
+    if command.more or (command.resume is not None and read_config(command.resume)[0].more):
         _animate_several(command, output)
         return
     done = command.resume is not None and (command.resume / RESULTS[-1]).is_file()
@@ -88,12 +88,6 @@ def animate(command: AnimateCommand, output: Output) -> None:
         lines += [f"  {name}: {seconds:.1f} s" for name, seconds in result.report["stage_seconds"].items()]
     lines.append(f"look at it: kinema view {result.folder}")
     output.say("\n".join(lines), folder=result.folder, **result.report)
-
-
-def _has_several(folder: Path) -> bool:
-    from kinema.motion.source import read_config
-
-    return bool(read_config(folder)[0].more)
 
 
 def _animate_several(command: AnimateCommand, output: Output) -> None:
@@ -134,11 +128,15 @@ def _animate_live(job: Animate, command: AnimateCommand, output: Output) -> "Ani
     from kinema.view.live import Live
 
     live = Live(command.listen)
+
+    def progress(at: "Progress") -> None:
+        bar.update(at)
+        live.progress(at)
+
     print(f"watch at {live.page.url}", file=sys.stderr, flush=True)
     try:
         with Bar(quiet=output.silent) as bar, _resumable(job):
-            heard = partial(say_reading, output)
-            result = run(job, progress=_both(bar.update, live.progress), watch=live.begin, heard=heard)
+            result = run(job, progress=progress, watch=live.begin, heard=partial(say_reading, output))
         live.finish(result.motion, result.distilled)
         if sys.stderr.isatty() and not output.silent:
             print(f"{result.folder} is written; Ctrl-C closes {live.page.url}", file=sys.stderr, flush=True)
@@ -164,9 +162,37 @@ def _resumable(job: Animate):
         raise KeyboardInterrupt(f"; go on with: kinema animate --resume {folder}" if begun else "") from None
 
 
-def _both(first: "Callable[[Progress], None]", second: "Callable[[Progress], None]") -> "Callable[[Progress], None]":
-    def call(at: "Progress") -> None:
-        first(at)
-        second(at)
+def split_box(shown: str, groups: dict[str, tuple[str, ...]], *, rest: str) -> str:
+    """Help with its box of options as one box per group; options that no group names stand in `rest`, the last one."""
+    lines = shown.splitlines()
+    plain = [COLOUR.sub("", line) for line in lines]
+    # Where there is no Unicode, a box is a title over hyphens, and ends in an empty line.
+    begin = next((k for k, line in enumerate(plain) if re.match(r"╭─ options ─| options$", line)), None)
+    if begin is None:
+        return shown
+    first = begin + (1 if plain[begin].startswith("╭") else 2)
+    end = next((k for k, line in enumerate(plain) if k >= first and (line.startswith("╰") or not line)), len(lines))
+    entries: list[list[str]] = []
+    for line, text in zip(lines[first:end], plain[first:end]):
+        if re.match("[│ ] -", text):
+            entries.append([])
+        entries[-1].append(line)
+    named = {_name(entry): entry for entry in entries}
+    taken = {name for names in groups.values() for name in names}
+    groups = {**groups, rest: tuple(name for name in named if name not in taken)}
+    split = []
+    for title, names in groups.items():
+        split += [_titled(lines[begin], title), *lines[begin + 1 : first]]
+        split += [*(line for name in names for line in named.get(name, ())), *lines[end : end + 1]]
+    return "\n".join((*lines[:begin], *split, *lines[end + 1 :])) + "\n"
 
-    return call
+
+def _name(entry: list[str]) -> str:
+    found = NAME.search(COLOUR.sub("", entry[0]))
+    return found.group() if found else ""
+
+
+def _titled(top: str, title: str) -> str:
+    """The box's upper edge with another title, as wide as before."""
+    dashes = "─" * (len(title) - len("options"))
+    return re.sub(f"{dashes}(─*)╮", r"\1╮", top.replace("options", title, 1), count=1)

@@ -1,7 +1,7 @@
 """Argument types that several commands share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -19,8 +19,11 @@ Reading = tyro.conf.OmitArgPrefixes[FileOptions]
 Naming = tyro.conf.OmitArgPrefixes[NameOptions]
 Listen = tyro.conf.OmitArgPrefixes[Address]
 LOCAL = Address()
+SEEDS = (0, 2**63 - 1)
+"""What numpy and torch take as a seed."""
 
 
-def check_seed(seed: int | None) -> None:
-    """Refuse a seed that numpy or torch would."""
-    check_number("--seed", seed, 0, 2**63 - 1)
+def check_ranges(command: Any, **ranges: tuple[int | float, int | float]) -> None:
+    """Refuse options of a command that are out of their range; None is in every range."""
+    for name, (least, most) in ranges.items():
+        check_number(f"--{name.replace('_', '-')}", getattr(command, name), least, most)

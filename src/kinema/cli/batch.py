@@ -1,4 +1,4 @@
-"""`kinema batch`: many jobs of `kinema animate`, with progress over all of them."""
+"""`kinema batch` and `kinema eval suite`: many jobs of `kinema animate`, with progress over all of them."""
 
 import sys
 import time
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from kinema.cli import stop
-from kinema.cli.arguments import OutFolder
+from kinema.cli.arguments import OutFolder, check_ranges
 from kinema.cli.output import Output
-from kinema.errors import KinemaError, check_number
+from kinema.distill.config import Preset
+from kinema.errors import KinemaError
 from kinema.options import Flag, named
 
 if TYPE_CHECKING:
@@ -51,10 +52,7 @@ def batch(command: BatchCommand, output: Output) -> None:
     from kinema.batch.animate import animate_command, bring_home, run_batch
     from kinema.batch.rows import read_jobs
 
-    check_number("--workers", command.workers, 1, 10_000)
-    check_number("--attempts", command.attempts, 1, 100)
-    check_number("--cpus", command.cpus, 0.01, 1000)
-    check_number("--gpus", command.gpus, 0, 100)
+    check_ranges(command, workers=(1, 10_000), attempts=(1, 100), cpus=(0.01, 1000), gpus=(0, 100))
     jobs = read_jobs(command.jobs)
     executor, told = make_executor(command, jobs, animate_command)
     options: dict[str, Any] = {"attempts": command.attempts, "retry_failed": command.retry_failed}
@@ -80,7 +78,7 @@ def make_executor(command: BatchCommand, jobs: "list[Job]", work: "Command") -> 
     from kinema.batch.animate import AnimateFromStore, shipped
 
     if command.ray is None:
-        from kinema.batch.pool import Pool
+        from kinema.batch.process import Pool
 
         if command.store is not None or command.keep_prior:
             raise KinemaError("--store and --keep-prior are for --ray: on one machine the folder itself is shared")
@@ -90,7 +88,7 @@ def make_executor(command: BatchCommand, jobs: "list[Job]", work: "Command") -> 
     from kinema.batch.store import Store
 
     store = None if command.store is None else Store(command.store)
-    jobs = jobs if store is None else shipped(jobs, store)
+    jobs = jobs if store is None else [shipped(job, store) for job in jobs]
     place: dict[str, Any] = {"address": command.ray, "cpus": command.cpus, "gpus": command.gpus, "store": store}
     if command.keep_prior:
         return PriorActors(command.out, workers=command.workers, **place), jobs
@@ -147,3 +145,50 @@ class JobsBar:
         self.rich.update(self.task, completed=over, total=len(batch.entries), note=running)
         if "FAILED" in line or "tried again" in line or "resumed" in line:
             self.rich.console.print(line, markup=False, highlight=False)
+
+
+@dataclass(frozen=True)
+class EvalSuiteCommand:
+    """Run 29 characters and their prompts, with joints and with the field baseline. The same command goes on."""
+
+    out: OutFolder
+    """Folder for all runs, films, suite.md, suite.json and sheet.jpg."""
+    characters: Annotated[tuple[str, ...], named("NAME")] = ()
+    """Only these of the suite's characters; by default all 29."""
+    motions: Annotated[tuple[str, ...], named("NAME")] = ()
+    """Only these of walk, run, jump, dance and punch (the last three are for humanoids)."""
+    seeds: int = 2
+    """Runs of each, with the seeds 0, 1 ..."""
+    preset: Preset = "default"
+    """Preset of `kinema animate`; all runs have it."""
+    set: Annotated[tuple[str, ...], named("NAME=VALUE")] = ()
+    """Further options of `kinema animate` for all runs, such as splats=1000 physics-iterations=60."""
+    workers: Annotated[int | None, named("INT")] = None
+    """Processes at a time on this machine, by default one per core."""
+    ray: Annotated[str | None, named("ADDRESS")] = None
+    """Run on a Ray cluster, as in `kinema batch`."""
+    films: bool = True
+    """Film all runs without ground too, for judges and for `kinema study`."""
+
+
+def eval_suite(command: EvalSuiteCommand, output: Output) -> None:
+    from kinema.batch.animate import animate_command, run_batch
+    from kinema.batch.suite import TABLE, Suite, film, judge_runs, tabulate
+    from kinema.evaluate.suite import CHARACTERS, MOTIONS
+
+    check_ranges(command, seeds=(1, 1000))
+    for word in command.set:
+        if "=" not in word:
+            raise KinemaError(f"--set {word}: write NAME=VALUE, such as splats=1000")
+    options = dict(word.split("=", 1) for word in command.set)
+    characters, motions = command.characters or CHARACTERS, command.motions or tuple(MOTIONS)
+    suite = Suite(characters, motions, command.seeds, command.preset, options)
+    executor, jobs = make_executor(
+        BatchCommand(Path(), command.out, workers=command.workers, ray=command.ray), suite.jobs(), animate_command
+    )
+    done = run_with_bar(jobs, executor, output, run_batch, title="suite")
+    judge_runs(jobs, done)
+    if command.films:
+        film(jobs, done)
+    table = tabulate(jobs, done)
+    output.say(f"{table}\n{command.out / TABLE}", file=command.out / TABLE, done=done.count("done"))

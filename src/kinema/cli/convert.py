@@ -1,4 +1,4 @@
-"""`kinema inspect`, `splat`, `convert`: characters in and out of files."""
+"""`kinema inspect`, `create`, `splat`, `convert`: characters in and out of files."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,9 +6,10 @@ from typing import Annotated
 
 import tyro
 
-from kinema.cli.arguments import AS_FOUND, AS_NAMED, Asset, Naming, OutFile, Reading, check_seed
+from kinema.cli.arguments import AS_FOUND, AS_NAMED, SEEDS, Asset, Naming, OutFile, Reading, check_ranges
 from kinema.cli.output import Output
-from kinema.errors import KinemaError, check_number
+from kinema.create.options import MADE_HERE, MakerOptions
+from kinema.errors import KinemaError
 from kinema.options import Flag, named
 
 
@@ -19,7 +20,6 @@ class InspectCommand:
     file: Asset
     """A character file or the words of a built-in creature."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def inspect(command: InspectCommand, output: Output) -> None:
@@ -49,7 +49,6 @@ class SplatCommand:
     seed: int = 0
     """Seed of the sampling of the surface."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def splat(command: SplatCommand, output: Output) -> None:
@@ -60,8 +59,7 @@ def splat(command: SplatCommand, output: Output) -> None:
     from kinema.splat.ply import write_ply
     from kinema.splat.splats import Splats
 
-    check_number("--count", command.count, 1, 16_000_000)
-    check_seed(command.seed)
+    check_ranges(command, count=(1, 16_000_000), seed=SEEDS)
     if command.out.suffix.lower() != ".ply":
         raise KinemaError(f"{command.out}: Gaussians are written as .ply")
     check_output(command.out)
@@ -96,16 +94,58 @@ class ConvertCommand:
     naming: Naming = AS_NAMED
     """How joints and clips are called."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def convert(command: ConvertCommand, output: Output) -> None:
     from kinema.export.write import check_target
     from kinema.export.write import convert as convert_file
 
-    check_number("--fps", command.fps, 1, 240)
+    check_ranges(command, fps=(1, 240))
     check_target(command.target)
     timing = {"fps": command.fps, "in_place": command.in_place, "loop": command.loop}
     chosen = {"clip": command.clip, "motion": command.motion, "naming": command.naming}
     convert_file(command.source, command.target, **chosen, **timing, **command.reading.arguments())
     output.say(str(command.target), file=command.target)
+
+
+@dataclass(frozen=True)
+class CreateCommand:
+    """Make a character from words: kinema create "a small black wolf" -o wolf.glb"""
+
+    words: Annotated[tyro.conf.Positional[str], named("WORDS")] = ""
+    """What it is, with adjectives; without words the built-in species are listed."""
+    out: Annotated[Path | None, named("FILE", "-o")] = None
+    """GLB, BVH, USD, FBX ...; by default WORDS.glb."""
+    seed: Annotated[int | None, named("INT")] = None
+    """Random variation of proportions and colours, or of what a model makes; by default none."""
+    making: tyro.conf.OmitArgPrefixes[MakerOptions] = MADE_HERE
+    """Who makes the mesh; by default it is a built-in body."""
+    naming: Naming = AS_NAMED
+    """How joints are called."""
+
+
+@dataclass(frozen=True)
+class CreatureCommand(CreateCommand):
+    """The same as `kinema create`."""
+
+
+def create(command: CreateCommand, output: Output) -> None:
+    from kinema.create.creatures import species
+
+    check_ranges(command, seed=SEEDS)
+    if not command.words.strip() and command.making.image is None:
+        text = "\n".join(f"{s.name:14s} {s.family}" for s in species())
+        output.say(text, species={s.name: s.family for s in species()})
+        return
+    from kinema.create.make import make_character
+    from kinema.export.write import check_target, write
+    from kinema.motion.source import rigged
+
+    called = command.words.strip() or (command.making.image or Path("made")).stem
+    out = command.out or Path(called.replace(" ", "_")[:60] + ".glb")
+    check_target(out)
+    made = make_character(command.words, command.making, seed=command.seed)
+    for note in made.notes:
+        output.hint(note)
+    write(out, rigged(made.character), naming=command.naming)
+    output.say(str(out), file=out, **({"notes": made.notes} if made.notes else {}))

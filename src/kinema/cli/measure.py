@@ -5,9 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-from kinema.cli.arguments import AS_FOUND, Asset, OutFile, Reading
+from kinema.cli.arguments import AS_FOUND, Asset, OutFile, Reading, check_ranges
 from kinema.cli.output import Output
-from kinema.errors import check_number
 from kinema.options import Flag, named
 
 
@@ -28,7 +27,6 @@ class TrackCommand:
     simulator: Flag = False
     """With a USD file: rigid bodies, joints and ground of the physics schema instead of a skinned character."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def track(command: TrackCommand, output: Output) -> None:
@@ -41,7 +39,7 @@ def track(command: TrackCommand, output: Output) -> None:
     from kinema.progress import Progress
     from kinema.rig.anatomy import Anatomy
 
-    check_number("--iterations", command.iterations, 1, 10_000_000)
+    check_ranges(command, iterations=(1, 10_000_000))
     check_target(command.out, simulator=command.simulator)
     character, rig, motion = find_motion_of(command.file, command.motion, **command.reading.arguments())
     options = replace(Tracking.paper() if command.paper else Tracking(), iterations=command.iterations)
@@ -50,15 +48,9 @@ def track(command: TrackCommand, output: Output) -> None:
     try:
         with Bar(quiet=output.silent) as bar:
             result = track_motion(
-                None,
-                rig,
-                motion,
-                options=options,
-                limbs=anatomy.limbs,
-                cuboids=anatomy.cuboids,
+                None, rig, motion, options=options, limbs=anatomy.limbs, cuboids=anatomy.cuboids, checkpoint=saved,
                 progress=lambda done, total, loss: bar.update(Progress(done, total, "physics", loss)),
-                checkpoint=saved,
-            )
+            )  # fmt: skip
     except KeyboardInterrupt:
         note = "; the same command goes on from where it was" if saved.is_file() else ""
         raise KeyboardInterrupt(note) from None
@@ -95,7 +87,6 @@ class EvalCommand:
     videophy_python: Annotated[Path | None, named("FILE")] = None
     """The Python that has VideoPhy's requirements; by default this one."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def evaluate(command: EvalCommand, output: Output) -> None:

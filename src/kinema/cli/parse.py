@@ -11,26 +11,9 @@ from typing import Annotated, Any, Literal, Union
 
 import tyro
 
-from kinema.cli import (
-    animate,
-    batch,
-    convert,
-    create,
-    demo,
-    doctor,
-    film,
-    measure,
-    pose,
-    rig,
-    show,
-    study,
-    suite,
-    train,
-    train_poses,
-    words,
-)  # fmt: skip
+from kinema.cli import animate, batch, convert, demo, doctor, measure, pose, rig, show, study, train, words
 from kinema.cli.output import Output
-from kinema.cli.usage import UsageError, check
+from kinema.cli.usage import UsageError, bash_script, check
 from kinema.collect.config import CollectPoses
 from kinema.options import Flag, named
 from kinema.posespace.config import TrainPoses
@@ -47,7 +30,6 @@ class CompletionCommand:
 
 def completion(command: CompletionCommand, output: Output) -> None:
     if command.shell == "bash":
-        from kinema.cli.completion import bash_script
         from kinema.prior.load import MODELS
 
         print(bash_script({name: cls for name, (cls, _) in COMMANDS.items()}, ("nano", *MODELS)), end="")
@@ -62,25 +44,25 @@ COMMANDS: dict[str, tuple[type, Any]] = {
     "read": (words.ReadCommand, words.read),
     "motions": (words.MotionsCommand, words.motions),
     "inspect": (convert.InspectCommand, convert.inspect),
-    "create": (create.CreateCommand, create.create),
-    "creature": (create.CreatureCommand, create.create),
+    "create": (convert.CreateCommand, convert.create),
+    "creature": (convert.CreatureCommand, convert.create),
     "rig": (rig.RigCommand, rig.rig),
     "splat": (convert.SplatCommand, convert.splat),
     "render": (show.RenderCommand, show.render),
-    "film": (film.FilmCommand, film.film),
+    "film": (show.FilmCommand, show.film),
     "track": (measure.TrackCommand, measure.track),
     "convert": (convert.ConvertCommand, convert.convert),
     "view": (show.ViewCommand, show.view),
     "eval": (measure.EvalCommand, measure.evaluate),
     "eval-rig": (rig.EvalRigCommand, rig.eval_rig),
-    "eval-suite": (suite.EvalSuiteCommand, suite.eval_suite),
+    "eval-suite": (batch.EvalSuiteCommand, batch.eval_suite),
     "study": (study.StudyCommand, study.study),
     "study-report": (study.StudyReportCommand, study.study_report),
     "pose": (pose.PoseCommand, pose.pose),
     "doctor": (doctor.DoctorCommand, doctor.doctor),
     "train-prior": (TrainPrior, train.train_prior),
-    "collect-poses": (CollectPoses, train_poses.collect_poses),
-    "train-poses": (TrainPoses, train_poses.train_poses),
+    "collect-poses": (CollectPoses, train.collect_poses),
+    "train-poses": (TrainPoses, train.train_poses),
     "completion": (CompletionCommand, completion),
     "demo": (demo.DemoCommand, demo.demo),
 }

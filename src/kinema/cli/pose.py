@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from kinema.cli.arguments import AS_FOUND, Reading, check_seed
+from kinema.cli.arguments import AS_FOUND, SEEDS, Reading, check_ranges
 from kinema.cli.output import Output
-from kinema.errors import KinemaError, check_number
+from kinema.errors import KinemaError
 from kinema.options import Flag, named
 
 if TYPE_CHECKING:
@@ -63,13 +63,10 @@ class PoseCommand:
     weights: Annotated[Path | None, named("FILE")] = None
     """Other weights of the pose space; by default those in the package."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def pose(command: PoseCommand, output: Output) -> None:
-    check_seed(command.seed)
-    check_number("--count", command.count, 1, 4096)
-    check_number("--fps", command.fps, 0.1, 1000)
+    check_ranges(command, seed=SEEDS, count=(1, 4096), fps=(0.1, 1000))
     work = {"sample": _sample, "ik": _ik, "walk": _walk, "keyframes": _keyframes, "check": _check}
     work[command.what](command, output)
 
@@ -84,7 +81,7 @@ def _ik(command: PoseCommand, output: Output) -> None:
     from kinema.posespace.reach import Target
 
     space = _space(command, output)
-    start = None if command.frame is None else _frames(command, space)[[_index(command, space, command.frame)]]
+    start = None if command.frame is None else _frame(_frames(command, space), command.frame)
     targets = [Target(joint, position=at) for joint, at in _points(command.target, "--target", space)]
     targets += [Target(joint, look_at=at) for joint, at in _points(command.look, "--look", space)]
     if not targets:
@@ -193,11 +190,10 @@ def _frames(command: PoseCommand, space: "PoseSpace") -> "Poses":
     return Poses.of_motion(rig, motion)
 
 
-def _index(command: PoseCommand, space: "PoseSpace", frame: int) -> int:
-    count = len(_frames(command, space))
-    if not 0 <= frame < count:
-        raise KinemaError(f"frame {frame}: the clip has frames 0 to {count - 1}")
-    return frame
+def _frame(frames: "Poses", frame: int) -> "Poses":
+    if not 0 <= frame < len(frames):
+        raise KinemaError(f"frame {frame}: the clip has frames 0 to {len(frames) - 1}")
+    return frames[[frame]]
 
 
 def _keys(command: PoseCommand, space: "PoseSpace") -> "list[tuple[float, Poses]]":
@@ -206,7 +202,7 @@ def _keys(command: PoseCommand, space: "PoseSpace") -> "list[tuple[float, Poses]
         seconds, colon, frame = words.partition(":")
         if not colon or not re.fullmatch(Number, seconds) or not frame.isdecimal():
             raise KinemaError(f"--key {words}: must be SECONDS:FRAME, such as 0.5:12")
-        keys.append((float(seconds), frames[[_index(command, space, int(frame))]]))
+        keys.append((float(seconds), _frame(frames, int(frame))))
     return keys
 
 

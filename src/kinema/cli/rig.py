@@ -35,12 +35,11 @@ class RigCommand:
     naming: Naming = AS_NAMED
     """How joints are called."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def rig(command: RigCommand, output: Output) -> None:
     from kinema.asset.load import load
-    from kinema.export.rig_file import check_rig_target, write_rig
+    from kinema.export.write import check_rig_target, write_rig
     from kinema.files import check_output
     from kinema.rig.describe import describe_roles, role_lines
     from kinema.rig.embed.embed import rig_as

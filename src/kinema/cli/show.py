@@ -1,12 +1,13 @@
-"""`kinema render` and `kinema view`: films and the browser."""
+"""`kinema render`, `film` and `view`: films, those of a video model that a motion guides, and the browser."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from kinema.cli.arguments import AS_FOUND, LOCAL, Asset, Listen, OutFile, Reading
+import tyro
+
+from kinema.cli.arguments import AS_FOUND, LOCAL, Asset, Listen, OutFile, Reading, check_ranges
 from kinema.cli.output import Output
-from kinema.errors import check_number
 from kinema.options import Flag, named
 
 
@@ -35,7 +36,6 @@ class RenderCommand:
     look: Literal["color", "canonical"] = "color"
     """The asset's colours, or the canonical look that the embedded prior sees."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def render(command: RenderCommand, output: Output) -> None:
@@ -44,8 +44,7 @@ def render(command: RenderCommand, output: Output) -> None:
     from kinema.render.follow import Viewpoint
     from kinema.render.show import FilmOptions, render_character
 
-    check_number("--width", command.width, 1, 16384)
-    check_number("--height", command.height, 1, 16384)
+    check_ranges(command, width=(1, 16384), height=(1, 16384))
     if command.out.suffix:
         check_output(command.out)
     motion, path = None, find_path(command.file)
@@ -53,13 +52,8 @@ def render(command: RenderCommand, output: Output) -> None:
         character = find_character(command.file, **command.reading.arguments())
     else:
         character, _, motion = find_motion_of(command.file, command.motion, **command.reading.arguments())
-    options = FilmOptions(
-        width=command.width,
-        height=command.height,
-        viewpoint=Viewpoint(command.yaw, command.elevation),
-        transparent=command.transparent,
-        look=command.look,
-    )
+    look = {name: getattr(command, name) for name in ("width", "height", "transparent", "look")}
+    options = FilmOptions(**look, viewpoint=Viewpoint(command.yaw, command.elevation))
     splats = None
     if command.splats is not None:
         from kinema.splat.ply import read_ply
@@ -82,7 +76,6 @@ class ViewCommand:
     listen: Listen = LOCAL
     """Where the page is found."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def view(command: ViewCommand, output: Output) -> None:
@@ -91,3 +84,60 @@ def view(command: ViewCommand, output: Output) -> None:
 
     exhibit = find_exhibit(command.file, command.motion, **command.reading.arguments())
     serve(exhibit, command.listen, announce=lambda url: output.say(f"{url}  (Ctrl-C ends)", url=url))
+
+
+@dataclass(frozen=True)
+class FilmCommand:
+    """Make a video of a sentence that moves as a motion does: control films steer a video model."""
+
+    file: Asset
+    """The folder of a finished run, or a character file or words with --motion."""
+    prompt: Annotated[tyro.conf.Positional[str], named("PROMPT")]
+    """What the video shows: "a photo of a fox in the snow"."""
+    motion: Annotated[str | None, named("MOTION")] = None
+    """NPZ, BVH, JSON or GLB of the same joints, or the name of one of the file's clips; by default its first clip."""
+    maker: Annotated[str | None, tyro.conf.arg(name="with", metavar="NAME[=FOLDER]", help_behavior_hint="")] = None
+    """wan-vace or cogvideox-fun, with a checkpoint in diffusers' layout; by default nano, whose joints are refitted."""
+    out: Annotated[Path, named("FOLDER", "-o")] = Path("runs/film")
+    """Folder for guided.mp4, the control films, the first frame and the report."""
+    control: Literal["depth", "edges", "sticks", "body"] = "depth"
+    """What the model follows; `body` keeps the rendered body (Wan VACE) and paints the world around it."""
+    size: Annotated[tuple[int, int, int] | None, named("FRAMES HEIGHT WIDTH")] = None
+    """Size of the films; by default what the model was trained with, as long as the motion."""
+    yaw: float = 40.0
+    """0 sees the face, 90 the left side [degrees]."""
+    elevation: float = 12.0
+    """Angle of the camera over the horizon [degrees]."""
+    device: str = "cpu"
+    """Where the video model runs: cpu, cuda, cuda:1 ..."""
+    steps: int = 30
+    """Steps of the video model's sampler."""
+    guidance: Annotated[float | None, named("FLOAT")] = None
+    """Classifier-free guidance; by default 5, of nano 2."""
+    strength: float = 0.5
+    """How far nano's videos of the motion are taken to noise: 0 keeps them, 0.98 keeps nothing."""
+    seed: int = 0
+    """Seed of everything random."""
+    reading: Reading = AS_FOUND
+
+
+def film(command: FilmCommand, output: Output) -> None:
+    from kinema.cli.progress import Bar
+    from kinema.job.film import GuidedFilm
+    from kinema.job.film import film as make
+    from kinema.motion.source import find_motion_of
+    from kinema.render.follow import Viewpoint
+
+    character, _, motion = find_motion_of(command.file, command.motion, **command.reading.arguments())
+    names = ("prompt", "control", "size", "device", "steps", "guidance", "strength", "seed")
+    options = {name: getattr(command, name) for name in names}
+    guided = GuidedFilm(**options, model=command.maker, viewpoint=Viewpoint(command.yaw, command.elevation))
+    with Bar(quiet=output.silent) as bar:
+        report = make(guided, character, motion, command.out, progress=bar.update)
+    lines = [f"{command.out}/guided.mp4: {report['frames']} frames by {report['with']}"]
+    if "difference_deg" in report:
+        lines.append(
+            f"refitted joints differ by {report['difference_deg']:.1f}° (most {report['worst_joint']},"
+            f" {report['worst_joint_deg']:.0f}°); gait {report['gait_before']} -> {report['gait_after']}"
+        )
+    output.say("\n".join(lines), folder=command.out, **report)

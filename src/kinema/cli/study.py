@@ -6,7 +6,7 @@ from typing import Annotated
 
 import tyro
 
-from kinema.cli.arguments import OutFolder, check_seed
+from kinema.cli.arguments import SEEDS, OutFolder, check_ranges
 from kinema.cli.output import Output
 from kinema.options import named
 
@@ -30,7 +30,7 @@ class StudyCommand:
 def study(command: StudyCommand, output: Output) -> None:
     from kinema.evaluate.study.page import make_page
 
-    check_seed(command.seed)
+    check_ranges(command, seed=SEEDS)
     names = command.names or (command.a.resolve().name, command.b.resolve().name)
     key, pairs = make_page(command.a, command.b, command.out, names=names, seed=command.seed)
     page = command.out / "index.html"
@@ -54,6 +54,6 @@ def study_report(command: StudyReportCommand, output: Output) -> None:
     from kinema.evaluate.study.report import report_lines
     from kinema.evaluate.study.report import study_report as report
 
-    check_seed(command.seed)
+    check_ranges(command, seed=SEEDS)
     found = report(read_answers(command.answers, command.key), seed=command.seed)
     output.say("\n".join(report_lines(found)), **found)

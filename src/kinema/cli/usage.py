@@ -1,14 +1,18 @@
 """What each command takes: mistakes are explained in one line before the parser sees them, and shells complete it."""
 
+import re
 import types
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import tyro
 
 COMMON = ("--help", "--quiet", "--verbose", "--json")
+SCRIPT = Path(__file__).with_name("completion.bash")
+"""What is the same for all commands; words between @ are filled in."""
 
 
 class UsageError(Exception):
@@ -21,10 +25,6 @@ class Option:
 
     kind: Literal["flag", "choice", "number", "whole number", "text"]
     choices: tuple[str, ...] = ()
-
-    @property
-    def takes_value(self) -> bool:
-        return self.kind != "flag"
 
 
 def options_of(command: type) -> dict[str, Option]:
@@ -82,7 +82,7 @@ def check(arguments: list[str], commands: dict[str, type]) -> None:
         if option not in known:
             hint = _perhaps(option, (*known, *COMMON))
             raise UsageError(f"{name} has no option {option}{hint} (kinema {name} --help lists all)")
-        if known[option].takes_value:
+        if known[option].kind != "flag":
             given = value if equals else next(words, None)
             if given is not None:
                 _check_value(option, known[option], given)
@@ -106,3 +106,28 @@ def _listed(words: tuple[str, ...]) -> str:
 def _perhaps(word: str, known: Iterable[str]) -> str:
     near = get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"; did you mean {near[0]}?" if near else ""
+
+
+def bash_script(commands: dict[str, type], priors: tuple[str, ...]) -> str:
+    """The script to be evaluated by a shell: eval "$(kinema completion bash)"."""
+    known = {name: options_of(cls) for name, cls in commands.items()}
+    values = [
+        f"  {_quoted(f'{name} {option}')}) choices=$'{_lines(found)}' ;;"
+        for name, options in known.items()
+        for option, kind in options.items()
+        if (found := priors if option == "--prior" else kind.choices)
+    ]
+    positional = {"completion": ("bash", "zsh", "fish")}
+    values += [f"  {_quoted(f'{name} {name}')}) choices=$'{_lines(words)}' ;;" for name, words in positional.items()]
+    options = [f"    {name}) choices=$'{_lines((*names, *COMMON))}' ;;" for name, names in known.items()]
+    parts = {"COMMANDS": _lines(tuple(commands)), "COMMON": _lines((*COMMON, "--version"))}
+    parts |= {"VALUES": "\n".join(values), "OPTIONS": "\n".join(options)}
+    return re.sub(r"@(\w+)@", lambda found: parts[found[1]], SCRIPT.read_text(encoding="utf-8"))
+
+
+def _lines(words: tuple[str, ...]) -> str:
+    return "\\n".join(words)
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'

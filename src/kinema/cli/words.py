@@ -19,7 +19,6 @@ class ReadCommand:
     file: Annotated[tyro.conf.Positional[str], named("ASSET")] = ""
     """A character file or the words of a built-in creature, whose kind of body counts; by default any."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def read(command: ReadCommand, output: Output) -> None:
@@ -38,7 +37,7 @@ def read(command: ReadCommand, output: Output) -> None:
     lines, parts = [], []
     for part in sequence_parts(command.prompt):
         reading = reader.read(part, body, known=known)
-        sure = f"({reading.confidence:.0%}): {_verdict(reading.known)}"
+        sure = f"({reading.confidence:.0%}): {'known' if reading.known else 'not known'}"
         lines.append(f'"{reading.phrase}" is read as {reading.motion} {sure}')
         if not reading.known:
             lines.append(f"  {refusal(part, reading)}")
@@ -50,10 +49,6 @@ def read(command: ReadCommand, output: Output) -> None:
     output.say("\n".join(lines), **told)
 
 
-def _verdict(known: bool) -> str:
-    return "known" if known else "not known"
-
-
 @dataclass(frozen=True)
 class MotionsCommand:
     """List the motions that the embedded prior knows, for a character or for every kind of body."""
@@ -61,7 +56,6 @@ class MotionsCommand:
     file: Annotated[tyro.conf.Positional[str], named("ASSET")] = ""
     """A character file or the words of a built-in creature; by default all kinds of body."""
     reading: Reading = AS_FOUND
-    """How the file is read; what is not given is found."""
 
 
 def motions(command: MotionsCommand, output: Output) -> None:

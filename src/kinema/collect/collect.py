@@ -9,7 +9,7 @@ import numpy as np
 
 from kinema.collect.config import BLOCK, BLOCK_DONE, CollectPoses
 from kinema.errors import KinemaError
-from kinema.files import make_folder, replacing
+from kinema.files import make_folder, write_text
 from kinema.posespace.shards import BodyPoses, shard_path, write_shard
 
 Report = Callable[[dict[str, Any]], None]
@@ -19,7 +19,7 @@ def count_bodies(config: CollectPoses) -> int:
     """How many bodies there are to collect: of recorded clips, as many as files."""
     if config.source != "recorded":
         return config.bodies
-    from kinema.collect.recorded import recorded_files
+    from kinema.collect.clips import recorded_files
 
     if config.shared is None:
         raise KinemaError("--source recorded needs --shared FOLDER with third-party clips")
@@ -45,8 +45,7 @@ def collect_block(config: CollectPoses, *, report: Report = lambda _: None) -> i
                 entry |= {"name": shard.name, "family": shard.family, "poses": len(shard.height)}
         entries.append(entry | {"seconds": round(time.process_time() - start, 2)})
         report(entries[-1])
-    with replacing(folder / BLOCK_DONE) as partial:
-        partial.write_text(json.dumps(entries))
+    write_text(folder / BLOCK_DONE, json.dumps(entries))
     return sum(shard_path(folder, config.source, index).exists() for index in bodies)
 
 
@@ -54,13 +53,13 @@ def _maker(config: CollectPoses) -> Callable[[int], BodyPoses | None]:
     """What makes body number i."""
     shared, seed = config.shared, config.seed
     if config.source == "recorded":
-        from kinema.collect.recorded import recorded_files, recorded_poses
+        from kinema.collect.clips import recorded_files, recorded_poses
 
         assert shared is not None
         files = list(recorded_files(shared).items())
         return lambda index: recorded_poses(*files[index])
     if config.source == "procedural":
-        from kinema.collect.procedural import procedural_poses
+        from kinema.collect.clips import procedural_poses
 
         return lambda index: procedural_poses(np.random.default_rng((seed, index)))
     from kinema.collect.distilled import Distilling

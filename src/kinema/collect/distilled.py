@@ -4,17 +4,16 @@ Poses only, so everything is short: all views of a clip are sampled in one batch
 limbs out of each other, and there are no films, no feet and no physics. About two seconds of a processor per clip.
 """
 
-import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from kinema.asset.character import Character
-from kinema.collect.keep import different, poses_of_clip
-from kinema.collect.recorded import recorded_files, words_of
+from kinema.collect.clips import keep, recorded_files, words_of
 from kinema.create.creatures import random_creature
 from kinema.distill.config import Animate
 from kinema.distill.energies import weighted_energies
@@ -32,7 +31,7 @@ from kinema.posespace.shards import BodyPoses
 from kinema.posespace.skinned import DENSE, Skinned
 from kinema.posespace.validate import Validator
 from kinema.prior.nano.prior import NanoPrior
-from kinema.prior.protocol import guide, next_level
+from kinema.prior.protocol import ddim, guide
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
 from kinema.rig.limbs import find_limbs
@@ -72,10 +71,9 @@ class Distilling:
         if not names or len(character.mesh.faces) > DENSE:
             return None
         body, validator = Skinned.of(character), Validator.of(character)
-        standing = hanging_arms(anatomy.rig, anatomy.limbs)
         stage = Stage.from_character(
             character, anatomy.rig, count=GAUSSIANS, look="canonical", rng=rng, relax=0, limbs=anatomy.limbs,
-            standing=standing,
+            standing=hanging_arms(anatomy.rig, anatomy.limbs),
         )  # fmt: skip
         parts = []
         for _ in range(self.clips):
@@ -126,11 +124,8 @@ class Distilling:
             loss = loss + SPHERES_WEIGHT * validator.intersection(filmed.T_world_joint).mean()
             distiller.descend(loss)
             distiller.state.step += 1
-        if fit_error(distiller, targets) > WORST_FIT:
-            return None
-        poses = different(poses_of_clip(body, distiller.motion(), most=POSES))
-        clean = np.flatnonzero(~body.intersecting(poses))
-        return poses[clean.tolist()] if len(clean) else None
+        fits = fit_error(distiller, targets) <= WORST_FIT
+        return keep(body, distiller.motion(), most=POSES) if fits else None
 
 
 @torch.no_grad()
@@ -151,11 +146,10 @@ def sample_views(distiller: Distiller, rng: np.random.Generator) -> list[Target]
     given: list[Any] = [words for words, _ in pairs] + [none for _, none in pairs]
     shape = prior.encode(windows.film(looks[0]).video, contexts[0]).shape
     noise = torch.randn(VIEWS, *shape, generator=torch.Generator().manual_seed(int(rng.integers(2**62))))
-    levels = torch.linspace(0.98, 0.0, SAMPLING_STEPS + 1).tolist()
-    noisy, clean = prior.add_noise(torch.zeros_like(noise), noise, levels[0]), noise
-    for t, t_next in itertools.pairwise(levels):
+
+    def estimate(noisy: Tensor, t: float) -> Tensor:
         found = torch.stack(prior.denoise(noisy.repeat(2, 1, 1), t, given))
-        clean = guide(found[:VIEWS], found[VIEWS:], config.guidance)
-        if t_next > 0:
-            noisy = next_level(prior, noisy, clean, t, t_next)
+        return guide(found[:VIEWS], found[VIEWS:], config.guidance)
+
+    clean = ddim(prior, torch.zeros_like(noise), noise, estimate, start=0.98, steps=SAMPLING_STEPS)
     return [Target(*row) for row in zip(looks, contexts, clean.unbind(0))]

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from kinema.asset.character import Character, Mesh
-from kinema.asset.gltf.material import srgb_from_linear
-from kinema.errors import KinemaError
+from kinema.asset.images import srgb_from_linear
+from kinema.errors import KinemaError, first_line
 
 HUB = "openai/shap-e"
 GUIDANCE, STEPS, GRID = 15.0, 64, 128
@@ -34,7 +34,7 @@ def shap_e(
         pipeline = ShapEPipeline.from_pretrained(where, use_safetensors=True, trust_remote_code=False)
     except Exception as error:
         # diffusers and the hub raise many kinds, with pages of advice.
-        raise KinemaError(f"shap-e: {where}: cannot be loaded ({_first_line(error)})") from None
+        raise KinemaError(f"shap-e: {where}: cannot be loaded ({first_line(error, 160)})") from None
     device = "cuda" if torch.cuda.is_available() else "cpu"
     pipeline = pipeline.to(device)
     pipeline.set_progress_bar_config(disable=True)
@@ -53,7 +53,3 @@ def shap_e(
         raise KinemaError(f"shap-e: {words!r}: the mesh is empty")
     linear = np.stack([found.vertex_channels[name].double().cpu().numpy() for name in "RGB"], -1)
     return Character(words.strip(), Mesh(vertices, faces, srgb_from_linear(np.clip(linear, 0.0, 1.0))))
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:160]

@@ -11,6 +11,7 @@ from kinema.asset.character import Character, Frame, Mesh
 from kinema.asset.rigs.orientation import find_frame, place
 from kinema.create.make import Made
 from kinema.errors import KinemaError
+from kinema.geometry.decimate import cell_means, cells, faces_between
 from kinema.geometry.nearest import SurfaceTree
 
 SMALL = 0.02
@@ -119,21 +120,11 @@ def with_vertex_colors(mesh: Mesh) -> Mesh:
     return Mesh(mesh.vertices, mesh.faces, colors)
 
 
-def _clustered(mesh: Mesh, cell: float) -> Mesh:
-    corner = mesh.vertices.min(0)
-    _, group = np.unique(np.floor((mesh.vertices - corner) / cell).astype(np.int64), axis=0, return_inverse=True)
-    group = group.reshape(-1)
-    count = np.bincount(group)[:, None]
-    vertices, colors = (
-        np.stack([np.bincount(group, column) for column in values.T], -1) / count
-        for values in (mesh.vertices, mesh.colors)
-    )
-    faces = group[mesh.faces]
-    faces = faces[(faces != np.roll(faces, 1, axis=1)).all(1)]
-    # Two sheets that fell together leave pairs of triangles.
-    _, first = np.unique(np.sort(faces, axis=1), axis=0, return_index=True)
-    used, faces = np.unique(faces[np.sort(first)], return_inverse=True)
-    return Mesh(vertices[used], faces.reshape(-1, 3), np.clip(colors[used], 0.0, 1.0))
+def _clustered(mesh: Mesh, step: float) -> Mesh:
+    cell = cells(mesh.vertices, step)
+    used, faces = np.unique(faces_between(cell, mesh.faces), return_inverse=True)
+    vertices, colors = (cell_means(cell, values)[used] for values in (mesh.vertices, mesh.colors))
+    return Mesh(vertices, faces.reshape(-1, 3), np.clip(colors, 0.0, 1.0))
 
 
 def _chosen(mesh: Mesh, vertices: Int[np.ndarray, "kept"], faces: Faces, of: Int[np.ndarray, "faces"]) -> Mesh:

@@ -8,20 +8,22 @@ exports beside that cache is read out of it, joint by joint.) TC4D has a hash gr
 features is in its place.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.func import jacfwd, vmap
 
 from kinema.asset.character import Character
 from kinema.distill.energies import sole_points
 from kinema.distill.parameters import Filmed
-from kinema.distill.skeleton import Basis, fine_times, matched_drift
+from kinema.distill.skeleton import Basis, film_soles, matched_drift
 from kinema.distill.tempo import Tempo
 from kinema.evaluate.metrics import Metrics, measure_pose, shape_change
 from kinema.geometry.camera import Cameras
+from kinema.learn.transformer import draw_weights
 from kinema.motion.foot_skin import vertex_contacts
 from kinema.motion.motion import Motion
 from kinema.render.points import PointCameras
@@ -39,9 +41,7 @@ REACH = 0.3
 
 Times = Float[Tensor, "frames"]
 Vertices = Float[np.ndarray, "frames vertices 3"]
-RestVertices = Float[np.ndarray, "vertices 3"]
-Bends = Float[Tensor, "frames n 3 3"]
-Heads = Float[np.ndarray, "joints 3"]
+Places = Float[np.ndarray, "_ 3"]
 
 
 class Field(nn.Module):
@@ -57,44 +57,18 @@ class Field(nn.Module):
         super().__init__()
         self.stage, self.limbs, self.tempo, self.basis, self.frames = stage, limbs, tempo, basis, basis.frames
         self.register_buffer("drift", torch.zeros(3))
-        first, middle = nn.Linear(3 + 6 * OCTAVES, WIDTH), nn.Linear(WIDTH, WIDTH)
         last = nn.Linear(WIDTH, 3 * basis.terms)
-        self.layers = nn.Sequential(first, nn.SiLU(), middle, nn.SiLU(), last)
-        for layer in (first, middle, last):  # the last layer is zero: the field starts at rest
-            bound = 0.0 if layer is last else layer.in_features**-0.5
-            for parameter in layer.parameters():
-                nn.init.uniform_(parameter, -bound, bound, generator=generator)
+        inner = (nn.Linear(3 + 6 * OCTAVES, WIDTH), nn.SiLU(), nn.Linear(WIDTH, WIDTH), nn.SiLU())
+        self.layers = nn.Sequential(*inner, last)
+        draw_weights(self, {last}, generator)  # the last layer is zero: the field starts at rest
         self.to(stage.rig.heads.device)
 
     def ways(self, points: Float[Tensor, "n 3"]) -> Float[Tensor, "n terms 3"]:
-        """Coefficients in time of each point's way [m]."""
-        return self._scaled(self.layers(self._waves(points)[0]))
-
-    def bent_ways(
-        self, points: Float[Tensor, "n 3"]
-    ) -> tuple[Float[Tensor, "n terms 3"], Float[Tensor, "3 n terms 3"]]:
-        """`ways` and their derivatives by the three coordinates, in one pass: torch.func takes twice as long."""
-        first, middle, last = (layer for layer in self.layers if isinstance(layer, nn.Linear))
-        x, slope = self._waves(points)
-        for layer in (first, middle):
-            x, slope = layer(x), slope @ layer.weight.mT
-            gate = x.sigmoid()  # (x σ(x))' = σ(x) (1 + x (1 - σ(x)))
-            slope = slope * (gate * (1 + x * (1 - gate)))
-            x = x * gate
-        return self._scaled(last(x)), self._scaled(slope @ last.weight.mT)
-
-    def _waves(self, points: Float[Tensor, "n 3"]) -> tuple[Float[Tensor, "n inputs"], Float[Tensor, "3 n inputs"]]:
-        """Fourier features of places, and their derivatives by the three coordinates [1/m]."""
+        """Coefficients in time of each point's way [m], from Fourier features of its place."""
         x = (points - torch.from_numpy(self.stage.box[0]).to(points)) / self.stage.size
-        rates = torch.pi * 2.0 ** torch.arange(OCTAVES).to(x)[:, None]
-        sin, cos = (rates * x[:, None]).sin(), (rates * x[:, None]).cos()
-        features = torch.cat((x[:, None], torch.stack((sin, cos), 2).flatten(1, 2)), 1)
-        slopes = torch.cat((torch.ones_like(x)[:, None], torch.stack((rates * cos, -rates * sin), 2).flatten(1, 2)), 1)
-        by_axis = torch.eye(3).to(x)[:, None, None] * slopes / self.stage.size
-        return features.flatten(1), by_axis.flatten(2)
-
-    def _scaled(self, out: Float[Tensor, "*b values"]) -> Float[Tensor, "*b terms 3"]:
-        return (out * (REACH * self.tempo.leg_length)).unflatten(-1, (-1, 3))
+        angles = torch.pi * 2.0 ** torch.arange(OCTAVES).to(x)[:, None] * x[:, None]
+        features = torch.cat((x[:, None], torch.stack((angles.sin(), angles.cos()), 2).flatten(1, 2)), 1)
+        return REACH * self.tempo.leg_length * self.layers(features.flatten(1)).unflatten(-1, (-1, 3))
 
     def forward(self, points: Float[Tensor, "n 3"], at: Times) -> Float[Tensor, "frames n 3"]:
         """Where the points are in the world [m]."""
@@ -111,13 +85,10 @@ class Field(nn.Module):
         rest = forward_kinematics(rig, rig.heads[:1], torch.zeros_like(rig.heads)[None])
         return self(sole_points(rest, self.limbs)[0], at)
 
-    def bend(self, points: Float[Tensor, "n 3"], at: Times) -> tuple[Float[Tensor, "frames n 3"], Bends]:
+    def bend(self, points: Float[Tensor, "n 3"], at: Times) -> tuple[Float[Tensor, "frames n 3"], Tensor]:
         """Places of points, and ∇φ: their derivative by the places at rest."""
-        ways, slopes = self.bent_ways(points)
-        table = self.basis.table(at)
-        away = torch.einsum("fk,xnkd->fndx", table, slopes)
-        places = points + torch.einsum("fk,nkd->fnd", table, ways) + self.travel(at)[:, None]
-        return places, torch.eye(3).to(points) + away
+        slopes = vmap(jacfwd(lambda point: self.ways(point[None])[0]))(points)
+        return self(points, at), torch.eye(3).to(points) + torch.einsum("fk,nkdx->fndx", self.basis.table(at), slopes)
 
     def last_start(self, frames: int) -> float:
         return self.basis.last_start(frames)
@@ -130,16 +101,12 @@ class Field(nn.Module):
         splats = self.stage.splats
         if isinstance(cameras, PointCameras):
             centers = self(splats.centers, at)
-            video = cameras.film_points(centers)
+            video = cameras.view.film_points(centers, cameras.base)
         else:
             centers, slope = self.bend(splats.centers, at)
             posed = PosedSplats(centers, slope @ splats.covariances @ slope.mT)
             video = render_video(posed, splats.opacities, self.stage.colors, cameras, scene=self.stage.scene)
-        filmed = Filmed(video, points=centers)
-        if not self.limbs.legs:
-            return filmed
-        times, per_frame = fine_times(self.basis, at)
-        return replace(filmed, soles=self.soles(times), soles_per_frame=per_frame)
+        return Filmed(video, points=centers, **film_soles(self.basis, self.limbs, self.soles, at))
 
     @torch.no_grad()
     def amount_of_motion(self, frames: int) -> float:
@@ -192,7 +159,7 @@ def deform(field: Field, character: Character, anatomy: Anatomy, at: Times, *, f
 
 
 def fitted_joints(
-    vertices: Vertices, rest: RestVertices, weights: Float[np.ndarray, "vertices joints"], heads: Heads
+    vertices: Vertices, rest: Places, weights: Float[np.ndarray, "vertices joints"], heads: Places
 ) -> Float[np.ndarray, "frames joints 3 4"]:
     """For each joint the rigid motion nearest to that of the vertices which it carries (Kabsch)."""
     pose = np.zeros((len(vertices), len(heads), 3, 4))

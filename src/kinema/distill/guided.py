@@ -1,16 +1,14 @@
 """Guided videos of the embedded prior: a motion's own videos are noised part of the way and denoised to the words,
 and joints are fitted to what came out."""
 
-import itertools
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from kinema.distill.config import Animate
 from kinema.distill.loop import Distiller
@@ -21,7 +19,7 @@ from kinema.distill.window import Windows
 from kinema.geometry.camera import Cameras
 from kinema.motion.loop import closes, repeat
 from kinema.motion.motion import Motion
-from kinema.prior.protocol import Context, VideoPrior, guided_estimate, next_level
+from kinema.prior.protocol import Context, VideoPrior, ddim, guided_estimate
 from kinema.progress import Progress, Report
 from kinema.render.points import PointCameras
 from kinema.render.stage import Stage
@@ -34,9 +32,7 @@ PHASES, PHASE_LEVEL = 8, 0.5
 
 
 class Played:
-    """A motion that is there already as `MotionParameters`: it is filmed and never changed."""
-
-    learning_rate = 0.0
+    """A motion that is there already, to be filmed (`Filmable`)."""
 
     def __init__(self, stage: Stage, motion: Motion, fps: float, least: int) -> None:
         """The motion at the prior's frame rate; a loop is played as often as it takes, another one holds its end."""
@@ -45,15 +41,6 @@ class Played:
         lack = max(0, least - len(clip))
         root, angles = (torch.cat((x, x[-1:].expand(lack, *x.shape[1:]))) for x in (clip.root_position, clip.angles))
         self.stage, self.clip, self.frames = stage, Motion(root, angles, fps), len(root)
-
-    def parameters(self) -> Iterator[nn.Parameter]:
-        return iter(())
-
-    def state_dict(self) -> dict[str, Any]:
-        return {}
-
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        pass
 
     def last_start(self, frames: int) -> float:
         return float(max(0, self.frames - frames))
@@ -64,15 +51,6 @@ class Played:
 
     def centers(self, at: Float[Tensor, "frames"]) -> Float[Tensor, "frames points 3"]:
         return self.stage.posed(self.clip.at(at).pose(self.stage.rig)).centers
-
-    def motion(self, at: Float[Tensor, "times"], *, fps: float) -> Motion:
-        return replace(self.clip.at(at), fps=fps)
-
-    def amount_of_motion(self, frames: int) -> float:
-        return float(self.clip[:frames].angles.diff(dim=0).abs().mean())
-
-    def match_speed(self) -> None:
-        pass
 
 
 def guide_and_refit(
@@ -113,14 +91,9 @@ def denoised(
 ) -> Tensor:
     """Latents noised to a level and taken back by DDIM under the words."""
     words, none = conditions(prior, config.told, context)
-    levels = torch.linspace(strength, 0.0, STEPS + 1).tolist()
     noise = torch.randn(clean.shape, generator=generator).to(clean)
-    noisy = prior.add_noise(clean, noise, levels[0])
-    for t, t_next in itertools.pairwise(levels):
-        clean = guided_estimate(prior, noisy, t, words, none, guidance=config.guidance)
-        if t_next > 0:
-            noisy = next_level(prior, noisy, clean, t, t_next)
-    return clean
+    estimate = partial(guided_estimate, prior, cond=words, uncond=none, guidance=config.guidance)
+    return ddim(prior, clean, noise, estimate, start=strength, steps=STEPS)
 
 
 @torch.no_grad()

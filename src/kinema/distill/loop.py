@@ -149,8 +149,7 @@ class Distiller:
     def motion(self) -> Motion:
         """The clip at the wanted frame rate."""
         at, fps = self.clip_times()
-        found = self.parameters.motion(at, fps=fps)
-        return Motion(found.root_position.cpu(), found.angles.cpu(), fps)
+        return self.parameters.motion(at, fps=fps).detached("cpu")
 
     def save(self, path: Path) -> None:
         """Write a checkpoint."""

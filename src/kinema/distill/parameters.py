@@ -28,17 +28,11 @@ class Filmed:
 
 
 @runtime_checkable
-class MotionParameters(Protocol):
-    """A motion in time with values to optimise. Times `at` are in frames of the prior and may be fractions."""
+class Filmable(Protocol):
+    """A motion in time that can be looked at. Times `at` are in frames of the prior and may be fractions."""
 
-    learning_rate: float
-    """Factor on the learning rate of the run."""
     frames: int
-    """Length of the stretch of time that the parameters describe."""
-
-    def parameters(self) -> Iterator[nn.Parameter]: ...
-    def state_dict(self) -> dict[str, Any]: ...
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> Any: ...
+    """Length of the stretch of time that is described."""
 
     def last_start(self, frames: int) -> float:
         """The latest time at which a window of so many frames may begin: a cycle goes on, a clip ends."""
@@ -51,6 +45,18 @@ class MotionParameters(Protocol):
     def centers(self, at: Float[Tensor, "frames"]) -> Centers:
         """Centres of the Gaussians at given times [m]; no gradient passes."""
         ...
+
+
+@runtime_checkable
+class MotionParameters(Filmable, Protocol):
+    """A motion with values to optimise."""
+
+    learning_rate: float
+    """Factor on the learning rate of the run."""
+
+    def parameters(self) -> Iterator[nn.Parameter]: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> Any: ...
 
     def motion(self, at: Float[Tensor, "times"], *, fps: float) -> Motion:
         """Joint angles and root path at given times."""

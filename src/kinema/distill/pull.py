@@ -31,15 +31,12 @@ class PosePull:
 
     space: PoseSpace
     joints: Int[Tensor, "soft"]
-    noise: Float[Tensor, "2 tokens 6"]
-    """Drawn once, and its opposite, so that a resumed run takes the same steps."""
 
     @staticmethod
     def of(space: PoseSpace, limbs: Limbs) -> "PosePull":
         legs = {joint for leg in limbs.legs for joint in leg.joints}
         soft = [joint for joint in range(1, len(space.rig.parents)) if joint not in legs]
-        noise = torch.randn(1, len(space.rig.parents) + 1, 6, generator=torch.Generator().manual_seed(0))
-        return PosePull(space, torch.tensor(soft, dtype=torch.long), torch.cat((noise, -noise)))
+        return PosePull(space, torch.tensor(soft, dtype=torch.long))
 
     def energy(self, motion: Motion) -> Float[Tensor, ""]:
         """Mean over frames of the squared angles to what the space would rather have, which gets no gradient.
@@ -55,8 +52,5 @@ class PosePull:
     def rather(self, motion: Motion) -> Float[Tensor, "frames joints 3 3"]:
         """Rotations of the clean poses that the network sees in noisy ones of the motion."""
         rig, scale = self.space.rig, self.space.body.scale
-        plain = Motion(motion.root_position.detach().cpu(), motion.angles.detach().cpu(), motion.fps)
-        values = poses_to_values(Poses.of_motion(rig, plain), scale)
-        noisy = (1 - LEVEL) * values + LEVEL * self.noise[:, None]
-        clean = self.space.denoise(noisy.flatten(0, 1), LEVEL).unflatten(0, (2, -1)).mean(0)
-        return values_to_poses(clean, scale).rotations.to(motion.angles)
+        values = poses_to_values(Poses.of_motion(rig, motion.detached("cpu")), scale)
+        return values_to_poses(self.space.rather(values, LEVEL), scale).rotations.to(motion.angles)

@@ -10,8 +10,8 @@ A motion is linear in its coefficients. Three ways to spend them:
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -128,11 +128,8 @@ class Coefficients(nn.Module):
     def film(self, at: Float[Tensor, "frames"], cameras: Cameras | PointCameras) -> Filmed:
         motion = self.motion(at, fps=self.tempo.fps)
         T_world_joint = motion.pose(self.stage.rig)
-        filmed = Filmed(self.stage.film(T_world_joint, cameras), motion=motion, T_world_joint=T_world_joint)
-        if not self.limbs.legs:
-            return filmed
-        times, per_frame = fine_times(self.basis, at)
-        return replace(filmed, soles=self.soles(times), soles_per_frame=per_frame)
+        soles = film_soles(self.basis, self.limbs, self.soles, at)
+        return Filmed(self.stage.film(T_world_joint, cameras), motion=motion, T_world_joint=T_world_joint, **soles)
 
     def soles(self, at: Float[Tensor, "times"]) -> Float[Tensor, "times ends 3"]:
         """Ends of the feet's soles [m]."""
@@ -160,11 +157,12 @@ class Coefficients(nn.Module):
         self.drift[2] = matched_drift(self.drift[2], self.soles, self.stage, self.limbs, self.tempo)
 
 
-def fine_times(basis: Basis, at: Float[Tensor, "frames"]) -> tuple[Float[Tensor, "times"], int]:
-    """Times at which feet are looked at, and how many there are per frame: only free motions are told per frame."""
-    if basis.kind == "free":
-        return at, 1
-    return at[0] + torch.arange(SOLES_PER_FRAME * len(at)).to(at) / SOLES_PER_FRAME, SOLES_PER_FRAME
+def film_soles(basis: Basis, limbs: Limbs, soles: Callable[[Tensor], Tensor], at: Tensor) -> dict[str, Any]:
+    """What `Filmed` tells of feet, where there are any: more often than per frame, but for motions told per frame."""
+    if not limbs.legs or basis.kind == "free":
+        return {"soles": soles(at)} if limbs.legs else {}
+    times = at[0] + torch.arange(SOLES_PER_FRAME * len(at)).to(at) / SOLES_PER_FRAME
+    return {"soles": soles(times), "soles_per_frame": SOLES_PER_FRAME}
 
 
 def matched_drift(

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.distill.parameters import Filmed, MotionParameters
+from kinema.distill.parameters import Filmable, Filmed
 from kinema.distill.tempo import Tempo, base_path
 from kinema.geometry.camera import Cameras
 from kinema.prior.protocol import Context, VideoPrior, picture_size
@@ -36,7 +36,7 @@ class Windows:
     prior: VideoPrior
     stage: Stage
     tempo: Tempo
-    parameters: MotionParameters
+    parameters: Filmable
     follow_box: bool = False
     """AKD's cameras: they follow the smoothed centre of the moving body's box, not the root's base path."""
     _seen: dict[Viewpoint, PointView] = field(default_factory=dict, repr=False, compare=False)
@@ -85,11 +85,12 @@ class Windows:
         """Frames that the prior is given, without a gradient."""
         if self.prior.needs.reference == "points":
             return self.point_view(window).still
-        if self.prior.needs.reference == "film":
-            return self.stage.reference(self.path(window), self.view(window), **self.size)
         if self.prior.needs.reference == "nothing":
             return self.stage.rig.heads.new_empty(0, 3, self.size["height"], self.size["width"])
-        cameras = self.stage.cameras(self.path(window)[:1], self.view(window), **self.size)
+        path = self.path(window)
+        if self.prior.needs.reference == "film":
+            return self.stage.film_carried(path, self.stage.cameras(path, self.view(window), **self.size))
+        cameras = self.stage.cameras(path[:1], self.view(window), **self.size)
         return self.parameters.film(self.times(window)[:1], cameras).video.detach()
 
     def point_view(self, window: Window) -> PointView:

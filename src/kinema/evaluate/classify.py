@@ -13,19 +13,19 @@ LEVELS = (0.35, 0.5, 0.65, 0.8)
 
 def prompt_errors(
     prior: VideoPrior, video: Float[Tensor, "frames 3 height width"], context: Context, prompts: list[str], *,
-    generator: torch.Generator, draws: int = 1,
+    generator: torch.Generator,
 ) -> Float[Tensor, "prompts"]:  # fmt: skip
     """How well each prompt fits a video (`relative_errors`)."""
     with torch.no_grad():
         clean = prior.encode(video, context)
     conditions = [prior.condition(prompt, context) for prompt in prompts]
-    return relative_errors(prior, clean, conditions, prior.condition("", context), generator=generator, draws=draws)
+    return relative_errors(prior, clean, conditions, prior.condition("", context), generator=generator)
 
 
 @torch.no_grad()
 def relative_errors(
     prior: VideoPrior, clean: Tensor, conditions: list[Any], uncond: Any, *, generator: torch.Generator,
-    draws: int = 1, levels: tuple[float, ...] = LEVELS,
+    levels: tuple[float, ...] = LEVELS,
 ) -> Float[Tensor, "conditions"]:  # fmt: skip
     """Squared error of the clean estimate under each condition, relative to that without any prompt.
 
@@ -34,10 +34,9 @@ def relative_errors(
     """
     errors = torch.zeros(len(conditions))
     for t in levels:
-        for _ in range(draws):
-            noise = torch.randn(clean.shape, generator=generator, dtype=clean.dtype).to(clean.device)
-            estimates = prior.denoise(prior.add_noise(clean, noise, t), t, [uncond, *conditions])
-            without, *others = (float((estimate - clean).square().sum()) for estimate in estimates)
-            # Each level counts alike, though high noise leaves larger errors.
-            errors += torch.tensor(others) / max(without, 1e-12)
-    return errors / (len(levels) * draws)
+        noise = torch.randn(clean.shape, generator=generator, dtype=clean.dtype).to(clean.device)
+        estimates = prior.denoise(prior.add_noise(clean, noise, t), t, [uncond, *conditions])
+        without, *others = (float((estimate - clean).square().sum()) for estimate in estimates)
+        # Each level counts alike, though high noise leaves larger errors.
+        errors += torch.tensor(others) / max(without, 1e-12)
+    return errors / len(levels)

@@ -41,10 +41,9 @@ def rig_distance(predicted: Character, true: Character) -> RigDistance:
     _check_same_place(predicted, true)
     low, high = true.mesh.vertices.min(axis=0), true.mesh.vertices.max(axis=0)
     middle, size = (low + high) / 2, max(float((high - low).max()), 1e-300)
-    joints = [(skeleton.heads - middle) / size for skeleton in (predicted.skeleton, true.skeleton)]
-    bones = [
-        bone_points(points, skeleton.parents) for points, skeleton in zip(joints, (predicted.skeleton, true.skeleton))
-    ]
+    skeletons = (predicted.skeleton, true.skeleton)
+    joints = [(skeleton.heads - middle) / size for skeleton in skeletons]
+    bones = [bone_points(points, skeleton.parents) for points, skeleton in zip(joints, skeletons)]
     j2b = (_mean_gap(joints[0], bones[1]) + _mean_gap(joints[1], bones[0])) / 2
     return RigDistance(chamfer(*joints), j2b, chamfer(*bones), _weights_l1(predicted, true))
 
@@ -53,11 +52,8 @@ def compare_files(predicted: Path, true: Path) -> RigDistance:
     """Compare the rigs of two files; one that holds joints alone is put into the mesh of the true one."""
     from kinema.asset.load import load
 
-    known = load(true)
-    if predicted.suffix.lower() in (".json", ".txt"):
-        guess = load(true, skeleton=predicted, weights=True)
-    else:
-        guess = load(predicted)
+    known, joints_alone = load(true), predicted.suffix.lower() in (".json", ".txt")
+    guess = load(true, skeleton=predicted, weights=True) if joints_alone else load(predicted)
     return rig_distance(_in_frame(guess, known), known)
 
 
@@ -70,11 +66,6 @@ def _in_frame(character: Character, target: Character) -> Character:
     vertices = (character.mesh.vertices - frame.translation) @ frame.rotation / frame.scale
     mesh = replace(character.mesh, vertices=apply_frame(target.frame, vertices))
     return replace(character, mesh=mesh, skeleton=skeleton, frame=target.frame)
-
-
-def joint_distance(predicted: Points, true: Points, size: float) -> float:
-    """J2J of two sets of joints [m] of a mesh whose longest side is `size` [m]."""
-    return chamfer(predicted, true) / max(size, 1e-300)
 
 
 def chamfer(a: Points, b: Points) -> float:

@@ -9,8 +9,10 @@ import csv
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from kinema.errors import KinemaError
 
@@ -36,37 +38,24 @@ class VideoPhy:
 
     def check(self) -> None:
         """Before a film is rendered for nothing."""
-        for script in (PREPARE, INFER):
-            if not (self.checkout / script).is_file():
-                raise KinemaError(f"{self.checkout}: not a clone of VideoPhy, {script} is missing")
-        if not (self.weights / "config.json").is_file():
-            raise KinemaError(f"{self.weights}: no weights of videocon_physics there, config.json is missing")
+        _check(self.checkout, (PREPARE, INFER), self.weights, "videocon_physics")
 
     def scores(self, film: Path, prompt: str) -> dict[str, float]:
         """Probabilities of "yes": `semantic` (the film shows the sentence) and `physical` (it follows the laws)."""
         self.check()
         with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            with (folder / "films.csv").open("w", newline="") as file:
-                csv.writer(file).writerows([("videopath", "caption"), (str(film.resolve()), prompt)])
-            run_script(
-                self.python, self.checkout / PREPARE, "--input_csv", folder / "films.csv", "--output_folder", folder
-            )
+            folder, films = Path(name), _film_list(Path(name), film, prompt)
+            run_script(self.python, self.checkout / PREPARE, "--input_csv", films, "--output_folder", folder)
             return {
                 "semantic": self._infer(folder / "sa_testing.csv"),
                 "physical": self._infer(folder / "physics_testing.csv"),
             }
 
     def _infer(self, questions: Path) -> float:
-        answers = questions.with_suffix(".answers")
-        weights = self.weights.resolve()
+        answers, weights = questions.with_suffix(".answers"), self.weights.resolve()
         told = ("--input_csv", questions, "--output_csv", answers, "--checkpoint", weights, "--batch_size", 1)
         run_script(self.python, self.checkout / INFER, *told)
-        try:
-            with answers.open(newline="") as file:
-                return float(next(csv.reader(file))[-1])
-        except (OSError, StopIteration, ValueError, IndexError) as error:
-            raise KinemaError(f"{self.checkout / INFER}: gave no score ({error or 'its file is empty'})") from None
+        return _first_score(self.checkout / INFER, answers, lambda file: next(csv.reader(file))[-1])
 
 
 @dataclass(frozen=True)
@@ -82,10 +71,7 @@ class VideoPhy2:
 
     def check(self) -> None:
         """Before a film is rendered for nothing."""
-        if not (self.checkout / INFER_2).is_file():
-            raise KinemaError(f"{self.checkout}: not a clone of VideoPhy, {INFER_2} is missing")
-        if not (self.weights / "config.json").is_file():
-            raise KinemaError(f"{self.weights}: no weights of videophy_2_auto there, config.json is missing")
+        _check(self.checkout, (INFER_2,), self.weights, "videophy_2_auto")
 
     def scores(self, film: Path, prompt: str) -> dict[str, float]:
         """Scores of 1 to 5, `semantic` and `physical`, and `joint`: 1 if both are good."""
@@ -95,21 +81,36 @@ class VideoPhy2:
 
     def _infer(self, film: Path, prompt: str, task: str) -> float:
         with tempfile.TemporaryDirectory() as name:
-            films, answers = Path(name) / "films.csv", Path(name) / "answers.csv"
-            with films.open("w", newline="") as file:
-                csv.writer(file).writerows([("videopath", "caption"), (str(film.resolve()), prompt)])
+            films, answers = _film_list(Path(name), film, prompt), Path(name) / "answers.csv"
             told = ("--input_csv", films, "--checkpoint", self.weights.resolve(), "--output_csv", answers)
             run_script(self.python, self.checkout / INFER_2, *told, "--task", task)
-            try:
-                with answers.open(newline="") as file:
-                    score = float(next(csv.DictReader(file))["score"])
-            except (OSError, StopIteration, ValueError, KeyError) as error:
-                raise KinemaError(
-                    f"{self.checkout / INFER_2}: gave no score ({error or 'its file is empty'})"
-                ) from None
+            score = _first_score(self.checkout / INFER_2, answers, lambda file: next(csv.DictReader(file))["score"])
         if not 1 <= score <= 5:  # 0 stands for an answer that the script could not read
             raise KinemaError(f"{self.checkout / INFER_2}: gave {score:g} for task {task}, not a score of 1 to 5")
         return score
+
+
+def _check(checkout: Path, scripts: tuple[Path, ...], weights: Path, name: str) -> None:
+    for script in scripts:
+        if not (checkout / script).is_file():
+            raise KinemaError(f"{checkout}: not a clone of VideoPhy, {script} is missing")
+    if not (weights / "config.json").is_file():
+        raise KinemaError(f"{weights}: no weights of {name} there, config.json is missing")
+
+
+def _film_list(folder: Path, film: Path, prompt: str) -> Path:
+    """The file that tells the scripts what to look at."""
+    with (path := folder / "films.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("videopath", "caption"), (str(film.resolve()), prompt)])
+    return path
+
+
+def _first_score(script: Path, answers: Path, read: Callable[[TextIO], str]) -> float:
+    try:
+        with answers.open(newline="") as file:
+            return float(read(file))
+    except (OSError, StopIteration, ValueError, LookupError) as error:
+        raise KinemaError(f"{script}: gave no score ({error or 'its file is empty'})") from None
 
 
 def run_script(python: Path, script: Path, *arguments: object) -> None:

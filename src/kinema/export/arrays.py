@@ -13,7 +13,7 @@ import torch
 
 from kinema.asset.character import Clip, Frame, Skeleton
 from kinema.export.timing import in_file_frame, world_transforms
-from kinema.files import replacing
+from kinema.files import replacing, write_text
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 
@@ -46,8 +46,7 @@ def write_json(path: Path, frame: Frame, skeleton: Skeleton, clip: Clip, *, stil
         arrays = {key: getattr(moved, key) for key in ("root_position", "wxyz_parent_joint", "translation")}
         arrays = {key: _short(value) for key, value in arrays.items() if value is not None}
         content["motion"] = {"name": clip.name, "fps": clip.fps, **arrays}
-    with replacing(path) as partial:
-        partial.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
 
 def _short(values: np.ndarray) -> list:

@@ -1,8 +1,6 @@
-"""What several formats need: axes of written joints, influences of vertices, textures, linear colours, unused names."""
+"""What several formats need: axes of written joints, influences of vertices, textures, linear colours."""
 
 import io
-import itertools
-from collections.abc import Collection
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
@@ -48,15 +46,3 @@ def encode_png(image: UInt8[np.ndarray, "h w 4"]) -> bytes:
     stream = io.BytesIO()
     Image.fromarray(image).save(stream, "PNG")
     return stream.getvalue()
-
-
-def linear_from_srgb(srgb: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-    """Inverse of `asset.gltf.material.srgb_from_linear`."""
-    srgb = np.clip(srgb, 0, 1)
-    return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-
-
-def unused_name(name: str, taken: Collection[object], *, separator: str = ".") -> str:
-    """The name, with a number behind it if it is taken."""
-    names = itertools.chain((name,), (f"{name}{separator}{copy}" for copy in itertools.count(2)))
-    return next(one for one in names if one not in taken)

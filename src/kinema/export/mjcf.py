@@ -17,8 +17,8 @@ from jaxtyping import Float
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation, RotationSpline
 
-from kinema.export.common import unused_name
-from kinema.files import replacing
+from kinema.asset.character import unused_name
+from kinema.files import replacing, write_text
 from kinema.geometry import rotations
 from kinema.motion.motion import Motion
 from kinema.physics.model import Model
@@ -70,8 +70,7 @@ def write_mjcf(path: Path, rig: Rig, model: Model, cuboids: Cuboids, *, motion: 
     arrays["servos"] = np.array(servo_names(rig, model))
     with replacing(path.with_name(path.stem + "_trajectory.npz")) as partial, partial.open("wb") as file:
         np.savez_compressed(file, **arrays)
-    with replacing(path.with_name(path.stem + "_play.py")) as partial:
-        partial.write_text(Path(__file__).with_name("mjcf_play.py").read_text())
+    write_text(path.with_name(path.stem + "_play.py"), Path(__file__).with_name("mjcf_play.py").read_text())
 
 
 def joint_names(rig: Rig) -> tuple[str, ...]:

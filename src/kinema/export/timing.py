@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 
 from kinema.asset.character import Character, Clip, Frame, Skeleton
+from kinema.asset.rigs.orientation import to_file, unplace_skeleton
 from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
 from kinema.geometry import rotations
@@ -125,18 +126,11 @@ def _cut_gait(character: Character, clip: Clip) -> Clip | None:
     return cut.to_clip(rig, name=clip.name)
 
 
-def to_file(frame: Frame, points: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 3"]:
-    """Points of the world in the coordinates and units of the character's file: x_file = Rᵀ (x_world - t) / s."""
-    return (points - frame.translation) @ frame.rotation / frame.scale
-
-
 def in_file_frame(frame: Frame, skeleton: Skeleton, clip: Clip) -> tuple[Skeleton, Clip]:
     """Skeleton and clip in the coordinates and units of the character's file; joint frames get the file's axes."""
-    heads, tails = to_file(frame, skeleton.heads), to_file(frame, skeleton.tails)
-    skeleton = replace(skeleton, heads=heads, tails=tails, wxyz_world_file=None)
     root, wxyz = to_file(frame, clip.root_position), rotations.change_axes(clip.wxyz_parent_joint, frame.rotation.T)
     translation = None if clip.translation is None else clip.translation @ frame.rotation / frame.scale
-    return skeleton, Clip(clip.name, clip.fps, root, wxyz, translation)
+    return unplace_skeleton(skeleton, frame), Clip(clip.name, clip.fps, root, wxyz, translation)
 
 
 def world_transforms(skeleton: Skeleton, clip: Clip) -> Float[np.ndarray, "frames joints 4 4"]:

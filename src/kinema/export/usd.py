@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from kinema.asset.character import Character, Clip, Mesh, Skeleton
+from kinema.asset.character import Character, Clip, Mesh, Skeleton, unused_name
+from kinema.asset.images import linear_from_srgb
+from kinema.asset.rigs.orientation import to_file
 from kinema.errors import KinemaError
 from kinema.export import common
-from kinema.export.timing import in_file_frame, to_file, world_transforms
+from kinema.export.timing import in_file_frame, world_transforms
 from kinema.geometry import rotations
-from kinema.geometry.normals import vertex_normals
+from kinema.geometry.surface import vertex_normals
 
 Transforms = Float[np.ndarray, "*f joints 4 4"]
 
@@ -95,7 +97,7 @@ def _joint_tokens(skeleton: Skeleton) -> list[str]:
 
     names, tokens = [], []
     for name, parent in zip(skeleton.names, skeleton.parents):
-        names.append(common.unused_name(Tf.MakeValidIdentifier(name), names, separator="_"))
+        names.append(unused_name(Tf.MakeValidIdentifier(name), names, separator="_"))
         tokens.append(names[-1] if parent < 0 else f"{tokens[parent]}/{names[-1]}")
     return tokens
 
@@ -115,7 +117,7 @@ def _add_mesh(stage: Any, place: str, character: Character) -> Any:
     corners = np.stack((points.min(0), points.max(0))) if len(points) else np.zeros((2, 3))
     drawn.CreateExtentAttr(Vt.Vec3fArray.FromNumpy(corners.astype(np.float32)))
     colors = drawn.CreateDisplayColorPrimvar(UsdGeom.Tokens.vertex)
-    colors.Set(Vt.Vec3fArray.FromNumpy(common.linear_from_srgb(mesh.colors).astype(np.float32)))
+    colors.Set(Vt.Vec3fArray.FromNumpy(linear_from_srgb(mesh.colors).astype(np.float32)))
     if mesh.uv is not None:
         st = UsdGeom.PrimvarsAPI(drawn).CreatePrimvar("st", Sdf.ValueTypeNames.TexCoord2fArray, UsdGeom.Tokens.vertex)
         # USD's texture origin is the bottom left, glTF's the top left.
@@ -201,7 +203,7 @@ def _add_clip(stage: Any, place: str, character: Character, clip: Clip, joints: 
 
     assert character.skeleton is not None
     taken = [child.GetName() for child in stage.GetPrimAtPath(place).GetChildren()]
-    name = common.unused_name(Tf.MakeValidIdentifier(clip.name), taken, separator="_")
+    name = unused_name(Tf.MakeValidIdentifier(clip.name), taken, separator="_")
     skeleton, moved = in_file_frame(character.frame, character.skeleton, clip)
     placed = world_transforms(skeleton, moved)
     placed[..., :3, :3] = placed[..., :3, :3] @ common.joint_axes_file(character.frame, character.skeleton)

@@ -13,8 +13,8 @@ from jaxtyping import Float
 
 from kinema.asset.character import Character, Clip, Skeleton
 from kinema.export.gltf.file import GltfFile
-from kinema.export.names import check_required
 from kinema.export.names.conventions import VRM
+from kinema.export.names.rename import check_required
 from kinema.export.names.roles import joint_names
 from kinema.export.timing import world_transforms
 from kinema.geometry import rotations

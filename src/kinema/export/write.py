@@ -1,4 +1,4 @@
-"""Writing a character and its motion: the suffix of the path chooses the format."""
+"""Writing a character and its motion, or a rig: the suffix of the path chooses the format."""
 
 import tempfile
 import warnings
@@ -13,10 +13,13 @@ from kinema.asset.blender import convert_with_blender
 from kinema.asset.bvh import write_bvh
 from kinema.asset.character import Character, Clip, Skeleton
 from kinema.asset.options import AS_NAMED, NameOptions
+from kinema.asset.rignet import write_rignet
+from kinema.asset.rigs.orientation import unplace_skeleton
+from kinema.asset.skeleton_json import write_skeleton_json
 from kinema.errors import KinemaError
 from kinema.export.arrays import write_json, write_npz
 from kinema.export.gltf.glb import is_bound, write_glb
-from kinema.export.names import renamed, root_name
+from kinema.export.names.rename import renamed, root_name
 from kinema.export.root_bone import with_root_bone, with_root_motion
 from kinema.export.timing import arrange, as_clip, check_rate, in_file_frame, resample
 from kinema.export.usd import write_usd
@@ -24,6 +27,7 @@ from kinema.files import check_output
 from kinema.motion.motion import Motion
 
 GLTF, BLENDER, USD = (".glb", ".gltf"), (".fbx", ".blend"), (".usd", ".usda", ".usdc", ".usdz")
+ALONE = (".json", ".txt")
 
 
 @dataclass(frozen=True)
@@ -153,6 +157,28 @@ def convert(
         write(target, character, naming=naming)
     else:
         write(target, character, clips, keep_clips=False, **options)
+
+
+def check_rig_target(path: Path) -> None:
+    """Raise before the work if a rig cannot be written there."""
+    if path.suffix.lower() in ALONE:
+        check_output(path)
+    else:
+        check_target(path)
+
+
+def write_rig(path: Path, character: Character, *, naming: NameOptions = AS_NAMED) -> None:
+    """Write a rigged character, or its rig alone in the coordinates of the mesh's own file."""
+    suffix = path.suffix.lower()
+    if suffix not in ALONE:
+        write(path, character, naming=naming)
+        return
+    if character.skeleton is None:
+        raise KinemaError(f"{path}: {character.name} has no skeleton to write")
+    if suffix == ".txt":
+        write_rignet(path, character)
+    else:
+        write_skeleton_json(path, unplace_skeleton(character.skeleton, character.frame), roles=character.roles)
 
 
 def _write_mjcf(job: Job) -> None:

@@ -1,4 +1,4 @@
-"""Points on a triangle surface: areas, normals and even samples."""
+"""Triangle surfaces: areas, normals and points on them."""
 
 from dataclasses import dataclass
 
@@ -68,3 +68,12 @@ def sample_surface(
     over = u + v > 1
     u, v = np.where(over, 1 - u, u), np.where(over, 1 - v, v)
     return SurfacePoints(face, np.stack((1 - u - v, u, v), -1))
+
+
+def vertex_normals(vertices: Vertices, faces: Faces) -> Vertices:
+    """Unit normals, faces weighted by area; +Y for vertices of no face."""
+    a, b, c = vertices[faces].transpose(1, 0, 2)
+    cross = np.cross(b - a, c - a)
+    normal = np.sum([sum_by_group(corner, cross, len(vertices)) for corner in faces.T], axis=0)
+    length = np.linalg.norm(normal, axis=-1, keepdims=True)
+    return np.where(length > 1e-20, normal / np.maximum(length, 1e-20), [0.0, 1.0, 0.0])

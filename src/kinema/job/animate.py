@@ -64,6 +64,12 @@ class Outcome:
     notes: list[str]
     stage_seconds: dict[str, float]
 
+    @property
+    def clips(self) -> dict[str, Motion]:
+        """The motion by stage, the result last."""
+        found = {"distilled": self.distilled, "planted": self.planted}
+        return found if self.tracked is None else found | {"physics": self.motion}
+
 
 def animate(
     config: Animate,

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,7 +42,7 @@ def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: 
     if not _plants(config, anatomy):
         return motion
     # Feet rise at once when they let go: the prior lifts them slowly, by a few pixels at its resolution.
-    return _with_rounds(config, motion, partial(_planted, character, anatomy, brisk=True))
+    return _with_rounds(config, motion, partial(_work_on, plant, character, anatomy, brisk=True))
 
 
 def follow_physics(
@@ -50,22 +51,17 @@ def follow_physics(
     """Track the motion with the simulated body; None where physics is off or nothing stands on the ground."""
     if not config.physics or not anatomy.limbs.legs or not anatomy.limbs.ground:
         return None
-    margin = _margin(config, motion, SIMULATED_S)
+    margin, paper = _margin(config, motion, SIMULATED_S), config.preset == "paper"
+    options = Tracking.paper() if paper else Tracking.gentle() if _plants(config, anatomy) else Tracking()
     limits = None
-    if config.preset != "paper":  # where all joints are free
+    if not paper:  # where all joints are free
         limits = torch.from_numpy(np.stack((anatomy.limits.lower, anatomy.limits.upper), -1)).float()
     return track(
-        None,
-        anatomy.rig,
-        unroll(motion, margin) if margin else motion,
-        options=_tracking(config, anatomy),
-        limbs=anatomy.limbs,
-        cuboids=anatomy.cuboids,
-        limits=limits,
-        progress=lambda done, total, loss: progress(Progress(done, total, "physics", loss)),
-        checkpoint=checkpoint,
-        checkpoint_seconds=config.checkpoint_seconds,
-    )
+        None, anatomy.rig, unroll(motion, margin) if margin else motion,
+        options=replace(options, iterations=config.physics_iterations), limbs=anatomy.limbs, cuboids=anatomy.cuboids,
+        limits=limits, progress=lambda done, total, loss: progress(Progress(done, total, "physics", loss)),
+        checkpoint=checkpoint, checkpoint_seconds=config.checkpoint_seconds,
+    )  # fmt: skip
 
 
 def settles(config: Animate) -> bool:
@@ -89,7 +85,7 @@ def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Mot
         return simulated
     if not _plants(config, anatomy):
         return _with_rounds(config, simulated, lambda motion, _: lift_skin(character, anatomy, motion))
-    works = (partial(work, character, anatomy) for work in (_grounded, _planted))
+    works = (partial(_work_on, work, character, anatomy) for work in (ground_feet, plant))
     grounded, again = (_with_rounds(config, simulated, work) for work in works)
     old, new = (measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs) for motion in (grounded, again))
     better = new.gait == old.gait and old.slide > STANDS and new.slide < LESS_SLIDE * old.slide
@@ -112,43 +108,23 @@ def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds
     return replace(motion, root_position=motion.root_position + lift[:, None] * up)
 
 
-def _planted(
-    character: Character, anatomy: Anatomy, motion: Motion, period: int | None, *, brisk: bool = False
+def _work_on(
+    work: Callable[..., Motion], character: Character, anatomy: Anatomy, motion: Motion, period: int | None, **how: Any
 ) -> Motion:
-    skin = FootSkin.of(character, anatomy.rig, anatomy.limbs)
-    found = plant(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, skin=skin, brisk=brisk, period=period)
-    return _clear(character, anatomy, _as(motion, found), skin, period)
-
-
-def _grounded(character: Character, anatomy: Anatomy, motion: Motion, period: int | None) -> Motion:
-    skin = FootSkin.of(character, anatomy.rig, anatomy.limbs)
-    found = ground_feet(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion, skin=skin, period=period)
-    return _clear(character, anatomy, _as(motion, found), skin, period)
-
-
-def _clear(character: Character, anatomy: Anatomy, motion: Motion, skin: FootSkin | None, period: int | None) -> Motion:
-    """Where a belly or a knee is in the ground, the root rises and the legs stretch, so that the feet stay."""
-    depth = trunk_depth(character, anatomy.rig, anatomy.limbs, motion)
+    """What `plant` or `ground_feet` makes of a motion, in its number type. Where a belly or a knee is in the ground
+    then, the root rises and the legs stretch, so that the feet stay."""
+    body, skin = (anatomy.rig, anatomy.cuboids, anatomy.limbs), FootSkin.of(character, anatomy.rig, anatomy.limbs)
+    found = work(*body, motion, skin=skin, period=period, **how).detached(motion.angles)
+    depth = trunk_depth(character, anatomy.rig, anatomy.limbs, found)
     if depth.max() < DEEP * anatomy.limbs.leg_length:
-        return motion
-    lifted, body = lift_skin(character, anatomy, motion), (anatomy.rig, anatomy.cuboids, anatomy.limbs)
-    return _as(motion, ground_feet(*body, lifted, skin=skin, carry=False, period=period))
-
-
-def _as(motion: Motion, found: Motion) -> Motion:
-    """The result in the number type that the job had."""
-    return Motion(found.root_position.to(motion.angles), found.angles.to(motion.angles), motion.fps)
+        return found
+    lifted = lift_skin(character, anatomy, found)
+    return ground_feet(*body, lifted, skin=skin, carry=False, period=period).detached(motion.angles)
 
 
 def _plants(config: Animate, anatomy: Anatomy) -> bool:
     by_skeleton = config.preset != "paper" and config.parameters != "field"
     return config.plant_feet and by_skeleton and bool(anatomy.limbs.legs) and anatomy.limbs.ground
-
-
-def _tracking(config: Animate, anatomy: Anatomy) -> Tracking:
-    base = Tracking.gentle() if _plants(config, anatomy) else Tracking()
-    base = Tracking.paper() if config.preset == "paper" else base
-    return replace(base, iterations=config.physics_iterations)
 
 
 def _with_rounds(config: Animate, motion: Motion, work: Callable[[Motion, int | None], Motion]) -> Motion:

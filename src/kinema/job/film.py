@@ -18,10 +18,9 @@ from kinema.distill.prompt import read_prompt, told
 from kinema.distill.tempo import choose_tempo
 from kinema.errors import KinemaError, check_number
 from kinema.evaluate.metrics import measure
-from kinema.files import make_folder
+from kinema.files import make_folder, write_text
 from kinema.gait.plan import GaitBody
 from kinema.job.animate import make_stage
-from kinema.job.folder import write_text
 from kinema.motion.motion import Motion, rotation_angles, save_motion
 from kinema.posespace.join import turned
 from kinema.prior.control import Guide

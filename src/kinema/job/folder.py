@@ -28,7 +28,7 @@ from kinema.distill.prompt import read_prompts
 from kinema.distill.schedule import Schedule
 from kinema.errors import KinemaError, check_number
 from kinema.export.write import write
-from kinema.files import make_folder, read_json, replacing
+from kinema.files import make_folder, read_json, replacing, write_text
 from kinema.job.animate import DISTILLED, TRACKED
 from kinema.job.animate import animate as animate_character
 from kinema.job.hashes import file_hashes
@@ -102,7 +102,7 @@ def run(
         prior: The prior that the options name, if it is loaded already.
         options: Fields of `Animate`, such as out, seed, prior, frames.
     """
-    begun, cpu = time.monotonic(), time.process_time()
+    begun = clocks()
     job = check(_job(asset, prompt, options))
     if job.more:
         raise KinemaError(f"{len(job.prompts)} prompts: kinema.job.several.run_all runs more than one")
@@ -131,12 +131,9 @@ def run(
         heard(readings[0])
         outcome = animate_character(job, character, prior, progress=progress, watch=watch, states=folder)
         write_clip(job, folder, outcome.character, outcome.motion, outcome.distilled, field=outcome.deformation)
-        report = summarise(job, outcome)
-        report |= {"seconds": round(time.monotonic() - begun, 1), "peak_memory_gb": peak_memory_gb()}
-        report |= {"cpu_seconds": round(time.process_time() - cpu, 1)}
-        write_report(folder / "report.html", report, outcome)
-        write_text(folder / "report.json", json.dumps(report, indent=2))
-    return Animation(folder, outcome.character, outcome.anatomy.rig, outcome.motion, outcome.distilled, report)
+        rig, report = outcome.anatomy.rig, summarise(job, outcome) | spent(begun)
+        write_report(folder, report, rig, outcome.anatomy.limbs, outcome.clips)
+    return Animation(folder, outcome.character, rig, outcome.motion, outcome.distilled, report)
 
 
 def made(config: Animate, prior: VideoPrior) -> Animate:
@@ -292,6 +289,17 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def clocks() -> tuple[float, float]:
+    """Seconds by the wall and of the processor."""
+    return time.monotonic(), time.process_time()
+
+
+def spent(begun: tuple[float, float]) -> dict[str, float]:
+    """What a run has taken since, for its report."""
+    wall, cpu = (round(now - then, 1) for now, then in zip(clocks(), begun))
+    return {"seconds": wall, "peak_memory_gb": peak_memory_gb(), "cpu_seconds": cpu}
+
+
 def peak_memory_gb() -> float:
     """Peak memory of this process so far."""
     unit = 1 if sys.platform == "darwin" else 1024
@@ -299,18 +307,8 @@ def peak_memory_gb() -> float:
 
 
 def _versions() -> dict[str, str]:
-    return {
-        "kinema": kinema.__version__,
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "python": sys.version.split()[0],
-        "machine": platform.platform(),
-    }
-
-
-def write_text(path: Path, text: str) -> None:
-    with replacing(path) as partial:
-        partial.write_text(text)
+    versions = {"kinema": kinema.__version__, "torch": torch.__version__, "numpy": np.__version__}
+    return versions | {"python": sys.version.split()[0], "machine": platform.platform()}
 
 
 def slug(text: str) -> str:

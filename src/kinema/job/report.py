@@ -1,6 +1,7 @@
 """report.html: the film, the contact sheet and the plots that a person would rather look at than JSON."""
 
 import html
+import json
 import shlex
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +13,7 @@ from kinema.distill.config import Animate, command_words
 from kinema.evaluate.amount import amount_done
 from kinema.evaluate.metrics import UNITS
 from kinema.evaluate.verdict import good_values, verdict
-from kinema.files import replacing
+from kinema.files import write_text
 from kinema.job.animate import Outcome
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
@@ -149,10 +150,7 @@ def _text(value: Any) -> str:
     return html.escape(str(value))
 
 
-def write_report(path: Path, report: dict[str, Any], outcome: Outcome) -> None:
-    clips = {"distilled": outcome.distilled, "planted": outcome.planted}
-    if outcome.tracked is not None:
-        clips["physics"] = outcome.motion
-    with replacing(path) as partial:
-        page = html_report(report, outcome.anatomy.rig, outcome.anatomy.limbs, clips)
-        partial.write_text(page, encoding="utf-8")
+def write_report(folder: Path, report: dict[str, Any], rig: Rig, limbs: Limbs, clips: dict[str, Motion]) -> None:
+    """The page, and then report.json, which is the last file of a finished run."""
+    write_text(folder / "report.html", html_report(report, rig, limbs, clips))
+    write_text(folder / "report.json", json.dumps(report, indent=2))

@@ -5,9 +5,7 @@ FOLDER/1-a-fox-walks/ ...     a whole run each (job.folder), which can be looked
 FOLDER/motion.glb, ...        the clip, in all files that a run leaves; report.json says where its parts join
 """
 
-import json
 import shlex
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -18,10 +16,10 @@ from kinema.distill.prompt import prompt_parts
 from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
 from kinema.evaluate.verdict import COLOURS, verdict
-from kinema.files import make_folder, replacing
-from kinema.job.folder import Animation, begin, choose_folder, peak_memory_gb, write_clip, write_text
+from kinema.files import make_folder
+from kinema.job.folder import Animation, begin, choose_folder, clocks, spent, write_clip
 from kinema.job.lock import locked
-from kinema.job.report import html_report
+from kinema.job.report import write_report
 from kinema.job.several import part_folders, run_each
 from kinema.posespace.join import Joined, join
 from kinema.posespace.space import PoseSpace
@@ -34,7 +32,7 @@ def run_sequence(
     job: Animate, character: Character, prior: VideoPrior, *, progress: Report, heard: Callable[[PromptReading], None]
 ) -> Animation:
     """Run or resume the parts of a checked job and join them."""
-    begun, cpu, parts = time.monotonic(), time.process_time(), prompt_parts(job)
+    begun, parts = clocks(), prompt_parts(job)
     if job.parameters == "field":
         raise KinemaError(
             "--parameters field: parts of a sequence are joined by their skeletons; run a prompt for each"
@@ -55,13 +53,8 @@ def run_sequence(
             join(space, limbs, clips) for clips in ([r.motion for r in runs], [r.distilled for r in runs])
         )
         write_clip(job, folder, character, joined.motion, distilled.motion)
-        report = _report(job, character, runs, joined)
-        report |= {"seconds": round(time.monotonic() - begun, 1), "peak_memory_gb": peak_memory_gb()}
-        report |= {"cpu_seconds": round(time.process_time() - cpu, 1)}
-        with replacing(folder / "report.html") as partial:
-            page = html_report(report, space.rig, limbs, {"joined": joined.motion})
-            partial.write_text(page, encoding="utf-8")
-        write_text(folder / "report.json", json.dumps(report, indent=2))
+        report = _report(job, character, runs, joined) | spent(begun)
+        write_report(folder, report, space.rig, limbs, {"joined": joined.motion})
     return Animation(folder, character, space.rig, joined.motion, distilled.motion, report)
 
 

@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kinema.asset.character import Clip
 from kinema.distill.config import Animate
 from kinema.distill.prompt import read_prompts
 from kinema.errors import KinemaError
 from kinema.export.timing import as_clip
 from kinema.export.write import write
-from kinema.files import make_folder, read_json
-from kinema.job.folder import Animation, begin, check, choose_folder, load_named_prior, made, run, slug, write_text
+from kinema.files import make_folder, read_json, write_text
+from kinema.job.folder import Animation, begin, check, choose_folder, load_named_prior, made, run, slug
 from kinema.job.lock import locked
 from kinema.motion.source import CONFIG, find_character, rigged
 from kinema.prior.protocol import PromptReading
@@ -53,7 +52,10 @@ def run_all(
         return Animations(resume, runs, read_json(resume / "report.json"))
     prior = load_named_prior(job)
     job = job if resume is not None else made(job, prior)
-    jobs = [_single(job, k, name) for k, name in enumerate(names)]
+    jobs = [
+        replace(job, prompt=prompt, more=(), naming=replace(job.naming, clip_name=name), resume=None)
+        for prompt, name in zip(job.prompts, names, strict=True)
+    ]
     body = find_limbs(rigged(find_character(job.asset, **job.reading.arguments()))).body
     read_prompts(job, job.prompts, prior, body)
     folder = make_folder(choose_folder(job))
@@ -62,7 +64,7 @@ def run_all(
             begin(replace(job, out=folder))
         how = {"progress": progress, "heard": heard, "prior": prior}
         runs = run_each(jobs, part_folders(folder, job.prompts), going_on=resume is not None, **how)
-        clips = [_clip(one, name) for one, name in zip(runs, names, strict=True)]
+        clips = [replace(as_clip(one.character, one.motion), name=name) for one, name in zip(runs, names)]
         plain = replace(job.naming, clip_name=None)
         write(folder / "motion.glb", runs[0].character, clips, in_place=job.in_place, naming=plain)
         report = _report(job, runs, names) | {"seconds": round(time.monotonic() - begun, 1)}
@@ -80,18 +82,8 @@ def run_each(jobs: Sequence[Animate], folders: Sequence[Path], *, going_on: bool
     return tuple(runs)
 
 
-def _single(job: Animate, index: int, name: str) -> Animate:
-    """The job of one of the prompts."""
-    naming = replace(job.naming, clip_name=name)
-    return replace(job, prompt=job.prompts[index], more=(), naming=naming, resume=None)
-
-
 def part_folders(folder: Path, prompts: Sequence[str]) -> tuple[Path, ...]:
     return tuple(folder / f"{k + 1}-{slug(prompt)}" for k, prompt in enumerate(prompts))
-
-
-def _clip(run: Animation, name: str) -> Clip:
-    return replace(as_clip(run.character, run.motion), name=name)
 
 
 def _report(job: Animate, runs: Sequence[Animation], names: tuple[str, ...]) -> dict[str, Any]:

@@ -13,11 +13,9 @@ NEWTON_SCHULZ = (3.4445, -4.775, 2.0315)
 class Muon(torch.optim.Optimizer):
     """For matrices only. torch's own computes in bfloat16, which CPUs without such units do ten times slower."""
 
-    def __init__(
-        self, matrices: Iterable[Tensor], lr: float = 1e-3, momentum: float = 0.95, dtype: torch.dtype = torch.float32
-    ) -> None:
+    def __init__(self, matrices: Iterable[Tensor], dtype: torch.dtype = torch.float32) -> None:
         """`dtype` is what the singular values are found in."""
-        super().__init__(matrices, {"lr": lr, "momentum": momentum})
+        super().__init__(matrices, {"lr": 1e-3, "momentum": 0.95})
         self.dtype = dtype
 
     @torch.no_grad()

@@ -87,6 +87,10 @@ class Motion:
         translation = None if self.translation is None else between(self.translation)
         return Motion(between(self.root_position), between(self.angles), self.fps, translation)
 
+    def detached(self, *kind: Any) -> "Motion":
+        """Root path and angles without gradients and translations, of another type or on another device."""
+        return Motion(self.root_position.detach().to(*kind), self.angles.detach().to(*kind), self.fps)
+
     def resample(self, fps: float) -> "Motion":
         """The same seconds at another frame rate; the first frame stays."""
         count = max(1, round((len(self) - 1) * fps / self.fps) + 1)

@@ -46,7 +46,7 @@ def plant(
         brisk: Feet that let go rise at once, whatever the motion does: one that goes ahead while it is low slides.
         period: Frames of a round, if the motion is an unrolled loop.
     """
-    body, motion = Planted.of(rig, cuboids, limbs, feet, skin), _double(motion)
+    body, motion = Planted.of(rig, cuboids, limbs, feet, skin), motion.detached(torch.float64)
     if stance is None:
         stance = _every_round(plan_stance(rig, cuboids, limbs, motion, feet=feet), period)
     if len(motion) < 2 or not stance.any():
@@ -71,7 +71,7 @@ def ground_feet(
     Root and legs move feet up and down only: what stands still or slides over the ground goes on doing so. `carry`:
     off, the root moves only for legs that are too short. `period`: frames of a round of an unrolled loop.
     """
-    body, motion = Planted.of(rig, cuboids, limbs, None, skin), _double(motion)
+    body, motion = Planted.of(rig, cuboids, limbs, None, skin), motion.detached(torch.float64)
     stance = _every_round(find_stance(track_feet(body.rig, limbs, motion)), period)
     if len(motion) < 2 or not stance.any():
         return motion
@@ -112,7 +112,7 @@ def plan_stance(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, fee
     Where front and hind feet move at different speeds not all can stand as long as they are low: the body goes at a
     speed between, and a foot that would be left far behind lifts earlier.
     """
-    body, motion = Planted.of(rig, cuboids, limbs, feet), _double(motion)
+    body, motion = Planted.of(rig, cuboids, limbs, feet), motion.detached(torch.float64)
     stance = find_stance(track_feet(body.rig, limbs, motion))
     weight = np.ones(stance.shape)
     for _ in range(2 if stance.any() else 0):
@@ -144,7 +144,7 @@ def _every_round(stance: Stance, period: int | None) -> Stance:
 
 def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:
     """A motion made in place, with the root moved as its stance feet ask for; the angles stay."""
-    motion, stance = _double(motion), plan_stance(rig, cuboids, limbs, motion)
+    motion, stance = motion.detached(torch.float64), plan_stance(rig, cuboids, limbs, motion)
     body, weight = Planted.of(rig, cuboids, limbs), np.ones(stance.shape)
     return carry_root(body, motion, stance, weight, fall=0.0) if stance.any() else motion
 
@@ -166,10 +166,6 @@ def corner_paths(rig: Rig, cuboids: Cuboids, motion: Motion) -> Float[Tensor, "f
     """Every contact point of the body (corners of its cuboids) in the world [m]."""
     T = motion.pose(rig)
     return apply(T, contact_corners(rig, cuboids).to(T).expand(len(T), -1, -1, -1))
-
-
-def _double(motion: Motion) -> Motion:
-    return Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
 
 
 def _first_try(body: Planted, motion: Motion, stance: Stance, weight: PerFoot) -> tuple[Motion, Offsets, PerFoot]:

@@ -11,8 +11,8 @@ import numpy as np
 from kinema.asset.bvh import read_bvh
 from kinema.asset.character import Character, Clip, Joints, Skeleton
 from kinema.asset.load import existing_file, load
-from kinema.asset.motion_json import read_motion_json
 from kinema.asset.options import FileOptions
+from kinema.asset.skeleton_json import read_motion_json
 from kinema.create.find import find_character, find_path
 from kinema.errors import KinemaError
 from kinema.files import read_json

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinema.geometry.rotations import runs
+from kinema.motion.carry import stances
 from kinema.motion.feet import contact_paths
 from kinema.motion.motion import Motion, rotation_angles
 from kinema.motion.plant import Stance, corner_paths
@@ -52,7 +52,6 @@ def ground_report(
     loaded = (corners[1:, ..., 1] < 0.005) & (corners[:-1, ..., 1] < 0.005)
     root = motion.root_position.diff(dim=0)[:, [0, 2]].norm(dim=-1) * motion.fps
     standing = stance.any(1)
-    stances = [(k, a, b) for k in range(stance.shape[1]) for a, b in runs(stance[:, k])]
     # Kinetic plus potential energy between neighbouring frames [J]
     S, rate = pseudo_inertia(model).to(T), T.diff(dim=0) * motion.fps
     height = (((T[1:] + T[:-1]) / 2 @ S)[..., 1, 3]).sum(-1)
@@ -64,8 +63,8 @@ def ground_report(
         float(slide[loaded].mean()) if bool(loaded.any()) else 0.0,
         max(0.0, -float(corners[..., 1].min())),
         float((heights[standing].min(1) > TOUCH).mean()) if standing.any() else 0.0,
-        sum(bool(heights[a:b, k].min() > TOUCH) for k, a, b in stances),
-        len(stances),
+        sum(bool(heights[a:b, k].min() > TOUCH) for k, a, b in stances(stance)),
+        len(stances(stance)),
         float(energy.diff().clamp(min=0).sum()) / seconds / float(model.mass.sum()),
     )
 

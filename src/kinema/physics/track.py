@@ -17,7 +17,7 @@ from kinema.motion.motion import Motion
 from kinema.motion.plant import Stance, corner_paths, plan_stance, plant
 from kinema.physics.freeze import dofs_of, freeze, moving_joints
 from kinema.physics.measure import GroundReport, ground_report, joint_error_deg
-from kinema.physics.model import Dofs, Limits, Model, make_model
+from kinema.physics.model import Limits, Model, make_model
 from kinema.physics.search import FootLoss, Search, Tracking, resample
 from kinema.rig.cuboids import Cuboids, bone_cuboids
 from kinema.rig.ik import Effector, effector_jacobian
@@ -36,7 +36,6 @@ class TrackResult:
     target: Motion
     """The given motion with planted feet, which was tracked."""
     controls: Float[Tensor, "knots dofs"]
-    initial_velocity: Dofs
     losses: tuple[float, ...]
     model: Model
     joint_error_deg: float
@@ -63,7 +62,7 @@ def track(
         warnings.warn("physics: the motion moves joints in their parents; only rotations are tracked", stacklevel=2)
     begun, dtype = monotonic(), motion.angles.dtype
     rig = rig.to(torch.float64)
-    motion = Motion(motion.root_position.detach().double(), motion.angles.detach().double(), motion.fps)
+    motion = motion.detached(torch.float64)
     if cuboids is None or limbs is None:
         if character is None:
             raise KinemaError("physics: without a character both cuboids and limbs are needed")
@@ -105,10 +104,11 @@ def track(
     angles = target.angles.clone()
     angles[:, moving] = path[:, 3:].unflatten(1, (-1, 3))
     found = Motion(path[:, :3], angles, motion.fps)
-    controls, velocity = _whole(target, search.best["controls"], search.best["velocity"][0], dofs)
-    tracked = Motion(found.root_position.to(dtype), found.angles.to(dtype), motion.fps)
+    # Coordinates that were held still follow the target.
+    q, controls = torch.cat((target.root_position, target.angles.flatten(1)), -1), search.best["controls"]
+    controls = resample(q, len(controls)).index_copy(1, dofs, controls)
     return TrackResult(
-        tracked, target, controls=controls, initial_velocity=velocity, losses=tuple(search.losses),
+        found.detached(dtype), target, controls=controls, losses=tuple(search.losses),
         model=model if options.implicit else search.model, joint_error_deg=joint_error_deg(rig, motion, found),
         before=ground_report(rig, cuboids, model, feet, motion, stance),
         after=ground_report(rig, cuboids, model, feet, found, stance), seconds=monotonic() - begun,
@@ -161,11 +161,3 @@ def _foot_loss(
         return options.hold * place + options.still * speed
 
     return loss
-
-
-def _whole(target: Motion, controls: Tensor, velocity: Tensor, dofs: Tensor) -> tuple[Tensor, Tensor]:
-    """Controls and initial velocity of all coordinates: those that were held still follow the target."""
-    q = torch.cat((target.root_position, target.angles.flatten(1)), -1)
-    all_controls, all_velocity = resample(q, len(controls)), (q[1] - q[0]) * target.fps
-    all_controls[:, dofs], all_velocity[dofs] = controls, velocity
-    return all_controls, all_velocity

@@ -25,15 +25,10 @@ UNWORDED = 0.4
 
 @dataclass(frozen=True)
 class Entry:
-    """A body, or a variant of it, among those of its size."""
+    """A body as it is, or a variant of it, among those of its size."""
 
     shard: BodyPoses
-    variant: Variant | None
-
-    @property
-    def source(self) -> np.ndarray:
-        """Joint of the shard for each joint; -1 for one that was added."""
-        return np.arange(len(self.shard.body.parents)) if self.variant is None else np.array(self.variant.source)
+    variant: Variant
 
 
 @dataclass(frozen=True)
@@ -74,17 +69,17 @@ class Dataset:
         for number, shard in enumerate(shards):
             # A body counts by the root of its poses, a family by the root of its bodies.
             weight = len(shard.height) ** 0.5 / families[shard.family] ** 0.5
+            own = Variant(shard.body, tuple(range(len(shard.body.parents))))
             changed = [regrown(shard.body, np.random.default_rng((seed, number)))] if variants else []
-            for variant in (None, *changed):
-                entries.append(Entry(shard, variant))
-                weights.append(weight)
-        sizes = np.array([len(entry.source) for entry in entries])
+            entries += [Entry(shard, variant) for variant in (own, *changed)]
+            weights += [weight] * (1 + len(changed))
+        sizes = np.array([len(entry.variant.source) for entry in entries])
         edges, groups = (0, *SIZES[:-1], 10**6), []
         for low, high in itertools.pairwise(edges):
             index = np.flatnonzero((sizes > low) & (sizes <= high))
             if len(index):
                 here = [entries[i] for i in index]
-                bodies = Bodies.of([e.shard.body if e.variant is None else e.variant.body for e in here])
+                bodies = Bodies.of([entry.variant.body for entry in here])
                 groups.append(Group(tuple(here), bodies, np.array(weights)[index]))
         return Dataset(tuple(groups), tuple(shards))
 
@@ -98,7 +93,7 @@ class Dataset:
         six, height, captions = np.zeros((2, count, joints, 6), np.float32), np.zeros(count, np.float32), []
         for row, number in enumerate(index):
             entry = group.entries[number]
-            shard, source = entry.shard, entry.source
+            shard, source = entry.shard, np.array(entry.variant.source)
             pose, other = (int(k) for k in rng.integers(len(shard.height), size=2))
             own = np.flatnonzero(source >= 0)
             six[0, row, own], six[1, row, own] = shard.six[pose, source[own]], shard.six[other, source[own]]

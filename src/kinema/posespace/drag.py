@@ -1,11 +1,9 @@
 """Dragging: a joint is pulled, and the rest of the body follows through the pose space, from event to event."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from kinema.posespace.model import poses_to_values, values_to_poses
 from kinema.posespace.pose import Poses
@@ -30,8 +28,6 @@ class Drag:
     """One pose: the solution of the last event."""
     held: tuple[Target, ...]
     """Pinned joints, at the places that they had when the drag began."""
-    noise: Float[Tensor, "2 tokens 6"] = field(repr=False)
-    """Drawn once, and its opposite: the same event gives the same pose."""
     miss: float = 0.0
     """How far the dragged joint is from where it is wanted [m]."""
 
@@ -39,10 +35,8 @@ class Drag:
     def begin(space: PoseSpace, pose: Poses, joint: int, pins: Sequence[int] = ()) -> "Drag":
         """Take hold of a joint of a pose."""
         check_targets(space.rig, [Target(j) for j in (joint, *pins)])
-        places = pose.place(space.rig)[0, :, :, 3]
-        held = tuple(Target(j, _point(places[j])) for j in pins if j != joint)
-        noise = torch.randn(1, len(space.rig.parents) + 1, 6, generator=torch.Generator().manual_seed(0))
-        return Drag(space, joint, pose[:1], held, torch.cat((noise, -noise)))
+        places = pose.place(space.rig)[0, :, :, 3].tolist()
+        return Drag(space, joint, pose[:1], tuple(Target(j, tuple(places[j])) for j in pins if j != joint))
 
     def to(self, place: Point) -> "Drag":
         """Pull the joint to a place, as near as it comes."""
@@ -51,13 +45,7 @@ class Drag:
         check_targets(space.rig, targets)
         values = poses_to_values(self.pose, scale)
         with torch.no_grad():
-            rather = space.denoise((1 - LEVEL) * values + LEVEL * self.noise, LEVEL).mean(0, keepdim=True)
-            values = values + FOLLOW * (rather - values)
+            values = values + FOLLOW * (space.rather(values, LEVEL) - values)
             pose = reach(space.rig, values_to_poses(values, scale), targets, scale=scale, rounds=ROUNDS)
             missing = residuals(space.rig, pose.place(space.rig), targets[:1], scale)
         return replace(self, pose=pose, miss=float(missing.norm()) * scale)
-
-
-def _point(place: Float[Tensor, "3"]) -> Point:
-    x, y, z = place.tolist()
-    return x, y, z

@@ -18,7 +18,7 @@ from kinema.motion.loop import closes
 from kinema.motion.motion import Motion
 from kinema.posespace.pose import Poses, without_heading
 from kinema.posespace.space import PoseSpace
-from kinema.posespace.steps import steps_between
+from kinema.posespace.steps import hermite, slope_basis, steps_between
 from kinema.posespace.walk import speeds
 from kinema.rig.kinematics import Rig, angles_from_rotations, local_rotations
 from kinema.rig.limbs import Limbs
@@ -81,7 +81,7 @@ def _joined(
     turn = _course(yaw, loops[0])[-1] - _course(yaw_after, loops[1])[0]
     after = turned(rig, after, float(turn))
     yaw_after = yaw_after + turn
-    heading = _hermite(yaw[-1], yaw_after[0], _rate(yaw, fps, -1), _rate(yaw_after, fps, 0), shares, seconds)
+    heading = hermite(yaw[-1], yaw_after[0], _rate(yaw, fps, -1), _rate(yaw_after, fps, 0), shares, seconds)
     local = [local_rotations(rig, clip.angles) for clip in (before, after)]
     walked = torch.cat((_about_up(heading) @ poses.rotations[:, :1], poses.rotations[:, 1:]), 1)
     walked = _with_speeds(walked, local, shares)
@@ -89,8 +89,8 @@ def _joined(
     # As far as the mean of both velocities goes, at the heights of the poses.
     way = before.root_position[-1] - after.root_position[0] + 0.5 * seconds * (speed[0] + speed[1])
     after = replace(after, root_position=after.root_position + way * torch.tensor([1.0, 0.0, 1.0]))
-    root = _hermite(before.root_position[-1], after.root_position[0], *speed, shares, seconds)
-    out, into = _basis(shares)
+    root = hermite(before.root_position[-1], after.root_position[0], *speed, shares, seconds)
+    out, into = slope_basis(shares)
     steps = poses.height.diff() * fps
     rise = seconds * (out * (speed[0][1] - steps[0]) + into * (speed[1][1] - steps[-1]))
     root[:, 1] = rig.heads[0, 1] + poses.height + rise
@@ -150,18 +150,6 @@ def _rate(values: Float[Tensor, "frames *rest"], fps: float, at: int) -> Float[T
     return (values.diff(dim=0)[at] if len(values) > 1 else torch.zeros_like(values[0])) * fps
 
 
-def _basis(shares: Float[Tensor, "n *_"]) -> tuple[Tensor, Tensor]:
-    """Cubics with slope one at the beginning or at the end, and else neither value nor slope at both."""
-    return shares * (1 - shares) ** 2, shares**2 * (shares - 1)
-
-
-def _hermite(a: Tensor, b: Tensor, slope_a: Tensor, slope_b: Tensor, shares: Tensor, seconds: float) -> Tensor:
-    """From a to b with given velocities at both."""
-    s = shares.view(-1, *(1,) * a.ndim)
-    out, into = _basis(s)
-    return a + s * s * (3 - 2 * s) * (b - a) + seconds * (out * slope_a + into * slope_b)
-
-
 def _with_speeds(
     walked: Float[Tensor, "n joints 3 3"], local: list[Float[Tensor, "_ joints 3 3"]], shares: Float[Tensor, "n"]
 ) -> Float[Tensor, "n joints 3 3"]:
@@ -171,5 +159,5 @@ def _with_speeds(
     for wanted, own in ((local[0][-2:], walked[:2]), (local[1][:2], walked[-2:])):
         first, second = (rotation_vector(pair[-1] @ pair[0].mT) for pair in (wanted, own))
         turns.append(steps * (first - second))
-    out, into = _basis(shares[:, None, None])
+    out, into = slope_basis(shares[:, None, None])
     return rotation_matrix(out * turns[0] + into * turns[1]) @ walked

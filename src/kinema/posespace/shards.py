@@ -13,14 +13,15 @@ from kinema.files import replacing
 from kinema.posespace.body import Body
 from kinema.posespace.pose import Poses, from_six, to_six
 
+PER_JOINT = {name: Array("joints 3") for name in ("heads", "tails", "skin_centers")} | {
+    "skin_spreads": Array("joints 3 3"),
+    "skin_shares": Array("joints"),
+}
+"""Fields of a `Body` beside its parents, in their order."""
 SCHEMA = {
     "about": Array("facts", kind="text"),
     "parents": Array("joints", kind="integer"),
-    "heads": Array("joints 3"),
-    "tails": Array("joints 3"),
-    "skin_centers": Array("joints 3"),
-    "skin_spreads": Array("joints 3 3"),
-    "skin_shares": Array("joints"),
+    **PER_JOINT,
     "six": Array("poses joints 6"),
     "height": Array("poses"),
     "caption": Array("poses", kind="integer"),
@@ -68,11 +69,9 @@ def write_shard(path: Path, shard: BodyPoses) -> None:
     body = shard.body
     arrays = {
         "about": np.array([shard.name, shard.family, shard.source]), "parents": np.array(body.parents),
-        "heads": body.heads, "tails": body.tails, "skin_centers": body.skin_centers,
-        "skin_spreads": body.skin_spreads, "skin_shares": body.skin_shares, "six": shard.six.astype(np.float16),
-        "height": shard.height.astype(np.float32), "caption": shard.caption.astype(np.int32),
-        "captions": np.array(shard.captions),
-    }  # fmt: skip
+        "six": shard.six.astype(np.float16), "height": shard.height.astype(np.float32),
+        "caption": shard.caption.astype(np.int32), "captions": np.array(shard.captions),
+    } | {name: getattr(body, name) for name in PER_JOINT}  # fmt: skip
     with replacing(path) as partial, partial.open("wb") as file:
         np.savez_compressed(file, **arrays)
 
@@ -80,12 +79,9 @@ def write_shard(path: Path, shard: BodyPoses) -> None:
 def read_shard(path: Path) -> BodyPoses:
     data = read_arrays(path, SCHEMA, what="a shard of poses")
     name, family, source = data["about"].tolist()[:3]
-    parents = tuple(data["parents"].tolist())
-    arrays = [data[key].astype(np.float64) for key in ("heads", "tails", "skin_centers", "skin_spreads", "skin_shares")]
+    body = Body(tuple(data["parents"].tolist()), *(data[name].astype(np.float64) for name in PER_JOINT))
     six, height = data["six"].astype(np.float32), data["height"].astype(np.float64)
-    return BodyPoses(
-        name, family, source, Body(parents, *arrays), six, height, data["caption"], tuple(data["captions"].tolist())
-    )
+    return BodyPoses(name, family, source, body, six, height, data["caption"], tuple(data["captions"].tolist()))
 
 
 def shards_in(folder: Path) -> Iterator[Path]:

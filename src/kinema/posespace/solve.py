@@ -10,6 +10,7 @@ from kinema.posespace.flow import END, Denoiser, levels
 from kinema.posespace.model import Values, poses_to_values, values_to_poses
 from kinema.posespace.pose import Poses
 from kinema.posespace.reach import Target, reach, residuals
+from kinema.posespace.validate import polyak
 from kinema.rig.kinematics import Rig
 
 Start = Float[torch.Tensor, "1 tokens 6"]
@@ -17,8 +18,8 @@ CANDIDATES = 4
 """Poses that are tried; the best is kept."""
 STEPS = 4
 """Noise levels between `plausible` and clean."""
-POLYAK_STEPS, POLYAK_RATE = 3, 0.7
-"""Steps of guidance at each level, and their length as a share of the one that would bring the energy to zero."""
+GUIDING_STEPS = 3
+"""Steps towards the targets at each level."""
 JUDGED_AT = 0.3
 """Level at which candidates are compared by how much the network would change them."""
 MET = 0.004
@@ -41,39 +42,27 @@ def guided(
 ) -> Values:  # fmt: skip
     """Noise a pose to a level and denoise it, pulling each clean estimate towards the targets on the way."""
     noise = torch.randn(count, *start.shape[1:], generator=generator)
-    held = list(frozen)
-    path = levels(steps, level)
+    path, estimate = levels(steps, level), start
     state = (1 - level) * start + level * noise
-    estimate = start
+    held = torch.zeros(start.shape[1], 1, dtype=torch.bool)
+    held[list(frozen)] = True
+
+    def missed(values: Values) -> Float[torch.Tensor, "n"]:
+        placed = values_to_poses(torch.where(held, start, values), scale).place(rig)
+        return residuals(rig, placed, targets, scale).square().sum(-1)
+
     for t, t_next in zip(path, [*path[1:], 0.0]):
         with torch.no_grad():
             estimate = clean(state, t)
         implied = (state - (1 - t) * estimate) / t
-        rounds = POLYAK_STEPS if steps > 1 else 1
-        estimate = polyak(rig, estimate, targets, scale=scale, frozen=held, start=start, rounds=rounds)
+        for _ in range(GUIDING_STEPS if steps > 1 else 1):
+            estimate = estimate - polyak(estimate, missed)[0]
+        estimate = torch.where(held, start, estimate)
         # A single step is for dragging: its first estimate is what there is time for.
         if t <= END or steps == 1:
             break
         state = (1 - t_next) * estimate + t_next * implied
     return estimate
-
-
-def polyak(
-    rig: Rig, values: Values, targets: Sequence[Target], *, scale: float, frozen: list[int],
-    start: Start, rounds: int = POLYAK_STEPS,
-) -> Values:  # fmt: skip
-    """Steps E ∇E / |∇E|² down the squared distance to the targets, each pose with its own length."""
-    for _ in range(rounds):
-        values = values.detach().clone()
-        values[:, frozen] = start[:, frozen]
-        values.requires_grad_(True)
-        placed = values_to_poses(values, scale).place(rig)
-        energy = residuals(rig, placed, targets, scale).square().sum(-1)
-        (slope,) = torch.autograd.grad(energy.sum(), values)
-        slope[:, frozen] = 0.0
-        length = slope.square().sum((1, 2), keepdim=True).clamp(min=1e-12)
-        values = values - POLYAK_RATE * energy[:, None, None] * slope / length
-    return values.detach()
 
 
 def solve(
@@ -98,10 +87,9 @@ def solve(
     if len(found) > 1:
         best = int(_cost(clean, found, missing, scale, generator).argmin())
         found, missing = found[best : best + 1], missing[best : best + 1]
-    kinds = [k for t in targets for k in (t.position, t.look_at, t.rotation) if k is not None]
     metres = [k is t.position for t in targets for k in (t.position, t.look_at, t.rotation) if k is not None]
-    assert len(kinds) == missing.shape[1]
-    return Solution(found, tuple(float(m) * (scale if metric else 1.0) for m, metric in zip(missing[0], metres)))
+    units = (scale if metric else 1.0 for metric in metres)
+    return Solution(found, tuple(float(m) * unit for m, unit in zip(missing[0], units, strict=True)))
 
 
 def _held(poses: Poses, start: Poses, frozen: Sequence[int]) -> Poses:

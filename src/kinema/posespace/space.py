@@ -23,10 +23,9 @@ from kinema.posespace.flow import Denoiser, decode, denoiser, invert, sample
 from kinema.posespace.model import TEXT, Given, Values, poses_to_values, values_to_poses
 from kinema.posespace.pose import Poses
 from kinema.posespace.reach import Target, check_targets
-from kinema.posespace.repair import repair
 from kinema.posespace.solve import CANDIDATES, STEPS, Solution, solve
-from kinema.posespace.validate import Validator
-from kinema.posespace.walk import Key, in_between, walk
+from kinema.posespace.validate import Validator, repair
+from kinema.posespace.walk import Key, in_between, plant_between, walk
 from kinema.posespace.weights import Trained
 from kinema.rig.anatomy import Anatomy
 from kinema.rig.kinematics import Rig
@@ -98,9 +97,13 @@ class PoseSpace:
     def decode(self, noise: Values) -> Poses:
         return values_to_poses(decode(self._clean(), noise), self.body.scale)
 
-    def denoise(self, noisy: Values, level: float) -> Values:
-        """The clean poses that the network sees in noisy ones, as fast as it can."""
-        return self._clean(fast=True)(noisy, level)
+    @torch.no_grad()
+    def rather(self, values: Values, level: float) -> Values:
+        """What the network would rather have: its clean poses of noisy ones, the mean over a noise, which is always
+        the same, and its opposite."""
+        noise = torch.randn(1, *values.shape[1:], generator=torch.Generator().manual_seed(0))
+        noisy = (1 - level) * values + level * torch.stack((noise, -noise))
+        return self._clean(fast=True)(noisy.flatten(0, 1), level).unflatten(0, (2, -1)).mean(0)
 
     def walk(self, a: Poses, b: Poses, count: int) -> Poses:
         """`count` poses from a to b through the space, at an even speed; the ends are exact."""
@@ -147,12 +150,10 @@ class PoseSpace:
 
     def keyframes(self, keys: Sequence[Key], *, fps: float = 24.0, plant_feet: bool = True) -> Motion:
         """A clip through the keys, which are exact, with the ways in between through the space and feet planted."""
-        from kinema.posespace.keyframes import planted
-
         keys = [Key(key.seconds, self._own(key.pose)) for key in keys]
         poses, frames = in_between(self.rig, self._clean(), keys, fps=fps, scale=self.body.scale)
         motion = poses.motion(self.rig, fps=fps)
-        return planted(Anatomy.of(self.character), motion, frames) if plant_feet else motion
+        return plant_between(Anatomy.of(self.character), motion, frames) if plant_feet else motion
 
     def score(self, pose: Poses, *, seed: int = 0) -> Score:
         """How plausible a pose is, and how sure that is."""

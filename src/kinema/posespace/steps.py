@@ -39,7 +39,7 @@ def steps_between(rig: Rig, limbs: Limbs, motion: Motion, span: tuple[int, int])
     if not stand.any():
         return motion
     feet, double = find_feet(limbs), rig.to(torch.float64)
-    part = Motion(motion.root_position[first : last + 1].double(), motion.angles[first : last + 1].double(), motion.fps)
+    part = motion[first : last + 1].detached(torch.float64)
     start = torch.stack([foot.at(part.pose(double)).mean(1) for foot in feet], 1)
     speed = _foot_speeds(feet, motion, double, span) * torch.from_numpy(~stand)[..., None]
     speed = speed * (last - first) / motion.fps
@@ -73,8 +73,8 @@ def _foot_speeds(
     """Velocity of each foot before the way and after it [m/s]."""
     rates = []
     for low in (max(span[0] - 1, 0), span[1]):
-        pair = Motion(motion.root_position[low : low + 2].double(), motion.angles[low : low + 2].double(), motion.fps)
-        places = torch.stack([foot.at(pair.pose(rig)).mean(1) for foot in feet], 1)
+        T = motion[low : low + 2].detached(torch.float64).pose(rig)
+        places = torch.stack([foot.at(T).mean(1) for foot in feet], 1)
         rates.append((places[-1] - places[0]) * motion.fps)
     return torch.stack(rates)
 
@@ -122,11 +122,21 @@ def _path(nodes: list[_Node], time: Float[Tensor, "n"], leg: float) -> Float[Ten
         length = two.time - one.time
         if length <= 0:
             continue
-        s = ((time - one.time) / length).clamp(0, 1)[:, None]
-        way = two.place - one.place
-        piece = one.place + s * s * (3 - 2 * s) * way
-        piece = piece + length * (s * (1 - s) ** 2 * one.velocity + s * s * (s - 1) * two.velocity)
+        s, way = ((time - one.time) / length).clamp(0, 1), two.place - one.place
+        piece = hermite(one.place, two.place, one.velocity, two.velocity, s, length)
         rise = CLEARANCE * min(leg, float(way[[0, 2]].norm()) / REACH) if float(way.norm()) > SAME_PLACE * leg else 0.0
-        piece[:, 1] += rise * torch.sin(torch.pi * s[:, 0]) ** 2
+        piece[:, 1] += rise * torch.sin(torch.pi * s) ** 2
         path = torch.where((time >= one.time)[:, None], piece, path)
     return path
+
+
+def slope_basis(shares: Float[Tensor, "n *_"]) -> tuple[Tensor, Tensor]:
+    """Cubics with slope one at the beginning or at the end, and else neither value nor slope at both."""
+    return shares * (1 - shares) ** 2, shares**2 * (shares - 1)
+
+
+def hermite(a: Tensor, b: Tensor, slope_a: Tensor, slope_b: Tensor, shares: Tensor, seconds: float) -> Tensor:
+    """From a to b with given velocities at both, at shares of the seconds between them."""
+    s = shares.view(-1, *(1,) * a.ndim)
+    out, into = slope_basis(s)
+    return a + s * s * (3 - 2 * s) * (b - a) + seconds * (out * slope_a + into * slope_b)

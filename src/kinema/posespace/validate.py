@@ -5,6 +5,7 @@ never does? The last one cannot be seen on the skin, a knee bent forwards strain
 comes from poses that the body is in. Nothing is set by hand for a character.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from kinema.asset.character import Character
 from kinema.geometry.transforms import apply
+from kinema.posespace.model import Values, poses_to_values, values_to_poses
 from kinema.posespace.pose import Poses, Turns
 from kinema.posespace.spheres import Spheres
 from kinema.rig.kinematics import Rig, Transforms
@@ -22,6 +24,10 @@ MARGIN, SPARE = 0.25, 0.15
 """How far beyond the range of known poses a joint may turn: a share of that range, and at least [rad]."""
 TRIM = 0.01
 """Share of the known poses that are beyond a joint's range on each side."""
+REPAIR_STEPS, RATE = 12, 0.7
+"""Polyak steps, and their length as a share of the one that would bring the energy to zero."""
+FAR = 0.5
+"""Longest step, in the network's units (root mean square over a pose)."""
 PerPose = Float[Tensor, "*b"]
 
 
@@ -100,3 +106,25 @@ class Validator:
         """All three of each pose; zero for a pose that nothing is wrong with."""
         placed = poses.place(self.rig)
         return self.intersection(placed) + self.ground(placed) + self.hyperextension(poses.rotations)
+
+
+def polyak(values: Values, energy_of: Callable[[Values], Float[Tensor, "n"]]) -> tuple[Values, Float[Tensor, "n"]]:
+    """The step E ∇E / |∇E|² down an energy, each pose with its own length, and the energy."""
+    values = values.detach().requires_grad_(True)
+    energy = energy_of(values)
+    (slope,) = torch.autograd.grad(energy.sum(), values)
+    energy, squared = energy.detach(), slope.square().sum((1, 2), keepdim=True).clamp(min=1e-12)
+    return RATE * energy[:, None, None] * slope / squared, energy
+
+
+def repair(validator: Validator, poses: Poses, *, scale: float) -> Poses:
+    """Small changes that take limbs out of each other and out of the ground; poses that nothing is wrong with stay."""
+    values = poses_to_values(poses, scale)
+    for _ in range(REPAIR_STEPS):
+        step, energy = polyak(values, lambda found: validator.energy(values_to_poses(found, scale)))
+        wrong = energy > 1e-3
+        if not bool(wrong.any()):
+            break
+        length = step.square().mean((1, 2), keepdim=True).sqrt()
+        values = values - step * (FAR / length.clamp(min=FAR)) * wrong[:, None, None]
+    return values_to_poses(values.detach(), scale)

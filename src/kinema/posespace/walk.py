@@ -11,9 +11,12 @@ from torch import Tensor
 
 from kinema.errors import KinemaError
 from kinema.geometry.transforms import matrix_to_quaternion, quaternion_to_matrix, rotation_matrix, rotation_vector
+from kinema.motion.motion import Motion
+from kinema.motion.plant import plant
 from kinema.posespace.flow import Denoiser, decode, invert, slerp
 from kinema.posespace.model import poses_to_values, values_to_poses
 from kinema.posespace.pose import Poses
+from kinema.rig.anatomy import Anatomy
 from kinema.rig.kinematics import Rig
 
 FINE = 17
@@ -101,3 +104,16 @@ def in_between(rig: Rig, clean: Denoiser, keys: Sequence[Key], *, fps: float, sc
     for a, b, first, last in zip(keys, keys[1:], frames, frames[1:]):
         parts.append(walk(rig, clean, a.pose, b.pose, last - first + 1, scale=scale)[: last - first])
     return Poses.cat([*parts, keys[-1].pose]), frames
+
+
+def plant_between(anatomy: Anatomy, motion: Motion, keys: list[int]) -> Motion:
+    """The motion with its stance feet planted. What that changes at the keys is taken back there, and in between by
+    interpolation, so that the keys stay exact."""
+    if not anatomy.limbs.legs or not anatomy.limbs.ground or len(motion) < 3:
+        return motion
+    firm, given = plant(anatomy.rig, anatomy.cuboids, anatomy.limbs, motion), motion.detached(torch.float64)
+    lost = Motion(given.root_position - firm.root_position, given.angles - firm.angles, motion.fps)
+    at = np.interp(np.arange(len(motion)), keys, np.arange(len(keys)))
+    back = lost.at(torch.tensor(keys).double()).at(torch.from_numpy(at))
+    found = Motion(firm.root_position + back.root_position, firm.angles + back.angles, motion.fps)
+    return found.detached(motion.angles)

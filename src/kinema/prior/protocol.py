@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -204,24 +205,25 @@ def guided_estimate(prior: VideoPrior, noisy: Tensor, t: float, cond: Any, uncon
 def sample(
     prior: VideoPrior, like: Tensor, cond: Any, uncond: Any, *, guidance: float, steps: int, generator: torch.Generator
 ) -> Tensor:
-    """Deterministic DDIM: at each level keep the implied noise and move on to the next level."""
+    """Latents of a video, from pure noise."""
     noise = torch.randn(like.shape, generator=generator, dtype=like.dtype).to(like.device)
-    levels = torch.linspace(0.98, 0.0, steps + 1).tolist()
-    noisy = prior.add_noise(torch.zeros_like(like), noise, levels[0])
-    clean = noisy
+    estimate = partial(guided_estimate, prior, cond=cond, uncond=uncond, guidance=guidance)
+    return ddim(prior, torch.zeros_like(like), noise, estimate, start=0.98, steps=steps)
+
+
+@torch.no_grad()
+def ddim(
+    prior: VideoPrior, clean: Tensor, noise: Tensor, estimate: Callable[[Tensor, float], Tensor], *, start: float,
+    steps: int,
+) -> Tensor:  # fmt: skip
+    """Deterministic DDIM of latents that are noised to a level: `estimate` tells the clean ones of noisy ones, and the
+    noise that both imply is kept at the next level."""
+    levels, none = torch.linspace(start, 0.0, steps + 1).tolist(), torch.zeros_like(clean)
+    noisy = prior.add_noise(clean, noise, levels[0])
     for t, t_next in itertools.pairwise(levels):
-        clean = guided_estimate(prior, noisy, t, cond, uncond, guidance=guidance)
-        if t_next == 0.0:
-            break
-        noisy = next_level(prior, noisy, clean, t, t_next)
+        clean = estimate(noisy, t)
+        if t_next > 0:
+            # noisy = add_noise(clean, noise, t) is linear in the noise, and solved for it.
+            noise = (noisy - prior.add_noise(clean, none, t)) / prior.add_noise(none, torch.ones_like(clean), t)
+            noisy = prior.add_noise(clean, noise, t_next)
     return clean
-
-
-def next_level(prior: VideoPrior, noisy: Tensor, clean: Tensor, t: float, t_next: float) -> Tensor:
-    """The noise that noisy latents and their clean estimate imply, kept at the next level (DDIM).
-
-    z = add_noise(clean, noise, t) is linear in the noise, and solved for it here.
-    """
-    unit = prior.add_noise(torch.zeros_like(clean), torch.ones_like(clean), t)
-    noise = (noisy - prior.add_noise(clean, torch.zeros_like(clean), t)) / unit
-    return prior.add_noise(clean, noise, t_next)

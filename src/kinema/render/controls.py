@@ -13,14 +13,12 @@ from kinema.errors import KinemaError
 from kinema.geometry.camera import Cameras
 from kinema.motion.motion import Motion
 from kinema.render.follow import Viewpoint, film_cameras
-from kinema.render.ground import Ground, round_length
 from kinema.render.image import Pixels, Video
 from kinema.render.rasterize import rasterize
 from kinema.render.rig_picture import OTHER, joint_colors
 from kinema.render.scene import Scene, render_video
-from kinema.render.shadow import Shadow
 from kinema.rig.kinematics import Rig, Transforms
-from kinema.rig.limbs import find_limbs, has_ground
+from kinema.rig.limbs import find_limbs
 from kinema.splat.pose import pose_splats
 from kinema.splat.transfer import splat_character
 
@@ -64,9 +62,7 @@ def render_controls(
     placed = motion.pose(rig)
     posed = pose_splats(cloud, skin, rig, placed)
     cameras = film_cameras(posed.centers, viewpoint or Viewpoint(), camera="follow", width=width, height=height)
-    size = float(np.ptp(character.mesh.vertices, axis=0).max())
-    ground = Ground(tile=round_length(size / 4)) if has_ground(character) else None
-    scene = Scene(ground=ground, shadow=Shadow(falloff=4 / size) if ground else None)
+    scene = Scene.under(character)
     color = render_video(posed, cloud.opacities, cloud.colors, cameras, scene=scene).clamp(0, 1)
     image = rasterize(posed.centers, posed.covariances, cloud.opacities, cloud.colors, cameras)
     assert image.depth is not None

@@ -72,12 +72,6 @@ class PointCameras:
     view: PointView
     base: Path
 
-    def film(self, T_world_joint: Transforms) -> Maps:
-        return self.view.film(T_world_joint, self.base)
-
-    def film_points(self, points: Float[Tensor, "frames n 3"]) -> Maps:
-        return self.view.film_points(points, self.base)
-
 
 @torch.no_grad()
 def view_points(

@@ -3,17 +3,20 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from kinema.asset.character import Character
 from kinema.errors import KinemaError
 from kinema.geometry.camera import Cameras
 from kinema.render._native import is_native, new_output
-from kinema.render.ground import FARTHEST, Color, Ground, cast_ground, checker
+from kinema.render.ground import FARTHEST, Color, Ground, cast_ground, checker, round_length
 from kinema.render.image import Features, Image, Video
 from kinema.render.rasterize import Backend, chosen_backend, rasterize
 from kinema.render.shadow import Shadow, ShadowMap, bounding_boxes, cast_shadow, look_up
+from kinema.rig.limbs import has_ground
 from kinema.splat.pose import PosedSplats, native_scene
 
 CHUNK_PX = 1 << 16
@@ -30,6 +33,13 @@ class Scene:
     shadow: Shadow | None = None
     """Needs a ground to fall on."""
     sky: Color = (0.78, 0.86, 0.94)
+
+    @staticmethod
+    def under(character: Character, *, ground: bool = True, shadow: bool = True) -> "Scene":
+        """Squares and shadow to the measure of the character; swimmers and fliers have no ground."""
+        size = float(np.ptp(character.mesh.vertices, axis=0).max())
+        below = Ground(tile=round_length(size / 4)) if ground and has_ground(character) else None
+        return Scene(ground=below, shadow=Shadow(falloff=4 / size) if shadow and below else None)
 
 
 PLAIN = Scene()

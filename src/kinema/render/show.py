@@ -15,20 +15,16 @@ from kinema.errors import KinemaError
 from kinema.geometry.transforms import quaternion_to_matrix
 from kinema.motion.motion import Motion
 from kinema.render.follow import CameraName, Viewpoint, film_cameras
-from kinema.render.ground import Ground, round_length
 from kinema.render.harmonics import sh_colors
 from kinema.render.rasterize import rasterize
 from kinema.render.scene import Scene, render_video
-from kinema.render.shadow import Shadow
 from kinema.render.stage import Look
 from kinema.render.video import check_video_output, write_video
 from kinema.rig.kinematics import Rig
-from kinema.rig.limbs import has_ground
 from kinema.skin import Skin
 from kinema.splat.colors import canonical_colors
-from kinema.splat.pose import PosedSplats, pose_splats, rest_splats
+from kinema.splat.pose import PosedSplats, pose_on_surface, pose_splats, rest_splats
 from kinema.splat.splats import Splats
-from kinema.splat.surface import pose_on_surface
 from kinema.splat.transfer import splat_character
 
 CHUNK = 24
@@ -67,14 +63,12 @@ def render_character(
     *,
     options: FilmOptions | None = None,
     splats: tuple[Splats, Skin | None] | None = None,
-    seed: int = 0,
 ) -> None:
     """Render the motion, or a turn around the rest pose when there is none, once for all outputs.
 
     Args:
         outputs: .mp4, .gif, .png for a contact sheet, or a folder for PNG frames.
         splats: A refined or captured cloud instead of one made from the mesh, with the skin that moves it.
-        seed: Seed of the sampling of the surface.
     """
     options = options or FilmOptions()
     for path in [outputs] if isinstance(outputs, Path) else outputs:
@@ -83,7 +77,7 @@ def render_character(
             raise KinemaError(f"{path}: only PNG keeps transparency; give .png or a folder")
     if options.width < 1 or options.height < 1:
         raise KinemaError(f"--width {options.width}, --height {options.height}: cannot render pictures of that size")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     if splats is not None:
         cloud, skin = splats
     elif motion is None:
@@ -98,12 +92,12 @@ def render_character(
 
 def render_vertices(
     character: Character, vertices: Float[np.ndarray, "frames vertices 3"], outputs: Path | Sequence[Path], *,
-    fps: float, options: FilmOptions | None = None, seed: int = 0,
+    fps: float, options: FilmOptions | None = None,
 ) -> None:  # fmt: skip
     """Render a mesh whose vertices are known in time, such as that of a deformation field."""
     options = options or FilmOptions()
     mesh = character.mesh
-    cloud, at = Splats.from_mesh(mesh, options.count, rng=np.random.default_rng(seed))
+    cloud, at = Splats.from_mesh(mesh, options.count, rng=np.random.default_rng(0))
     rest = np.asarray(mesh.vertices, dtype=np.float64)
     moving = lambda c: pose_on_surface(c, at, mesh.faces, rest, vertices)  # noqa: E731
     _film(character, cloud, moving, outputs, options, options.light, fps)
@@ -140,9 +134,7 @@ def _frames(
     options: FilmOptions, character: Character, cloud: Splats, posed: PosedSplats, shade: Tensor | None
 ) -> Iterator[Tensor]:
     """Frames of the film, with alpha if they are transparent; `shade` is a factor of the colours [frames, n, 1]."""
-    size = float(np.ptp(character.mesh.vertices, axis=0).max())
-    ground = Ground(tile=round_length(size / 4)) if options.ground and has_ground(character) else None
-    scene = Scene(ground=ground, shadow=Shadow(falloff=4 / size) if options.shadow and ground else None)
+    scene = Scene.under(character, ground=options.ground, shadow=options.shadow)
     canonical = canonical_colors(character, cloud.centers) if options.look == "canonical" else None
     image = {"width": options.width, "height": options.height}
     cameras = film_cameras(posed.centers, options.viewpoint, camera=options.camera, **image)

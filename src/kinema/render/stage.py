@@ -15,8 +15,7 @@ from kinema.render.follow import Viewpoint, follow, framing_distance
 from kinema.render.ground import Ground
 from kinema.render.image import Video
 from kinema.render.points import PointCameras, PointView, view_points
-from kinema.render.rasterize import rasterize
-from kinema.render.scene import Scene, backdrop, render_video
+from kinema.render.scene import Scene, render_video
 from kinema.rig.kinematics import Angles, Rig, Transforms, forward_kinematics
 from kinema.rig.limbs import Limbs
 from kinema.skin import Skin, blend, skin_points
@@ -118,7 +117,7 @@ class Stage:
     def film(self, T_world_joint: Transforms, cameras: Cameras | PointCameras) -> Video:
         """Video of the posed character on its ground, or of its point maps."""
         if isinstance(cameras, PointCameras):
-            return cameras.film(T_world_joint)
+            return cameras.view.film(T_world_joint, cameras.base)
         posed = self.posed(T_world_joint)
         return render_video(posed, self.splats.opacities, self.colors, cameras, scene=self.scene)
 
@@ -131,13 +130,8 @@ class Stage:
         return view_points(*body, camera, fill=viewpoint.zoom, size=self.size, unit=self.unit)
 
     @torch.no_grad()
-    def reference(self, base_path: Points, viewpoint: Viewpoint, *, width: int, height: int) -> Video:
+    def film_carried(self, base_path: Points, cameras: Cameras) -> Video:
         """Video of the character as it stands, carried along the base path like a statue on a cart."""
-        # It keeps its place in the picture, so one rasterization serves all frames; only the ground moves.
-        at_rest = self.cameras(self.rig.heads[:1], viewpoint, width=width, height=height)
-        still = pose_splats(self.splats, self.skin, self.rig, self.standing[None])
-        standing = self.splats.opacities * (still.centers[0, :, 1] >= 0)
-        image = rasterize(still.centers, still.covariances, standing, self.colors, at_rest, depth=False)
-        ground = backdrop(self.cameras(base_path, viewpoint, width=width, height=height), self.scene)
-        # A bare sky is one picture for all frames.
-        return image.over(ground).expand(len(base_path), -1, -1, -1)
+        carried = self.standing.repeat(len(base_path), 1, 1, 1)
+        carried[..., 3] += (base_path - self.rig.heads[0])[:, None]
+        return self.film(carried, cameras)

@@ -10,8 +10,9 @@ from scipy.spatial import KDTree
 
 from kinema.asset.character import Mesh
 from kinema.errors import KinemaError
+from kinema.geometry.decimate import cell_means
 from kinema.geometry.rays import RayCaster, exposure
-from kinema.geometry.surface import SurfacePoints, face_areas_normals, sample_surface, sum_by_group
+from kinema.geometry.surface import SurfacePoints, face_areas_normals, sample_surface
 from kinema.geometry.transforms import matrix_to_quaternion
 from kinema.splat.colors import surface_colors
 from kinema.splat.splats import SH_DC, Splats
@@ -59,7 +60,7 @@ def cover(mesh: Mesh, count: int, *, rng: np.random.Generator, relax: int) -> tu
     samples, color, feature = draw(count * SAMPLES_PER_PATCH)
     mean = draw(count)[2]
     for _ in range(relax):
-        mean = _average(feature, _nearest(feature, mean))
+        mean = cell_means(_nearest(feature, mean), feature)
     label = _nearest(feature, mean)
     center, deviation, axes, anchor = _moments(samples, feature[:, :3], face_normal, label, diameter)
     # Under the surface, but in a blade or an ear not beyond two fifths of its thickness.
@@ -71,7 +72,7 @@ def cover(mesh: Mesh, count: int, *, rng: np.random.Generator, relax: int) -> tu
         torch.from_numpy(np.log(deviation)).float(),
         matrix_to_quaternion(torch.from_numpy(axes)).float(),
         torch.full((len(center),), OPACITY).logit(),
-        ((torch.from_numpy(_average(color, label)) - 0.5) / SH_DC).float()[:, None],
+        ((torch.from_numpy(cell_means(label, color)) - 0.5) / SH_DC).float()[:, None],
     )
     return splats, anchor
 
@@ -82,18 +83,13 @@ def _nearest(feature: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return np.unique(nearest, return_inverse=True)[1].ravel()
 
 
-def _average(values: np.ndarray, label: np.ndarray) -> np.ndarray:
-    size = np.bincount(label)
-    return sum_by_group(label, values, len(size)) / size[:, None]
-
-
 def _moments(
     samples: SurfacePoints, point: np.ndarray, face_normal: np.ndarray, label: np.ndarray, diameter: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, SurfacePoints]:
     """Centre [n, 3], deviations along the axes [n, 3], axes (columns: two tangents and the normal; [n, 3, 3]) and the
     sample nearest to the centre of each patch."""
     normal = face_normal[samples.face]
-    center, n = _average(point, label), _average(normal, label)
+    center, n = cell_means(label, point), cell_means(label, normal)
     length = np.linalg.norm(n, axis=-1, keepdims=True)
     first = np.unique(label, return_index=True)[1]
     n = np.where(length > 1e-6, n / np.maximum(length, 1e-6), normal[first])
@@ -103,7 +99,7 @@ def _moments(
     t1 /= np.linalg.norm(t1, axis=-1, keepdims=True)
     t2, offset = np.cross(n, t1), point - center[label]
     x, y = (offset * t1[label]).sum(-1), (offset * t2[label]).sum(-1)
-    xx, xy, yy = _average(np.stack((x * x, x * y, y * y), -1), label).T
+    xx, xy, yy = cell_means(label, np.stack((x * x, x * y, y * y), -1)).T
     # A patch of few samples is larger than their spread: each stands for a disc of diameter²/SAMPLES area,
     # whose variance along either tangent is its area / 4 pi.
     own = diameter**2 / SAMPLES_PER_PATCH / (4 * np.pi)

@@ -1,14 +1,16 @@
-"""Gaussians that bend with the skeleton (AKD Eq. 2)."""
+"""Gaussians that bend with the skeleton (AKD Eq. 2), or stay on the triangles of a mesh whose vertices move."""
 
 import functools
 import importlib
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from kinema.geometry.surface import SurfacePoints
 from kinema.rig.kinematics import Rig, Transforms
 from kinema.skin import Skin, blend, from_rest, skin_covariances, skin_points
 from kinema.splat.splats import Splats
@@ -87,3 +89,34 @@ class _Pose(torch.autograd.Function):
         grad = torch.empty_like(operands[0])
         native_scene().pose_backward(*operands, *(g.contiguous() for g in grads), grad, torch.get_num_threads())
         return grad, None, None, None, None
+
+
+def pose_on_surface(
+    splats: Splats, at: SurfacePoints, faces: Int[np.ndarray, "faces 3"], rest: Float[np.ndarray, "vertices 3"],
+    vertices: Float[np.ndarray, "frames vertices 3"],
+) -> PosedSplats:  # fmt: skip
+    """Move each Gaussian with its triangle: Σ' = F Σ Fᵀ, F takes its edges and unit normal at rest to the moved ones.
+
+    Args:
+        at: The surface point of each Gaussian; it may lie a little off it and keeps that distance.
+    """
+    corners = torch.from_numpy(faces[at.face].astype(np.int64))
+    share = torch.from_numpy(at.barycentric).to(splats.centers)
+    frame, point = _frames(torch.from_numpy(rest).to(splats.centers)[None, corners], share)
+    inverse, offset = torch.linalg.pinv(frame), splats.centers - point[0]
+    centers, covariances = [], []
+    for moved in torch.from_numpy(vertices).to(splats.centers):
+        there, point = _frames(moved[None, corners], share)
+        F = (there @ inverse)[0]
+        centers.append(point[0] + (F @ offset[..., None])[..., 0])
+        covariances.append(F @ splats.covariances @ F.mT)
+    return PosedSplats(torch.stack(centers), torch.stack(covariances))
+
+
+def _frames(
+    triangles: Float[Tensor, "frames n 3 3"], share: Float[Tensor, "n 3"]
+) -> tuple[Float[Tensor, "frames n 3 3"], Float[Tensor, "frames n 3"]]:
+    """Edges and unit normal as columns, and the point with the given barycentric coordinates."""
+    a, b, c = triangles.unbind(2)
+    normal = torch.nn.functional.normalize(torch.linalg.cross(b - a, c - a), dim=-1)
+    return torch.stack((b - a, c - a, normal), -1), (share[..., None] * triangles).sum(2)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
-from kinema.files import replacing
+from kinema.files import write_text
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.view.character import ShownCharacter
@@ -38,8 +38,7 @@ class Playback:
     def save(self, path: Path | str) -> Path:
         """Write the page; any browser opens it."""
         path = Path(path)
-        with replacing(path) as partial:
-            partial.write_text(self.page)
+        write_text(path, self.page)
         return path
 
 

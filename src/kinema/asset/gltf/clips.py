@@ -60,7 +60,7 @@ def make_clips(
         place, turn = root[start:end], rotation[start:end]
         pose = _Pose(joint_positions(parents, bone_offsets(parents, heads), turn, place), turn)
         off.append(np.zeros(len(kept)))
-        if detached[i] or _rms(error[start:end]) > LARGEST_ERROR:
+        if detached[i] or np.sqrt((error[start:end] ** 2).mean()) > LARGEST_ERROR:
             off[i] = _off(pose, motions[i], raw, clean, extremes) / height
             if not clean.reparented or off[i].max() > LARGEST_OFF_REPARENTED:
                 own = _file_poses(motions[i], raw, clean, least=LEAST_SLIDE * height)
@@ -114,10 +114,6 @@ def _off(pose: _Pose, motion: Motion, raw: RawRig, clean: CleanRig, extremes: Ex
     apart = extremes.errors(motion, maps[:, carrier])
     np.maximum.at(result, carrier[extremes.weights.argmax(1)], apart)
     return result
-
-
-def _rms(values: Float[np.ndarray, "n"]) -> float:
-    return float(np.sqrt((values**2).mean()))
 
 
 def _lines(

@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kinema.asset.gltf.schema import check_document
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, first_line
 from kinema.files import Budget, inside_folder
 from kinema.geometry.rotations import depth_first
 
@@ -105,7 +105,7 @@ def read_document(path: Path) -> Document:
         content = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         kind = "GLB's JSON" if data[:4] == b"glTF" else "neither GLB nor glTF JSON"
-        raise KinemaError(f"{path}: {kind}: {str(error).splitlines()[0]}") from None
+        raise KinemaError(f"{path}: {kind}: {first_line(error)}") from None
     if not isinstance(content, dict):
         raise KinemaError(f"{path}: not glTF, the JSON is no object")
     try:
@@ -136,7 +136,7 @@ def read_document(path: Path) -> Document:
     primitives = (primitive for mesh in content.get("meshes", ()) for primitive in mesh["primitives"])
     if not any(DRACO in primitive.get("extensions", {}) for primitive in primitives):
         return document
-    from kinema.asset.gltf.draco import decompress
+    from kinema.asset.gltf.accessors import decompress
 
     return decompress(document)
 

@@ -1,4 +1,4 @@
-"""glTF meshes as parts: one for each primitive of each mesh node, in the mesh's own coordinates."""
+"""glTF meshes as parts: one for each primitive of each mesh node, in its own coordinates; and their base colours."""
 
 import itertools
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ from jaxtyping import Float, Int
 
 from kinema.asset.gltf.accessors import accessor_size, read_accessor
 from kinema.asset.gltf.document import Document, node_parents
-from kinema.asset.gltf.material import texture_mapping
 from kinema.errors import KinemaError
 from kinema.files import Budget
 from kinema.geometry.rotations import depth_first
@@ -180,3 +179,49 @@ def _read_weights(
         several = f"skin weights of {(off > 0.02).sum()} vertices sum to up to {total[off.argmax()]:.3f}"
         lines.append(f"{where}: {several}: normalised to one")
     return nodes[place], weight / total[:, None], lines
+
+
+def base_color_linear(document: Document, material: int) -> Float[np.ndarray, "3"]:
+    """Factor of the base colour; white for glTF's default material."""
+    values = document.json["materials"][material] if material >= 0 else {}
+    old = values.get("extensions", {}).get("KHR_materials_pbrSpecularGlossiness", {})
+    factor = values.get("pbrMetallicRoughness", {}).get("baseColorFactor")
+    if factor is None and isinstance(old, dict) and isinstance(old.get("diffuseFactor"), list):
+        factor = old["diffuseFactor"]
+    try:
+        return np.ones(3) if factor is None else np.clip(np.asarray(factor[:3], dtype=np.float64).reshape(3), 0, 1)
+    except (TypeError, ValueError):
+        raise KinemaError(f"{document.path}: materials[{material}] has no colour in {factor!r:.40}") from None
+
+
+def _base_texture(document: Document, material: int) -> dict[str, Any]:
+    """The texture info of the base colour; empty if there is none."""
+    values = document.json["materials"][material] if material >= 0 else {}
+    return values.get("pbrMetallicRoughness", {}).get("baseColorTexture", {})
+
+
+def base_image(document: Document, material: int) -> int:
+    """Image of the base colour's texture, or -1."""
+    info = _base_texture(document, material)
+    if not info:
+        return -1
+    texture = document.json["textures"][info["index"]]
+    webp = texture.get("extensions", {}).get("EXT_texture_webp", {})
+    image = webp.get("source", -1) if isinstance(webp, dict) else -1
+    known = isinstance(image, int) and 0 <= image < len(document.images)
+    return image if known else texture.get("source", -1)
+
+
+def texture_mapping(document: Document, material: int) -> tuple[int, Float[np.ndarray, "2 3"]]:
+    """Set of texture coordinates of the base colour, and KHR_texture_transform: translation * rotation * scale."""
+    info = _base_texture(document, material)
+    values = info.get("extensions", {}).get("KHR_texture_transform", {})
+    (x, y), angle, (sx, sy) = values.get("offset", (0, 0)), values.get("rotation", 0), values.get("scale", (1, 1))
+    c, s = np.cos(angle), np.sin(angle)
+    transform = np.array([[c * sx, s * sy, x], [-s * sx, c * sy, y]], dtype=np.float64)
+    return values.get("texCoord", info.get("texCoord", 0)), transform
+
+
+def is_opaque(document: Document, material: int) -> bool:
+    """True if the alpha of the material's texture says nothing; glTF's default."""
+    return material < 0 or document.json["materials"][material].get("alphaMode", "OPAQUE") == "OPAQUE"

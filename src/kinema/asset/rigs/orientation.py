@@ -275,6 +275,11 @@ def apply_frame(frame: Frame, points: Float[np.ndarray, "n 3"]) -> Float[np.ndar
     return frame.scale * points @ frame.rotation.T + frame.translation
 
 
+def to_file(frame: Frame, points: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 3"]:
+    """Points of our world in the coordinates and units of the file: x_file = Rᵀ (x_world - t) / s."""
+    return (points - frame.translation) @ frame.rotation / frame.scale
+
+
 def place_skeleton(skeleton: Skeleton, frame: Frame) -> Skeleton:
     """A skeleton of the file in our world."""
     axes = skeleton.wxyz_world_file
@@ -285,9 +290,7 @@ def place_skeleton(skeleton: Skeleton, frame: Frame) -> Skeleton:
 
 def unplace_skeleton(skeleton: Skeleton, frame: Frame) -> Skeleton:
     """A skeleton of our world in the coordinates of its file, with the world's axes there."""
-    heads, tails = (
-        (points - frame.translation) @ frame.rotation / frame.scale for points in (skeleton.heads, skeleton.tails)
-    )
+    heads, tails = to_file(frame, skeleton.heads), to_file(frame, skeleton.tails)
     return Skeleton(skeleton.names, skeleton.parents, heads, tails)
 
 

@@ -96,9 +96,6 @@ class Arthropod:
     def blends_with(self, other: object) -> bool:
         return isinstance(other, Arthropod) and self.family == other.family
 
-    def in_random_style(self, rng: np.random.Generator) -> "Arthropod":
-        return self
-
 
 def _pair(body: Body, p: Arthropod, pair: str, share: Number, middle: np.ndarray, abdomen: np.ndarray) -> None:
     """Two legs; `share` runs from 1 at the front pair to -1 at the hind one, which keeps clear of the abdomen."""

@@ -143,9 +143,6 @@ class Fish:
     def blends_with(self, other: object) -> bool:
         return isinstance(other, Fish) and (self.level, self.bones) == (other.level, other.bones)
 
-    def in_random_style(self, rng: np.random.Generator) -> "Fish":
-        return self
-
 
 SILVER, SEA, PALE = (0.62, 0.68, 0.74), (0.20, 0.32, 0.44), (0.93, 0.94, 0.94)
 

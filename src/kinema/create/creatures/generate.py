@@ -1,17 +1,17 @@
 """From a row of proportions to a character: body, mesh, weights, colours."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+from jaxtyping import Float
 
 from kinema.asset.character import Character, Mesh
-from kinema.create.creatures.body import Body, Eye, Shell
-from kinema.create.creatures.field import body_distance
-from kinema.create.creatures.paint import paint
-from kinema.create.creatures.proportions import Proportions
+from kinema.create.creatures.body import ANYWHERE, Body, Eye, Shell
+from kinema.create.creatures.field import Points, blob_distance, body_distance, part_distances
+from kinema.create.creatures.proportions import Coat, Proportions
 from kinema.create.creatures.surface import triangulate
-from kinema.create.creatures.weights import skin_weights
 
 Detail = Literal["low", "full"]
 
@@ -72,3 +72,92 @@ def _tube(shell: Shell, sides: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     triangles.append(np.stack((starts[-1] + k, starts[-1] + n, np.full_like(k, len(points) - 1)), -1))
     along = np.concatenate(([0.0], np.repeat(np.linspace(0, 1, len(rings)), sides), [1.0]))
     return points, np.concatenate(triangles), along
+
+
+def smoothstep(low: float | np.ndarray, high: float | np.ndarray, x: np.ndarray) -> np.ndarray:
+    """0 up to `low`, 1 from `high` on (which may be the smaller one), smooth between."""
+    t = np.clip((x - low) / (np.asarray(high) - low), 0.0, 1.0)
+    return t * t * (3 - 2 * t)
+
+
+def skin_weights(body: Body, points: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n joints"]:
+    """Weights of surface points, rows sum to one.
+
+    A limb owns a point as far as it is nearer than the core, and nearer than every other limb: between two limbs the
+    core takes over, so no point is ever moved by two of them.
+    """
+    parts = part_distances(body, points)
+    weights, left = np.zeros((len(points), len(body.names))), np.ones(len(points))
+    for index, limb in enumerate(body.limbs):
+        d, others, width = parts[1 + index], np.delete(parts[1:], index, axis=0), limb.blend
+        own = smoothstep(-width, width, parts[0] - d)
+        if len(others):
+            own = own * smoothstep(0.0, width, others.min(0) - d)
+        weights[:, limb.joints] = own[:, None] * _along(body, limb.joints, points)
+        left = left - own
+    weights[:, body.core] += np.maximum(left, 0)[:, None] * _along(body, body.core, points)
+    weights[weights < 1e-3] = 0
+    return weights / weights.sum(1, keepdims=True)
+
+
+def _along(body: Body, joints: Sequence[int], points: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n chain"]:
+    """Shares of a chain's joints: each takes over from the one before across the plane that halves their angle."""
+    heads, tails = np.array([body.heads[j] for j in joints]), np.array([body.tails[j] for j in joints])
+    length = np.linalg.norm(tails - heads, axis=-1)
+    direction = (tails - heads) / np.maximum(length, 1e-9)[:, None]
+    reached = [np.ones(len(points))]
+    for k in range(1, len(joints)):
+        normal, band = direction[k - 1] + direction[k], 0.32 * min(length[k - 1], length[k])
+        normal = normal / max(np.linalg.norm(normal), 1e-6)
+        reached.append(reached[-1] * smoothstep(-band, band, (points - heads[k]) @ normal))
+    reached.append(np.zeros(len(points)))
+    return -np.diff(reached, axis=0).T
+
+
+def paint(body: Body, coat: Coat, points: Points, normals: Points, *, seed: int) -> Points:
+    """sRGB colours of surface points."""
+    x, y, z = points.T
+    size = np.ptp(points, axis=0).max()
+    d = np.stack([blob_distance(blob, x, y, z) for blob in body.blobs])
+    share = np.exp(-(d - d.min(0)) / (0.006 * size))
+    colors = np.einsum("bn,bc->nc", share / share.sum(0), np.stack([blob.color for blob in body.blobs]))
+    if coat.pattern != "plain":
+        # Patterns show on the coat's base colour only: they leave muzzle and socks alone.
+        near_base = smoothstep(0.25, 0.05, np.linalg.norm(colors - coat.base, axis=-1))
+        amount = _pattern(coat, points / size, seed) * near_base
+        colors = colors + amount[:, None] * (np.asarray(coat.accent) - colors)
+    owner = part_distances(body, points).argmin(0) - 1
+    for mark in body.marks:
+        inside = smoothstep(0.0, mark.blend, -blob_distance(mark, x, y, z))
+        if mark.limb != ANYWHERE:
+            inside = inside * (owner == mark.limb)
+        colors = colors + inside[:, None] * (mark.color - colors)
+    # Undersides a little darker: forms stay readable under flat light.
+    return np.clip(colors * (1 + 0.05 * normals[:, 1:2]), 0, 1)
+
+
+def _pattern(coat: Coat, points: Points, seed: int) -> Float[np.ndarray, "n"]:
+    """How much of the accent colour shows, 0..1; points in body sizes."""
+    rng = np.random.default_rng(seed + 7)
+    if coat.pattern in ("spots", "net"):
+        cells = _scatter(points, 0.062 if coat.pattern == "net" else 0.055, rng)
+        near = np.sort(np.linalg.norm(points[:, None] - cells[None], axis=-1), axis=1)[:, :2]
+        if coat.pattern == "net":
+            # Giraffe: dark plates, light seams where two cells are equally near.
+            return smoothstep(0.003, 0.014, near[:, 1] - near[:, 0])
+        return smoothstep(0.018, 0.010, near[:, 0])
+    # A few random waves: smooth, cheap, about ±1.
+    waves = rng.normal(size=(12, 3)) * (5.0 if coat.pattern == "patches" else 3.0) * 2
+    noise = np.sin(points @ waves.T + rng.uniform(0, 2 * np.pi, 12)).sum(1) / np.sqrt(6)
+    if coat.pattern == "stripes":
+        return smoothstep(-0.05, 0.5, np.sin(60 * points[:, 2] + 4 * noise + 6 * np.abs(points[:, 0])))
+    return smoothstep(-0.02, 0.14, noise)
+
+
+def _scatter(points: np.ndarray, spacing: float, rng: np.random.Generator) -> np.ndarray:
+    """Some of the points, no two of them nearer than `spacing`."""
+    chosen: list[np.ndarray] = []
+    for point in points[rng.permutation(len(points))[: 60 * int(1 / spacing)]]:
+        if not chosen or np.linalg.norm(np.array(chosen) - point, axis=1).min() > spacing:
+            chosen.append(point)
+    return np.array(chosen)

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -17,165 +18,6 @@ from kinema.create.creatures.proportions import Proportions
 from kinema.create.creatures.table import ALSO, SPECIES
 from kinema.create.creatures.variation import mix
 
-_TABLE = """
-okapi: zebra 0.6, giraffe 0.4 | brown
-antelope: deer 0.8, goat 0.2
-gazelle: deer 0.8, goat 0.2 | slim
-impala: deer 0.8, goat 0.2
-moose: deer 0.7, cow 0.3 | big
-elk: deer 0.8, horse 0.2
-reindeer: deer 1
-bison: cow 0.8, camel 0.2 | dark
-buffalo: cow 0.9, camel 0.1 | dark
-yak: cow 0.7, camel 0.3 | dark
-ox: cow 1 | brown
-donkey: horse 0.8, zebra 0.2 | grey small
-mule: horse 1 | dark
-llama: sheep 0.6, camel 0.4 | long-necked
-alpaca: sheep 0.6, camel 0.4
-boar: pig 1 | dark
-warthog: pig 1 | brown
-tapir: pig 0.7, horse 0.3 | dark
-hyena: dog 0.5, wolf 0.5
-jackal: fox 0.6, wolf 0.4
-coyote: wolf 0.6, fox 0.4
-dingo: dog 0.7, fox 0.3
-poodle: dog 0.7, sheep 0.3 | white
-beagle: dog 0.8, corgi 0.2
-terrier: dog 0.6, chihuahua 0.4
-mastiff: bulldog 0.6, shepherd 0.4 | big
-leopard: tiger 0.6, lion 0.4
-jaguar: tiger 0.7, lion 0.3
-cheetah: tiger 0.5, greyhound 0.5
-panther: tiger 0.8, cat 0.2 | black
-puma: lion 0.5, cat 0.5
-lynx: cat 0.7, tiger 0.3
-mammoth: elephant 1 | brown
-badger: bear 0.7, mouse 0.3 | grey
-raccoon: bear 0.6, mouse 0.4 | grey
-otter: bear 0.5, mouse 0.5 | brown
-beaver: bear 0.5, mouse 0.5 | brown
-wombat: bear 0.7, mouse 0.3
-koala: panda 0.6, bear 0.4 | grey
-sloth: bear 1 | brown
-squirrel: mouse 0.6, rabbit 0.4 | brown
-hamster: mouse 0.8, rabbit 0.2
-hedgehog: mouse 0.9, bear 0.1 | brown
-weasel: mouse 1 | brown
-meerkat: mouse 0.7, rabbit 0.3
-guinea pig: mouse 0.7, rabbit 0.3
-monkey: gorilla 1 | small brown
-chimpanzee: gorilla 1 | dark
-orangutan: gorilla 1 | orange
-lemur: gorilla 1 | small grey
-walrus: hippo 1 | brown
-seal: dolphin 0.6, whale 0.4 | grey
-manatee: whale 0.7, dolphin 0.3 | grey
-narwhal: whale 0.6, dolphin 0.4
-penguin: duck 0.7, chicken 0.3 | black
-goose: duck 1 | white big
-swan: duck 0.7, ostrich 0.3 | white
-turkey: chicken 0.8, ostrich 0.2 | dark big
-peacock: chicken 0.9, ostrich 0.1 | blue
-emu: ostrich 1 | brown
-flamingo: ostrich 0.9, duck 0.1 | pink
-kiwi: chicken 0.7, ostrich 0.3 | brown
-sparrow: pigeon 0.6, crow 0.4 | small brown
-robin: pigeon 1 | small brown
-swallow: pigeon 0.6, crow 0.4 | small
-stork: seagull 0.6, crow 0.4 | white big
-vulture: eagle 0.9, crow 0.1 | dark
-phoenix: eagle 1 | red
-stegosaurus: elephant 1 | green
-triceratops: rhinoceros 1 | green
-brontosaurus: giraffe 1 | green big
-allosaurus: t-rex 1
-pterodactyl: eagle 0.6, seagull 0.4 | big
-iguana: lizard 1
-chameleon: lizard 1 | green
-salamander: lizard 1 | black
-komodo: lizard 0.5, crocodile 0.5 | brown
-newt: lizard 1 | small
-tortoise: turtle 1 | brown
-frog: lizard 1 | green fat
-scorpion: spider 1 | brown
-lobster: crab 1 | red
-shrimp: crab 1 | pink
-ladybug: beetle 1 | red
-cockroach: beetle 1 | brown
-bee: beetle 0.5, ant 0.5 | yellow
-wasp: ant 0.7, beetle 0.3 | yellow
-fly: beetle 0.5, ant 0.5 | black
-mosquito: ant 1 | thin
-grasshopper: ant 0.6, beetle 0.4 | green
-mantis: ant 1 | green
-termite: ant 1 | cream
-caterpillar: worm 1 | green fat
-millipede: worm 1 | dark
-slug: worm 1 | fat
-leech: worm 1 | black
-cod: trout 0.6, tuna 0.4
-piranha: goldfish 0.5, fish 0.5 | red
-barracuda: trout 0.5, tuna 0.5
-sturgeon: shark 0.5, trout 0.5 | grey
-beluga: dolphin 0.6, whale 0.4 | white
-goblin: human 1 | greenskin short-legged small
-elf: human 1 | slim
-dwarf: human 1 | short-legged fat
-orc: human 1 | greenskin big fat
-troll: human 1 | greenskin giant fat
-ogre: human 1 | greenskin big fat
-gnome: human 1 | chibi
-zombie: human 1 | green thin
-skeleton: human 1 | skeleton
-vampire: human 1 | dark thin
-witch: human 1 | dark
-wizard: human 1 | blue
-knight: robot 0.6, human 0.4 | silver
-soldier: human 1 | green
-warrior: human 1
-king: human 1 | red
-queen: human 1 | purple
-princess: human 1 | pink
-prince: human 1 | blue
-pirate: human 1 | dark
-ninja: human 1 | black
-dancer: human 1 | slim
-child: human 1 | young
-boy: human 1 | young
-girl: human 1 | young pink
-baby: human 1 | baby
-alien: astronaut 0.5, human 0.5 | green thin
-cyborg: robot 0.6, human 0.4
-mannequin: human 0.6, robot 0.4 | white
-werewolf: human 1 | grey
-demon: human 1 | red
-angel: human 1 | white
-snowman: astronaut 1 | white fat
-yeti: human 1 | white giant fat
-minotaur: human 1 | brown big
-chimera: griffin 0.5, dragon 0.5
-wyrm: dragon 1
-hydra: dragon 1 | green
-basilisk: cobra 0.6, snake 0.4 | green
-kraken: whale 1 | dark
-leviathan: whale 1 | dark
-mermaid: dolphin 1
-imp: human 1 | red small short-legged
-fairy: human 1 | pink small slim
-hobbit: human 1 | short-legged
-cowboy: human 1 | brown
-wildebeest: cow 0.6, deer 0.4 | dark
-caribou: deer 1
-ocelot: cat 0.6, tiger 0.4
-pelican: seagull 0.8, crow 0.2 | white big
-toucan: parrot 1 | black
-porcupine: mouse 0.8, bear 0.2 | dark big
-aardvark: pig 0.7, dog 0.3
-armadillo: pig 0.6, dachshund 0.4 | grey
-platypus: bear 0.5, mouse 0.5 | brown short-legged
-marmot: mouse 0.7, bear 0.3 | brown
-"""
 THINGS = (
     "car", "truck", "train", "airplane", "ship", "bicycle", "house", "door", "table", "chair", "lamp", "computer",
     "phone", "book", "pen", "cup", "teapot", "knife", "sword", "hammer", "shoe", "hat", "shirt", "guitar", "piano",
@@ -213,9 +55,9 @@ class Kin:
         return f"{word}: {between}" + "".join(f", {adjective}" for adjective in self.adjectives)
 
 
-def _read(table: str) -> dict[str, Kin]:
+def _read(path: Path) -> dict[str, Kin]:
     found = {}
-    for line in table.strip().splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
         word, _, rest = line.partition(": ")
         mixed, _, adjectives = rest.partition(" | ")
         pairs = [part.rsplit(" ", 1) for part in mixed.split(", ")]
@@ -223,7 +65,7 @@ def _read(table: str) -> dict[str, Kin]:
     return found
 
 
-KIN: dict[str, Kin] = _read(_TABLE)
+KIN = _read(Path(__file__).with_name("kin.txt"))
 """Words with a mix of species and adjectives of their own."""
 
 

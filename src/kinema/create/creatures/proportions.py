@@ -7,8 +7,6 @@ A row of the species table is a frozen dataclass of a family (`vertebrate`, `art
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
-import numpy as np
-
 from kinema.create.creatures.body import Body, Number, Rgb
 
 Degrees = Annotated[Number, "degrees"]
@@ -64,8 +62,6 @@ class Proportions(Protocol):
     def limited(self, row: Any) -> "Proportions": ...
     # A mean of the two rows is a creature that stands on its legs.
     def blends_with(self, other: object) -> bool: ...
-    # The row itself or, now and then, in a style of toys and games that suits the family.
-    def in_random_style(self, rng: np.random.Generator) -> "Proportions": ...
 
 
 def scaled(row: Row, factors: dict[str, float]) -> Row:

@@ -90,9 +90,6 @@ class Ray:
     def blends_with(self, other: object) -> bool:
         return isinstance(other, Ray) and (self.skull > 0) == (other.skull > 0)
 
-    def in_random_style(self, rng: np.random.Generator) -> "Ray":
-        return self
-
 
 RAYS: dict[str, Ray] = {
     "manta": Ray("ray", speed=1.0, length=2.0, reach=0.95, sweep=22, tail=0.8, horns=0.16,

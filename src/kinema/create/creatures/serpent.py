@@ -87,9 +87,6 @@ class Serpent:
     def blends_with(self, other: object) -> bool:
         return isinstance(other, Serpent) and self.bones == other.bones
 
-    def in_random_style(self, rng: np.random.Generator) -> "Serpent":
-        return self
-
 
 SERPENTS: dict[str, Serpent] = {
     "snake": Serpent("snake", speed=0.4, length=1.4, coat=Coat((0.36, 0.46, 0.20), belly=(0.85, 0.83, 0.58),

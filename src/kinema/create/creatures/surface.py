@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 
 from kinema.create.creatures.body import CORE, Blob, Body
 from kinema.create.creatures.field import blob_box, blob_distance, body_distance, cut_sole, smooth_min
-from kinema.geometry.normals import vertex_normals
+from kinema.geometry.surface import vertex_normals
 
 THICKEN = 0.42
 """Least radius of anything, in grid steps; the grid is refined to about half a step there."""

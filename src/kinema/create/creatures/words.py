@@ -13,7 +13,7 @@ from kinema.create.creatures.kin import KIN, blend, find_kin, nearest_names
 from kinema.create.creatures.proportions import Coat, Proportions
 from kinema.create.creatures.table import ALSO, FAMILY_SHARES, SPECIES
 from kinema.create.creatures.variation import mix, random_coat, shade_coat, vary
-from kinema.create.creatures.vertebrate.styles import COATS, styled, with_fingers
+from kinema.create.creatures.vertebrate.styles import COATS, in_random_style, styled, with_fingers
 from kinema.errors import KinemaError
 
 COLORS: dict[str, Rgb] = {
@@ -133,7 +133,7 @@ def random_creature(
     others = [other for other in rows.values() if other is not row and row.blends_with(other)]
     if others:
         row = mix(row, others[int(rng.integers(len(others)))], rng.uniform(0, 0.6), rng)
-    row = vary(row, rng, amount=amount).in_random_style(rng)
+    row = in_random_style(vary(row, rng, amount=amount), rng)
     row = replace(row, coat=random_coat(row.coat, rng))
     return generate(f"random {name}", row, seed=int(rng.integers(2**31)), detail=detail)
 

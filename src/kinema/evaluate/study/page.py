@@ -9,7 +9,7 @@ import numpy as np
 
 from kinema.errors import KinemaError
 from kinema.evaluate.study.films import pair_films
-from kinema.files import make_folder, replacing
+from kinema.files import make_folder, replacing, write_text
 
 QUESTIONS = {
     "motion": "In which film does the character move more?",
@@ -50,9 +50,7 @@ def make_page(a: Path, b: Path, out: Path, *, names: tuple[str, str], seed: int 
         "questions": [{"name": name, "text": text} for name, text in QUESTIONS.items()],
     }  # fmt: skip
     data = json.dumps(study).replace("<", "\\u003c")  # so that a prompt cannot end the script
-    with replacing(out / "index.html") as partial:
-        partial.write_text(TEMPLATE.read_text(encoding="utf-8").replace("STUDY_DATA", data), encoding="utf-8")
+    write_text(out / "index.html", TEMPLATE.read_text(encoding="utf-8").replace("STUDY_DATA", data))
     key = out.parent / f"{out.name}.key.json"
-    with replacing(key) as partial:
-        partial.write_text(json.dumps({"study": study["id"], "names": names, "films": whose}, indent=2))
+    write_text(key, json.dumps({"study": study["id"], "names": names, "films": whose}, indent=2))
     return key, len(pairs)

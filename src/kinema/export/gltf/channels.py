@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Clip, Frame, Skeleton
-from kinema.asset.gltf.animation import local_matrices, matrices
+from kinema.asset.gltf.animation import NODE_DEFAULTS, local_matrices, matrices
 from kinema.asset.gltf.document import GltfBinding, node_parents
 from kinema.export.timing import world_transforms
 from kinema.geometry import rotations
@@ -91,8 +91,7 @@ def _standing(node: dict[str, Any], still: Float[np.ndarray, "4 4"]) -> Parts:
     """Translation, rotation and scale of the node without animation."""
     if "matrix" in node:
         return decompose(still[None])
-    default = {"translation": (0, 0, 0), "rotation": (0, 0, 0, 1), "scale": (1, 1, 1)}
-    return {path: np.array([node.get(path, value)], dtype=np.float64) for path, value in default.items()}
+    return {path: np.array([node.get(path, value)], dtype=np.float64) for path, value in NODE_DEFAULTS.items()}
 
 
 def decompose(matrix: Transforms, *, signs: Float[np.ndarray, "3"] | None = None) -> Parts:

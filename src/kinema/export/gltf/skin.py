@@ -8,9 +8,9 @@ from jaxtyping import Float
 from kinema.asset.character import Character, Frame, Skeleton
 from kinema.asset.gltf.accessors import read_accessor
 from kinema.asset.gltf.document import Document
+from kinema.asset.rigs.orientation import to_file
 from kinema.export.common import Weights, influences, joint_axes_file
 from kinema.export.gltf.file import VERTEX_DATA, GltfFile
-from kinema.export.timing import to_file
 from kinema.geometry import rotations
 
 Transform = Float[np.ndarray, "4 4"]

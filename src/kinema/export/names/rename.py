@@ -3,11 +3,10 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from kinema.asset.character import Character, listed
+from kinema.asset.character import Character, listed, unused_name
 from kinema.asset.gltf.document import GltfBinding
 from kinema.asset.options import Names
 from kinema.errors import KinemaError
-from kinema.export.common import unused_name
 from kinema.export.names.conventions import CONVENTIONS, REQUIRED
 from kinema.export.names.roles import joint_names
 

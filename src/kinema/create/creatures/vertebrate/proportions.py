@@ -218,15 +218,6 @@ class Vertebrate:
         }
         return len(rows) == 2 and len(kinds) == 1 and abs(rows[0].pitch - rows[1].pitch) < 35
 
-    def in_random_style(self, rng: np.random.Generator) -> "Vertebrate":
-        """Half of the people get the short legs and large head of toys, some with arms stretched out to be rigged."""
-        if not isinstance(self.front, Arms) or self.winged or not self.upright or rng.random() >= 0.5:
-            return self
-        legs, head = float(rng.uniform(0.45, 1.0)), float(rng.uniform(1.0, 2.2))
-        front = replace(self.front, spread=float(rng.uniform(65, 92))) if rng.random() < 0.5 else self.front
-        leg = max(legs * self.leg, 1.2 * self.belly)
-        return replace(scaled(self, {"thigh": max(legs, 0.7), "head.radius": head}), leg=leg, front=front)
-
 
 def _open_enough(arms: Arms) -> Arms:
     """A spread wing that is longer than wide and no thinner than a grid can show."""

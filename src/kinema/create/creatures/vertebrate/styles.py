@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from kinema.create.creatures.proportions import Coat, Proportions, scaled
 from kinema.create.creatures.vertebrate.proportions import Arms, Ears, Vertebrate
 from kinema.create.creatures.vertebrate.species import VERTEBRATES
@@ -19,11 +21,28 @@ SOFT = ("hair", "clothes", "mane", "ruff", "comb", "plumage", "udder", "nose", "
 """Extras that neither a robot nor a skeleton has."""
 
 
+def _arms(row: Proportions) -> Arms | None:
+    """The arms of a person, None of all others."""
+    if isinstance(row, Vertebrate) and row.upright and isinstance(row.front, Arms) and not row.winged:
+        return row.front
+    return None
+
+
 def with_fingers(row: Proportions) -> Proportions:
     """People with collar bones and fingers; all others as they are."""
-    if isinstance(row, Vertebrate) and row.upright and isinstance(row.front, Arms) and not row.winged:
-        return replace(row, front=replace(row.front, fingers=True))
-    return row
+    arms = _arms(row)
+    return row if arms is None else replace(row, front=replace(arms, fingers=True))  # pyright: ignore[reportCallIssue]
+
+
+def in_random_style(row: Proportions, rng: np.random.Generator) -> Proportions:
+    """Half of the people get the short legs and large head of toys, some with arms stretched out to be rigged."""
+    arms = _arms(row)
+    if arms is None or not isinstance(row, Vertebrate) or rng.random() >= 0.5:
+        return row
+    legs, head = float(rng.uniform(0.45, 1.0)), float(rng.uniform(1.0, 2.2))
+    front = replace(arms, spread=float(rng.uniform(65, 92))) if rng.random() < 0.5 else arms
+    leg = max(legs * row.leg, 1.2 * row.belly)
+    return replace(scaled(row, {"thigh": max(legs, 0.7), "head.radius": head}), leg=leg, front=front)
 
 
 def styled(row: Proportions, style: str) -> Proportions:
