@@ -107,7 +107,9 @@ def _nodes(
     if stands == (True, False):
         return [first, _Node(LEAVES, a, none), last]
     if stands == (False, True):
-        return [first, _Node(LANDS, b, none), last]
+        # One that was about to land and has to go farther does not come down first.
+        up = speed[0].clamp(min=speed.new_tensor([-torch.inf, 0.0, -torch.inf]))
+        return [_Node(0.0, a, up) if away > SAME_PLACE * leg else first, _Node(LANDS, b, none), last]
     if away > 0.5 * way:
         return [first, last]
     # The body passes over a foot that is about to land in one clip and has just left in the next: it stands between.
