@@ -5,6 +5,7 @@ python benchmarks/motions.py swap      8 bodies x 6 pairs: the pace of A with th
 python benchmarks/motions.py actions   unseen rigs: nearest of at least 20 classes of artists' clips, by time warping
 python benchmarks/motions.py judge     the judge of `actions` judged: other artists' clips, carried over to those rigs
 python benchmarks/motions.py two-legs  the judge of `gaits` and `swap` judged: artists' and captured walks and runs
+python benchmarks/motions.py chibi     the whole job on two big-headed figures: the gait and the slide after physics
 python benchmarks/motions.py ranges    6 rigs: ranges of joint groups in walk and run against the artist's clips
 
 Options: --out FOLDER (each run leaves a JSON file and is not repeated), --only TEXT, --weights FILE, --seeds N,
@@ -37,6 +38,7 @@ from kinema.gait.retarget import retarget
 from kinema.gait.takes import HELD_OUT, Take, gait_body, load_character, read_takes, record, usual_heading
 from kinema.gait.vocabulary import vocabulary
 from kinema.job.animate import make_stage
+from kinema.job.folder import run
 from kinema.motion.motion import Motion
 from kinema.prior.nano.prior import NanoPrior
 from kinema.prior.protocol import PromptReading
@@ -239,6 +241,20 @@ def exemplars(name: str, shared: Path) -> list[tuple[str, np.ndarray, bool]]:
     return _EXEMPLARS[name]
 
 
+def chibi(given: argparse.Namespace, prior: NanoPrior) -> Iterator[tuple[str, Any]]:
+    knight = str(next(given.shared.glob("*/kaykit_knight.glb"), "kaykit_knight"))
+    for name, asset in (("knight", knight), ("chibi", "a chibi person")):
+        for gait, doing in (("walk", "walking"), ("run", "running")):
+            yield f"{name}-{gait}", lambda a=asset, g=gait, d=doing: one_chibi(given, prior, a, g, d)
+
+
+def one_chibi(given: argparse.Namespace, prior: NanoPrior, asset: str, gait: str, doing: str) -> dict[str, Any]:
+    folder = given.out / f"chibi-{Path(asset).stem}-{gait}".replace(" ", "-")
+    found = run(Animate(asset, f"a person is {doing}", out=folder, overwrite=True), prior=prior)
+    row = {key: found.report["stages"]["physics"][key] for key in ("gait", "slide")}
+    return row | {"wanted": gait, "right": row["gait"] == gait and row["slide"] <= 0.1}
+
+
 def two_legs(given: argparse.Namespace, prior: NanoPrior) -> Iterator[tuple[str, Any]]:
     for take in read_takes(given.shared, leave_out=()):
         if take.kind in ("upright", "bird") and take.name in ("walk", "run") and take.clip:
@@ -318,7 +334,15 @@ def summary(what: str, rows: dict[str, dict[str, Any]]) -> None:
         print(line)
 
 
-RUNS = {"gaits": gaits, "swap": swap, "actions": actions, "judge": judge, "two-legs": two_legs, "ranges": ranges}
+RUNS = {
+    "gaits": gaits,
+    "swap": swap,
+    "actions": actions,
+    "judge": judge,
+    "chibi": chibi,
+    "two-legs": two_legs,
+    "ranges": ranges,
+}
 
 
 def main() -> None:
@@ -334,12 +358,12 @@ def main() -> None:
     given = parser.parse_args()
     prior, rows = NanoPrior.load(given.weights), {}
     make_folder(given.out)
-    for key, run in RUNS[given.what](given, prior):
+    for key, measured in RUNS[given.what](given, prior):
         path = given.out / f"{given.what}-{key}.json"
         if given.only not in key:
             continue
         if not path.is_file():
-            row = run()
+            row = measured()
             path.write_text(json.dumps(row))
             print(key, json.dumps(row), flush=True)
         if (row := json.loads(path.read_text())) is not None:
