@@ -13,6 +13,7 @@ from kinema.asset.character import Character
 from kinema.geometry.camera import Cameras, Points
 from kinema.render.follow import Viewpoint, follow, framing_distance
 from kinema.render.ground import Ground
+from kinema.render.held import without_held
 from kinema.render.image import Video
 from kinema.render.points import PointCameras, PointView, view_points
 from kinema.render.scene import Scene, render_video
@@ -59,6 +60,8 @@ class Stage:
         Args:
             standing: angles in which the body stands before it moves (`gait.hang.hanging_arms`); by default at rest.
         """
+        if look == "canonical" and limbs is not None:
+            character = without_held(character, limbs)
         splats, anchor = Splats.from_mesh(character.mesh, count, rng=rng, relax=relax)
         skin = transfer_weights(character, anchor, most=4)
         return Stage.from_splats(character, rig, splats, skin, look, limbs=limbs, standing=standing)
@@ -76,6 +79,7 @@ class Stage:
         stands = forward_kinematics(rig, rig.heads[0], angles)
         vertices = torch.from_numpy(np.ascontiguousarray(character.mesh.vertices)).to(rig.heads)
         posed = skin_points(blend(Skin.from_character(character, dtype=rig.heads.dtype), rig, stands), vertices)
+        posed = posed[np.unique(character.mesh.faces)]
         box = torch.stack((posed.amin(0), posed.amax(0))).double().numpy()
         # Squares in proportion to the character: images do not tell an ant from an elephant.
         tile = 0.2 * float(np.ptp(box, axis=0).max())
