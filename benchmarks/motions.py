@@ -43,6 +43,8 @@ from kinema.motion.motion import Motion
 from kinema.prior.nano.prior import NanoPrior
 from kinema.prior.protocol import PromptReading
 from kinema.rig.anatomy import Anatomy
+from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import find_limbs
 
 CREATURES = ("fox", "wolf", "horse", "cat", "cow", "bear", "deer", "human", "robot", "ostrich", "raptor", "chicken")
 RIGS = ("husky", "khronos_fox", "quat_wolf", "quat_cat", "velociraptor", "rocketbox_woman")
@@ -263,12 +265,12 @@ def two_legs(given: argparse.Namespace, prior: NanoPrior) -> Iterator[tuple[str,
 
 def one_artists(given: argparse.Namespace, take: Take) -> dict[str, Any] | None:
     character = load_character(take.file)
-    body = Body(take.file.stem, character, Anatomy.of(character))
     clip = next((clip for clip in character.clips if take.captured or clip.name == take.clip), None)
-    if clip is None or len(body.anatomy.limbs.legs) != 2:
+    if clip is None or character.skeleton is None or len(find_limbs(character).legs) != 2:
         return None
-    row = gait_of(body, Motion.from_clip(body.anatomy.rig, clip))
-    return row | {"wanted": take.name, "right": row["gait"] == take.name}
+    motion = Motion.from_clip(Rig.from_skeleton(character.skeleton, dtype=torch.float64), clip)
+    gait = measure(character, motion, mesh=False).gait
+    return {"gait": gait, "wanted": take.name, "right": gait == take.name}
 
 
 def ranges(given: argparse.Namespace, prior: NanoPrior) -> Iterator[tuple[str, Any]]:

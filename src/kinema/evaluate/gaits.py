@@ -16,8 +16,8 @@ PACE_LAG = 0.0625
 """Cycles between the feet of one side; Hildebrand's own line between the pace and the walk in lateral couplets."""
 RUN_DUTY, VAULT, STRIDE = 0.31, 0.45, 0.08
 """A gait on two legs is a run if its feet stand for less than this share of the cycle, less so much for a body that
-vaults, and more so much for each leg length of stride beyond two. Fitted to 98 artists' and captured walks and runs:
-88 % are told apart (`benchmarks/motions.py two-legs`); by strides alone 79 %, by stance alone or bounce alone 82 %."""
+vaults, and more so much for each leg length of stride beyond two. Of 107 artists' and captured walks and runs 84 % are
+named so (`benchmarks/motions.py two-legs`); on 98 of them these numbers were chosen."""
 LEVEL = 0.04
 """Amplitude of the body's height [leg lengths] that says as much as half of what any can."""
 BOUND_STEP = 2.1
