@@ -66,10 +66,11 @@ def test_people_walk_with_bent_knees_and_arms_against_the_legs(seed):
 
 def test_backs_necks_and_tails_of_four_legs_live():
     rig, limbs = prepared("dog")
-    for gait, least in (("walk", 9), ("trot", 12), ("canter", 12), ("gallop", 18)):
+    # An artist's dog (the husky of the shared data) bends each of three joints by 7 degrees in a walk, 10 in a gallop.
+    for gait, least, most in (("walk", 5, 12), ("trot", 5, 12), ("canter", 12, 30), ("gallop", 18, 30)):
         motion, _ = make_motion(rig, limbs, gait, frames=49, fps=24.0, period=1.0)
-        assert np.mean(ranges_deg(rig, motion, limbs.spine)) > least
-        assert np.mean(ranges_deg(rig, motion, limbs.neck)) > 8
+        assert least < np.mean(ranges_deg(rig, motion, limbs.spine)) < most
+        assert np.mean(ranges_deg(rig, motion, limbs.neck)) > 7
         assert np.mean(ranges_deg(rig, motion, limbs.tail)) > 10
         stiff, _ = make_motion(rig, limbs, gait, frames=49, fps=24.0, period=1.0, style=Style(spine=0.5))
         assert np.mean(ranges_deg(rig, stiff, limbs.spine)) < 0.7 * np.mean(ranges_deg(rig, motion, limbs.spine))
