@@ -30,9 +30,9 @@ SECONDS, FPS, WIDTH, HEIGHT, CAPTION = 4.0, 15, 240, 200, 22
 
 def finished(folder: Path, asset: str, prompt: str, preset: str) -> Path:
     """The folder of a run that is at its end."""
-    if (folder / "report.json").is_file() and read_config(folder)["config"]["prompt"] == prompt:
+    if (folder / "report.json").is_file() and read_config(folder)[0].prompt == prompt:
         return folder
-    job = Animate(resume=folder) if (folder / CONFIG).is_file() else Animate(asset, prompt, folder, preset=preset)
+    job = Animate(resume=folder) if (folder / CONFIG).is_file() else Animate(asset, prompt, out=folder, preset=preset)
     return run(job).folder
 
 
@@ -48,7 +48,7 @@ def frames(folder: Path) -> list[Image.Image]:
     for path in sorted(film.glob("frame_*.png")):
         picture = Image.new("RGB", (WIDTH, HEIGHT + CAPTION), "white")
         picture.paste(Image.open(path), (0, CAPTION))
-        prompt = read_config(folder)["config"]["prompt"]
+        prompt = read_config(folder)[0].prompt
         ImageDraw.Draw(picture).text((6, 3), f"“{prompt}”", fill="black", font_size=14)
         pictures.append(picture)
     return pictures
