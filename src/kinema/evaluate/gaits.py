@@ -27,7 +27,7 @@ BOUND_STEP = 2.1
 
 def name_gait(limbs: Limbs, feet: Feet, cycle: Cycle, stance: Stance, *, speed: float) -> GaitClass:
     """The gait of a cycle. On two legs walk and run differ by how long feet stand and by whether the body rises over
-    them, not by the pace; on four, gallop is also the run."""
+    them, and only a little by the pace; on four, gallop is also the run."""
     duty = float(stance.mean()) if stance.size else 0.0
     if not limbs.legs:
         return "other"
