@@ -5,13 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from kinema.files import replacing
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from torch.optim import Optimizer
+
+
+@runtime_checkable
+class Optimizer(Protocol):
+    """torch's optimisers and ours."""
+
+    param_groups: list[dict[str, Any]]
+
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state_dict: dict[str, Any], /) -> None: ...
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], *, header: dict[str, Any], key: str) -> None:

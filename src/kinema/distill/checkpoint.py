@@ -4,11 +4,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from kinema.distill.parameters import MotionParameters
 from kinema.distill.targets import Sampled
 from kinema.errors import KinemaError
+from kinema.learn.adam import Adam
 from kinema.options import from_json
 from kinema.tensor_files import load_tensors, optimizer_tensors, restore_optimizer, save_tensors
 
@@ -30,9 +29,7 @@ class RunState:
     """Videos from the prior so far."""
 
 
-def save_run(
-    path: Path, state: RunState, parameters: MotionParameters, optimizer: torch.optim.Optimizer, *, videos: bool
-) -> None:
+def save_run(path: Path, state: RunState, parameters: MotionParameters, optimizer: Adam, *, videos: bool) -> None:
     """Write a checkpoint, with the sampled videos only if they are still needed."""
     tensors = {f"parameter.{name}": value for name, value in parameters.state_dict().items()}
     tensors |= optimizer_tensors(optimizer)
@@ -55,7 +52,7 @@ class _Header:
     scores: dict[str, float]
 
 
-def load_run(path: Path, parameters: MotionParameters, optimizer: torch.optim.Optimizer) -> RunState:
+def load_run(path: Path, parameters: MotionParameters, optimizer: Adam) -> RunState:
     """Read a checkpoint into parameters and optimiser; returns the rest of the state."""
     state = parameters.state_dict()
     try:

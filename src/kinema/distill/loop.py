@@ -29,6 +29,7 @@ from kinema.distill.targets import Target, conditions, sample_targets
 from kinema.distill.tempo import Tempo, default_frames
 from kinema.distill.window import Window, Windows
 from kinema.errors import KinemaError
+from kinema.learn.adam import Adam
 from kinema.motion.motion import Motion
 from kinema.prior.protocol import Context, VideoPrior
 from kinema.progress import Progress, Report
@@ -91,7 +92,7 @@ class Distiller:
         self.windows = Windows(prior, stage, tempo, self.parameters, follow_box=config.preset == "paper")
         self.schedule = Schedule.of(config, prior)
         self.learning_rate = config.learning_rate * self.parameters.learning_rate
-        self.optimizer = torch.optim.AdamW(self.parameters.parameters(), lr=self.learning_rate, weight_decay=0.0)
+        self.optimizer = Adam(self.parameters.parameters(), lr=self.learning_rate)
         self.state = RunState(config.guidance)
         self.targets: list[Target] | None = None
         """Videos to fit; sampled when the run begins, unless they are given."""
@@ -193,7 +194,7 @@ class Distiller:
         """One step of the optimiser; gradients that are not finite are skipped, too many in a row are an error."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate * self.schedule.learning_rate(self.state.step)
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         loss.backward()
         values = list(self.parameters.parameters())
         if not all(bool(p.grad.isfinite().all()) for p in values if p.grad is not None):

@@ -13,6 +13,7 @@ from torch import Tensor
 from kinema.array_files import Array, read_arrays
 from kinema.errors import KinemaError
 from kinema.files import replacing
+from kinema.learn.adam import Adam
 from kinema.motion.motion import Motion
 from kinema.physics.explicit import soften
 from kinema.physics.model import Control, Gains, Model, State
@@ -97,7 +98,7 @@ class Search:
         self.found["controls"][:, 3 : self.joints.start] = self.start[:, 3 : self.joints.start]
         rates = (options.learning_rate, options.velocity_rate)
         groups = [{"params": [x], "lr": rate, "initial_lr": rate} for x, rate in zip(self.found.values(), rates)]
-        self.optimizer = torch.optim.Adam(groups)
+        self.optimizer = Adam(groups)
         self.best = {name: x.clone() for name, x in self.found.items()}
         self.losses: list[float] = []
         self.diverged = 0
