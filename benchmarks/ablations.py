@@ -11,6 +11,7 @@ embedded prior sees the body's point maps and no ground, so that only a video mo
 
 import argparse
 import functools
+import itertools
 import json
 import shutil
 import time
@@ -186,7 +187,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     # Runs of another size are other runs.
     out = make_folder(options.out / f"{options.iterations}")
-    for asset, seed in [(asset, seed) for asset in options.only for seed in range(options.seeds)]:
+    # Seed by seed: a table of half of the runs then has all characters.
+    for seed, asset in itertools.product(range(options.seeds), options.only):
         for name in options.variants:
             stem = f"{name.replace(' ', '_')}.{asset}-{seed}"
             path, states = out / f"{stem}.json", out / stem
