@@ -11,7 +11,6 @@ embedded prior sees the body's point maps and no ground, so that only a video mo
 
 import argparse
 import functools
-import itertools
 import json
 import shutil
 import time
@@ -188,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Runs of another size are other runs.
     out = make_folder(options.out / f"{options.iterations}")
     # Seed by seed: a table of half of the runs then has all characters.
-    for seed, asset in itertools.product(range(options.seeds), options.only):
+    for asset, seed in [(asset, seed) for seed in range(options.seeds) for asset in options.only]:
         for name in options.variants:
             stem = f"{name.replace(' ', '_')}.{asset}-{seed}"
             path, states = out / f"{stem}.json", out / stem
