@@ -130,7 +130,7 @@ def verdict(rows: dict[str, dict[str, Row]]) -> str:
     found = {lacks[name]: told for name in (FULL, *VARIANTS) if name in rows and (told := compare(rows, name))}
     worse = [name for name, (_, count, pairs) in found.items() if count >= ENOUGH * pairs]
     rest = [f"{name} ({figure}: {k} of {n})" for name, (figure, k, n) in found.items() if name not in worse]
-    said = f"Worse in its figure in at least 7 of 8 pairs: {', '.join(worse) or 'none'}."
+    said = f"Worse in its figure in at least seven eighths of the pairs that were run: {', '.join(worse) or 'none'}."
     return f"{said} **Not worse** in so many: {', '.join(rest) or 'none'}."
 
 
@@ -167,7 +167,7 @@ def finished(out: Path) -> dict[str, dict[str, Row]]:
 
 def write(text: str, options: argparse.Namespace) -> None:
     cut = f"`--iterations {options.iterations} --physics-iterations {options.physics_iterations}`"
-    said = f"{cut} in place of 10,000 and 200; pairs are characters ({', '.join(CHARACTERS)}) and seeds."
+    said = f"{cut} in place of 10,000 and 200; pairs are characters and seeds."
     before, _, rest = PAGE.read_text().partition(BEGIN)
     with replacing(PAGE) as partial:
         partial.write_text(f"{before}{BEGIN}\n{text}\n\n{said}\n{END}{rest.partition(END)[2]}")
