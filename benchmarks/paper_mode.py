@@ -1,6 +1,6 @@
 """Walks in the paper's mode with the embedded prior, cut to what there is time for; figures and a contact sheet.
 
-python benchmarks/paper_mode.py [fox ostrich] [--iterations 1000] [--physics-iterations 60] [--guidance 100] [--write]
+python benchmarks/paper_mode.py [fox ostrich] [--iterations 1000] [--physics-iterations 60] [--guidance 2] [--write]
 
 A run that is killed goes on where it was. `--write` puts all finished runs of this size into docs/results/akd.md.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from kinema.distill.config import Animate
+from kinema.distill.config import PAPER_GUIDANCE, Animate
 from kinema.files import make_folder, replacing
 from kinema.job.folder import run
 
@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/paper_mode"))
     parser.add_argument("--iterations", type=int, default=1000)
     parser.add_argument("--physics-iterations", type=int, default=60)
-    parser.add_argument("--guidance", type=float, default=100.0)
+    parser.add_argument("--guidance", type=float, default=PAPER_GUIDANCE["nano"])
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     make_folder(options.out)

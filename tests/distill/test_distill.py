@@ -285,7 +285,7 @@ def test_engines_have_the_steps_that_a_job_and_its_prior_ask_for() -> None:
 
 def test_paper_preset_sets_what_the_paper_states() -> None:
     paper = resolve(replace(FOX, preset="paper"))
-    assert (paper.engine, paper.time, paper.iterations, paper.guidance) == ("sds", "free", 10_000, 100.0)
+    assert (paper.engine, paper.time, paper.iterations, paper.guidance) == ("sds", "free", 10_000, 2.0)
     assert (paper.smooth_weight, paper.ground_weight, paper.slip_weight, paper.limits_weight) == (2e5, 1e7, 0.0, 0.0)
 
 

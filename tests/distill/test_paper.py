@@ -149,11 +149,15 @@ def test_an_image_to_video_model_is_given_the_start_pose_of_its_window(run: Dist
 
 
 def test_the_score_is_summed_over_as_many_latents_as_the_papers(run: Distiller, monkeypatch) -> None:
-    """13 x 16 x 60 x 90 values of CogVideoX: with those the loss is the plain sum, with fewer each counts for more."""
+    """13 x 16 x 60 x 90 values of CogVideoX at guidance 100: with those the loss is the plain sum, with fewer values or
+    less guidance each counts for more."""
     import kinema.distill.loop as loop
 
     monkeypatch.setattr(loop, "sds", lambda prior, latents, *_, **__: latents.sum() * 0 + latents.numel())
     monkeypatch.setattr(loop, "weighted_energies", lambda *_, **__: torch.zeros(()))
+    assert run.state.guidance == 2.0
+    assert float(run._sds_loss(np.random.default_rng(0))) == pytest.approx(13 * 16 * 60 * 90 * 50)
+    run.state.guidance = 100.0
     assert float(run._sds_loss(np.random.default_rng(0))) == pytest.approx(13 * 16 * 60 * 90)
 
 
@@ -221,7 +225,10 @@ def test_the_clip_is_as_simulated_unless_it_is_to_settle(body: tuple[Stage, Anat
 
 
 def test_a_preset_leaves_alone_what_was_given() -> None:
-    assert all(getattr(PAPER, name) == value for name, value in PRESETS["paper"].items())
+    values = PRESETS["paper"]
+    assert all(getattr(PAPER, name) == value for name, value in (values | {"guidance": 2.0}).items())
+    video = resolve(Animate("fox", "a fox is walking", preset="paper", prior="cogvideox-2b"))
+    assert all(getattr(video, name) == value for name, value in values.items())
     given = resolve(Animate("fox", "a fox is walking", preset="paper", guidance=50.0, iterations=7))
     assert (given.guidance, given.iterations, given.smooth_weight) == (50.0, 7, 2e5)
 

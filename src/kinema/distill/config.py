@@ -146,11 +146,18 @@ PRESETS: dict[Preset, dict[str, Any]] = {
     },
 }  # fmt: skip
 """Values of a job by preset (docs/akd.md says where those of the paper are from)."""
+AKD_GUIDANCE: float = PRESETS["paper"]["guidance"]
+PAPER_GUIDANCE = {"nano": 2.0}
+"""Guidance in the paper's mode by prior, where it is not the paper's, which is CogVideoX's: nano's estimates differ by
+phase and pace too, so that less sets them apart (docs/results/akd.md has both)."""
 
 
 def resolve(config: Animate) -> Animate:
     """Apply the preset to every option that was left at its default; only cycles can loop."""
-    config = _filled(config, PRESETS[config.preset])
+    values = PRESETS[config.preset]
+    if config.preset == "paper" and config.prior in PAPER_GUIDANCE:
+        values = values | {"guidance": PAPER_GUIDANCE[config.prior]}
+    config = _filled(config, values)
     if config.preset == "gpu":
         from kinema.prior.gpu import setting_here
 

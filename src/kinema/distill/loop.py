@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.distill.checkpoint import RunState, load_run, save_run
-from kinema.distill.config import Animate
+from kinema.distill.config import AKD_GUIDANCE, Animate
 from kinema.distill.energies import weighted_energies
 from kinema.distill.field import Field
 from kinema.distill.parameters import Filmed, MotionParameters
@@ -176,9 +176,9 @@ class Distiller:
         words, none = conditions(self.prior, self.config.told, context)
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         score = sds(self.prior, latents, words, none, t=t, guidance=self.state.guidance, generator=generator)
-        # The paper's weights are for a loss summed over its prior's latents; ours are per token. Either way they mean
-        # the same for every prior: nano's latents are 61 times fewer, and beside their plain sum nothing would move.
-        return score * (AKD_LATENTS / latents.numel() if self.config.preset == "paper" else 1 / tokens) + energies
+        # Ours is per token, so that the energies' weights mean the same for every prior.
+        scale = paper_scale(latents.numel(), self.state.guidance) if self.config.preset == "paper" else 1 / tokens
+        return score * scale + energies
 
     def _look(self, window: Window, context: Context) -> tuple[Filmed, Tensor, float, Tensor]:
         """A window of the motion as it is now, its latents, how many tokens they are, and energies."""
@@ -234,6 +234,15 @@ class Distiller:
         if self.checkpoint is not None and time.monotonic() - self._saved > self.config.checkpoint_seconds:
             self.save(self.checkpoint)
             self._saved = time.monotonic()
+
+
+def paper_scale(values: int, guidance: float) -> float:
+    """Factor on a loss summed over so many latent values, beside which the paper's energies weigh what they do there.
+
+    Its sum is over CogVideoX's latents, and its z - ẑ grows with the guidance: nano has 46 times fewer values and a
+    fiftieth of the guidance, and beside its plain sum nothing would move.
+    """
+    return AKD_LATENTS / values * AKD_GUIDANCE / max(1.0, guidance)
 
 
 def make_parameters(config: Animate, frames: int, stage: Stage, anatomy: Anatomy, tempo: Tempo) -> MotionParameters:
