@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import textwrap
+from itertools import pairwise
 from pathlib import Path
 from typing import get_type_hints
 
@@ -204,6 +205,8 @@ def test_help_of_animate_begins_with_what_is_common_and_ends_in_examples(capsys:
              "--smooth-weight", "reading options", "examples:", "kinema animate --resume"]  # fmt: skip
     places = [shown.index(word) for word in order]
     assert places == sorted(places)
+    lines = shown.splitlines()
+    assert not [top for top, below in pairwise(lines) if top.startswith("╭") and below.startswith("╰")], "an empty box"
     for line in shown[shown.index("examples:") :].splitlines()[1:]:
         parse(shlex.split(line, comments=True)[1:])
 

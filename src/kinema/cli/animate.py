@@ -25,15 +25,13 @@ GROUPS = {
         "--help", "--out", "--preset", "--as", "--anyway", "--seed", "--loop", "--in-place", "--speed", "--period",
         "--frames", "--fps", "--live", "--resume", "--overwrite", "--quiet", "--verbose", "--json",
     ),
-    "files": ("--names", "--root-bone", "--clip-name"),
-    "who makes the mesh": ("--with", "--image", "--maker-seconds", "--most-faces"),
     "feet and physics": ("--physics", "--physics-iterations", "--plant-feet", "--settle"),
     "which video model, and where": (
         "--prior", "--device", "--quantize", "--offload", "--tiling", "--tiny-encoder", "--video-size", "--describe",
         "--description",
     ),
 }  # fmt: skip
-"""Options by box of the help; the others are for those who tune the distillation."""
+"""Options by box of the help; the others are for those who tune the distillation, or in boxes of their own."""
 EXAMPLES = """\
 examples:
   kinema animate "a red fox" "a fox is trotting"

@@ -25,6 +25,9 @@ CLEARANCE = 0.05
 """Least height of a foot in mid-swing [leg lengths]: one that shuffles along would slide."""
 LARGEST_EFFORT_DEG = 8.0
 """Mean change of a leg's joints beyond which a foot does not stay on the ground."""
+STILL, MOST_LONGER = 0.15, 0.4
+"""Speed below which a raised foot hangs in the air [of the body's speed], and the share of a swing, at each end, for
+which it may stand instead."""
 ROUNDS = 6
 """How often feet are measured and moved again."""
 ALL, UP = np.ones(3), np.array([0.0, 1.0, 0.0])
@@ -59,7 +62,13 @@ def plant(
         weight = weight * _importance(_first_try(body, motion, stance, weight)[2], stance)
     base, offset, _ = _first_try(body, motion, stance, weight)
     clearance, power = CLEARANCE * body.leg, 1 / 3 if brisk else 1.0
-    return _hold_feet(body, base, offset, stance, clearance=clearance, power=power)
+    result = _hold_feet(body, base, offset, stance, clearance=clearance, power=power)
+    # A foot that has been raised and does not move yet would hang in the air: it stands for longer instead.
+    longer = _every_round(_until_they_move(body, base, result, stance), period) if brisk else stance
+    if (longer == stance).all():
+        return result
+    base, offset, _ = _first_try(body, motion, longer, weight)
+    return _hold_feet(body, base, offset, longer, clearance=clearance, power=power)
 
 
 def ground_feet(
@@ -140,6 +149,28 @@ def _every_round(stance: Stance, period: int | None) -> Stance:
         return stance
     margin = (len(stance) - 1 - period) // 2
     return stance[margin + (np.arange(len(stance)) - margin) % period]
+
+
+def _until_they_move(body: Planted, base: Motion, planted: Motion, stance: Stance) -> Stance:
+    """Stances with the frames before and after in which the planted foot is as good as still over the ground and only
+    planting raises it; at most `MOST_LONGER` of the swing at each end."""
+    root = planted.root_position[:, [0, 2]].numpy()
+    speed = np.linalg.norm(root[-1] - root[0]) / (len(root) - 1) * planted.fps
+    velocity = body.paths(planted)[1][..., [0, 2]]
+    still = np.linalg.norm(velocity, axis=-1) < STILL * max(speed, 0.5 * body.leg)
+    low, longer = body.paths(base)[0] < CLEARANCE * body.leg, stance.copy()
+    for k, first, last in stances(~stance):
+        most = int(MOST_LONGER * (last - first))
+        # `still[t]` is the interval from t to t + 1.
+        for t in range(first, first + most if first > 0 else first):
+            if not (still[t - 1, k] and low[t, k]):
+                break
+            longer[t, k] = True
+        for t in range(last - 1, last - 1 - most if last < len(stance) else last - 1, -1):
+            if not (still[t, k] and low[t, k]):
+                break
+            longer[t, k] = True
+    return longer
 
 
 def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:
