@@ -31,8 +31,16 @@ class Rule(NamedTuple):
 
 
 RULES = {
-    "hind": (Rule("upper", 1.73, 0.8, 0.1, 0.7), Rule("lower", 1.21, 0.65, 0.3, 0.0), Rule("foot", 0.77, 0.65, 0.0, 0.0)),
-    "front": (Rule("upper", 1.4, 0.5, 0.05, 0.7), Rule("lower", 0.65, 0.65, 0.0, 0.0), Rule("foot", 0.2, 0.65, 0.0, 0.0)),
+    "hind": (
+        Rule("upper", 1.73, 0.8, 0.1, 0.7),
+        Rule("lower", 1.21, 0.65, 0.3, 0.0),
+        Rule("foot", 0.77, 0.65, 0.0, 0.0),
+    ),
+    "front": (
+        Rule("upper", 1.4, 0.5, 0.05, 0.7),
+        Rule("lower", 0.65, 0.65, 0.0, 0.0),
+        Rule("foot", 0.2, 0.65, 0.0, 0.0),
+    ),
     "leg": (Rule("upper", 1.45, 0.5, 0.0, 0.8), Rule("lower", 0.74, 0.4, 0.0, 0.3), Rule("foot", 0.13, 0.3, 0.0, 0.2)),
 }
 """By the name of a pair of legs; `leg` is that of bodies with two. Medians over the rigs for tuning."""
@@ -46,11 +54,14 @@ def place_legs(at: Mapping[str, Point], balls: Balls) -> dict[str, Point]:
             stem = f"{side}_leg" if pair == "leg" else f"{pair}_{side}"
             top = _top(at, stem, balls)
             if top is not None:
-                placed |= {f"{stem}_{rule.part}": _by_rule(at[f"{stem}_{rule.part}"], rule, top, balls) for rule in rules}
+                placed |= {
+                    f"{stem}_{rule.part}": _by_rule(at[f"{stem}_{rule.part}"], rule, top, balls) for rule in rules
+                }
     return placed
 
 
 def _by_rule(place: Point, rule: Rule, top: Point, balls: Balls) -> Point:
+    """The place in the template drawn to that of the rule."""
     tall = top[1] - balls.low[1]
     x, y, z = place
     x, z = np.array([x, z]) + rule.beside * (top[[0, 2]] - [x, z])

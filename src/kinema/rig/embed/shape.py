@@ -26,8 +26,8 @@ SLENDER = 2.5
 EXTRA, ORNAMENT = 0.13, 0.2
 """Least length of an ear, a horn or a trunk that gets joints of its own, in lengths of the longest side, and on a
 biped: people wear much that is none."""
-FINGERS = (0.45, 0.75)
-"""Place of the joint that bends all fingers, between wrist and tip."""
+FINGERS = (0.35, 0.6, 0.8)
+"""Places of the joints that bend all fingers, between wrist and tip."""
 CUSTOM: dict[str, dict[str, tuple[float, float, float]]] = {
     "quadruped": {
         "hips": (0.0, 0.07, -0.02), "spine": (0.0, 0.06, 0.0), "chest": (0.0, 0.05, 0.0), "neck": (0.0, 0.03, 0.01),
@@ -45,8 +45,10 @@ quadruped near its back. Of quadrupeds robust means over the rigs for tuning, of
 benchmarks/auto_rig_shifts.py on the same rigs."""
 HAND, PALM = 0.2, 0.08
 """Greatest length and radius of a hand, in lengths of the longest side."""
+NECK_GAP = 0.1
+"""Distance between the joints of a long neck, in lengths of the longest side."""
 MIDDLE, LOW = 0.05, 0.1
-"""Greatest distance of the end of a tail from the middle plane, and its least height, in lengths of the longest side."""
+"""Greatest distance of a tail's end from the middle plane, and its least height, in lengths of the longest side."""
 STUB, BLOCK = 4.9, 0.875
 """Length below which a leg that is a block has no knee, in its radii, and the squareness from which on it is a block.
 
@@ -56,7 +58,6 @@ HIP = (2.1, 1.5)
 body."""
 SHOULDER, NECK = 1.7, 1.93
 """Heights of the shoulders and the neck of a toy on two legs, in heights of its hips."""
-TOY_HEAD = 0.0
 SKULL = 0.4
 """Least radius of a head on such a body, in radii of the trunk."""
 AXIS = (0.13, 0.32, 0.47, 0.61, 0.75, 0.87)
@@ -111,7 +112,7 @@ def shape(found: Fit, balls: Balls, branches: list[Branch], vertices: Float[np.n
     if points.form.plan == "fish":
         at |= _axis(at)
     above = {name: points.names[p] if p >= 0 else "" for name, p in zip(points.names, points.parents)}
-    if NECK_GAP and points.form.plan in ("quadruped", "winged", "bird"):
+    if points.form.plan in ("quadruped", "winged", "bird"):
         _split_neck(at, above, size)
     absent = _absent(at, balls)
     joints, index = Joints([], [], [], []), {}
@@ -134,9 +135,6 @@ def shape(found: Fit, balls: Balls, branches: list[Branch], vertices: Float[np.n
     return joints.skeleton()
 
 
-NECK_GAP = 0.1
-
-
 def _in_order(at: dict[str, Point], above: dict[str, str]) -> list[str]:
     """Names with parents before their children."""
     done: list[str] = []
@@ -152,6 +150,7 @@ def _in_order(at: dict[str, Point], above: dict[str, str]) -> list[str]:
 
 
 def _split_neck(at: dict[str, Point], above: dict[str, str], size: float) -> None:
+    """Put more joints between neck and head where they are far apart."""
     start, end = at["neck"], at["head"]
     count = int(np.linalg.norm(end - start) / (NECK_GAP * size))
     for k in range(1, count + 1):
@@ -209,7 +208,7 @@ def _toy(at: dict[str, Point], tops: dict[str, Point], balls: Balls) -> Skeleton
     skull = float(balls.radii[np.linalg.norm(balls.centers - at["head"], axis=1).argmin()])
     # A nose is no head.
     if gap["head"] > radius and skull > SKULL * radius:
-        joints.add("head", 0, (1 - TOY_HEAD) * at["neck"] + TOY_HEAD * at["head"], at["head_end"])
+        joints.add("head", 0, at["neck"], at["head_end"])
     if gap["tail_1"] > radius and gap["tail_end"] > radius:
         joints.add("tail_1", 0, at["tail_1"], at["tail_end"])
     return joints.skeleton()
@@ -274,7 +273,7 @@ def _absent(at: dict[str, Point], balls: Balls) -> set[str]:
 
 
 def _tail(at: dict[str, Point], balls: Balls, branches: list[Branch], size: float) -> dict[str, Point]:
-    """Points of the tail along the branch that leaves the body behind, if there is one that is not beside the middle."""
+    """Points of the tail along the branch that leaves the body behind, if there is one in the middle plane."""
     names = [name for name in at if name.startswith("tail")]
     legs = [at[name] for name in ("hind_left_upper", "hind_right_upper") if name in at]
     if not names or not legs:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Mesh, Skeleton
-from kinema.rig.embed.branches import Branch, cut, outside, smooth_path
+from kinema.rig.embed.branches import Branch, cut, outside
 from kinema.rig.embed.medial import Balls
 from kinema.rig.embed.plans import BodyPlan
 from kinema.rig.embed.shape import Joints
