@@ -23,9 +23,9 @@ TOES, FETLOCK = 0.55, 0.75
 """Place of the toes between ankle and tip, of a foot that lies on its sole and of one that stands on its toes."""
 SLENDER = 2.5
 """Least length of such a part in radii where it begins."""
-EXTRA, ORNAMENT = 0.13, 0.2
-"""Least length of an ear, a horn or a trunk that gets joints of its own, in lengths of the longest side, and on a
-biped: people wear much that is none."""
+EXTRA, ORNAMENT = (0.13, 0.08), (0.2, 0.2)
+"""Least length of an ear, a horn or a trunk that gets joints of its own, and of a joint there, in lengths of the
+longest side; on a biped more: people wear much that is none."""
 FINGERS = (0.35, 0.6, 0.8)
 """Places of the joints that bend all fingers, between wrist and tip."""
 CUSTOM: dict[str, dict[str, tuple[float, float, float]]] = {
@@ -131,7 +131,7 @@ def shape(found: Fit, balls: Balls, branches: list[Branch], vertices: Float[np.n
             joints.chain(f"{name.removesuffix('hand')}fingers", index[name], rows, tip)
     _add_tail(joints, at | _tail(at, balls, branches, size), index, size)
     if points.form.plan != "fish":
-        _add_extras(joints, balls, branches, size, ORNAMENT if points.form.plan == "biped" else EXTRA)
+        _add_extras(joints, balls, branches, size, *(ORNAMENT if points.form.plan == "biped" else EXTRA))
     return joints.skeleton()
 
 
@@ -319,7 +319,7 @@ def _add_tail(joints: Joints, at: dict[str, Point], index: dict[str, int], size:
         parent = joints.add(f"tail_{k + 1}", parent, rows[k], rows[k + 1])
 
 
-def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: float, least: float) -> None:
+def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: float, least: float, step: float) -> None:
     """Joints for branches that no bone lies in: ears, horns, a trunk."""
     middle = float(balls.low[0] + balls.high[0]) / 2
     count: dict[str, int] = {}
@@ -344,7 +344,7 @@ def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: floa
         kind = "ear" if ear else "extra"
         count[kind] = count.get(kind, 0) + 1
         label = kind if count[kind] == 1 else f"{kind}{count[kind]}"
-        rows = cut(part, 2 if length > 1.5 * least * size else 1)[:, :3]
+        rows = cut(part, int(np.clip(round(length / (step * size)), 1, 3)))[:, :3]
         if balls.symmetric and side > 0.02 * size:
             flip = np.array([-1.0, 1, 1]), np.array([2 * middle, 0, 0])
             joints.chain(f"left_{label}", parent, rows, part[-1, :3])
