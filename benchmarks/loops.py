@@ -75,9 +75,9 @@ def compare(asset: str, verb: str, prior: NanoPrior, out: Path, *, physics: bool
         distiller.config = replace(distiller.config, loop=loop)
         job = replace(config, loop=loop)
         clips = {"distilled": distiller.motion()}
-        clips["planted"] = plant_feet(job, character, anatomy, clips["distilled"])
-        if (tracked := follow_physics(job, anatomy, clips["planted"], lambda _: None, None)) is not None:
-            clips["physics"] = settle(job, character, anatomy, clips["planted"], tracked.motion)
+        clips["planted"], stance = plant_feet(job, character, anatomy, clips["distilled"])
+        if (tracked := follow_physics(job, anatomy, clips["planted"], stance, lambda _: None, None)) is not None:
+            clips["physics"] = settle(job, character, anatomy, clips["planted"], stance, tracked.motion)
         rows[loop] = {}
         for name, motion in clips.items():
             found = measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs)
