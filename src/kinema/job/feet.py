@@ -13,7 +13,7 @@ from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 from kinema.asset.character import Character
 from kinema.distill.config import Animate
 from kinema.evaluate.metrics import measure
-from kinema.motion.feet import Stance
+from kinema.motion.feet import Stance, find_stance, track_feet
 from kinema.motion.foot_skin import FootSkin, trunk_depth
 from kinema.motion.loop import closes, roll, unroll
 from kinema.motion.motion import Motion
@@ -33,9 +33,7 @@ DEEP = 0.002
 """Depth of the skin in the ground that is not worth a correction [leg lengths]."""
 
 
-def plant_feet(
-    config: Animate, character: Character, anatomy: Anatomy, motion: Motion
-) -> tuple[Motion, Stance | None]:
+def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: Motion) -> tuple[Motion, Stance | None]:
     """Hold stance feet in place by kinematics alone, so that a clip without physics does not skate either.
 
     What crawls without legs is only lifted out of the ground, what swims or flies is left as it is.
@@ -67,8 +65,8 @@ def follow_physics(
     return track(
         None, anatomy.rig, unroll(motion, margin) if margin else motion,
         options=replace(options, iterations=config.physics_iterations), limbs=anatomy.limbs, cuboids=anatomy.cuboids,
-        limits=limits, stance=stance, progress=lambda done, total, loss: progress(Progress(done, total, "physics", loss)),
-        checkpoint=checkpoint, checkpoint_seconds=config.checkpoint_seconds,
+        limits=limits, stance=stance, checkpoint=checkpoint, checkpoint_seconds=config.checkpoint_seconds,
+        progress=lambda done, total, loss: progress(Progress(done, total, "physics", loss)),
     )  # fmt: skip
 
 
@@ -95,11 +93,22 @@ def settle(
         return simulated
     if not _plants(config, anatomy):
         return _lift(config, character, anatomy, simulated)
+    stance = _meant_or_found(config, anatomy, stance, simulated)
     works = (partial(_work_on, work, character, anatomy) for work in (ground_feet, plan_and_plant))
     grounded, again = (_with_rounds(config, simulated, stance, work)[0] for work in works)
     old, new = (measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs) for motion in (grounded, again))
     better = new.gait == old.gait and old.slide > STANDS and new.slide < LESS_SLIDE * old.slide
     return again if better else grounded
+
+
+def _meant_or_found(config: Animate, anatomy: Anatomy, stance: Stance | None, simulated: Motion) -> Stance | None:
+    """The stances that were planned and those of the simulated body, which pushes off for longer than it was to."""
+    if stance is None:
+        return None
+    margin = _margin(config, simulated, PLANTED_S)
+    rounds = unroll(simulated, margin) if margin else simulated
+    found = find_stance(track_feet(anatomy.rig, anatomy.limbs, rounds))
+    return stance | found[margin : margin + len(stance)]
 
 
 def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds: float = 0.08) -> Motion:

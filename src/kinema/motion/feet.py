@@ -189,26 +189,19 @@ def find_stance(feet: Feet) -> Stance:
     differs = np.linalg.norm(velocity - ground[:, None], axis=-1) / speed[:, None]
     differs = (np.concatenate((differs[:1], differs)) + np.concatenate((differs, differs[-1:]))) / 2
     stance = (raised**2 + differs**2 <= 1) & (floor <= floor.min() + HELD_UP * feet.leg)
-    return _without_blinks(_level(feet.height, stance, feet.leg), BLINK_S * feet.fps)
+    return _without_blinks(stance & _level(feet.height, stance, feet.leg), BLINK_S * feet.fps)
 
 
 def _level(heights: PerFoot, stance: Stance, leg: float) -> Stance:
-    """The stances from when each foot has arrived at the height at which it usually stands until it leaves that.
+    """Which feet are about as high as they usually stand.
 
-    Where feet stand at one height, as planted feet do, one that is higher at the end of its stance has let go or has
-    not arrived. Amid a stance it rolls over its edge.
+    Where they stand at one height, as planted feet do, one that is higher has let go or has not arrived.
     """
     held = np.where(stance, heights, np.nan)
     held[:, ~stance.any(0)] = 0.0
     usual = np.nanmedian(held, axis=0)
     wander = np.nanmedian(np.abs(held - usual), axis=0)
-    level = stance & (heights - usual <= np.maximum(LEVEL[0] * leg, LEVEL[1] * wander))
-    for k, column in enumerate(stance.T):
-        for first, last in runs(column):
-            at = np.flatnonzero(level[first:last, k])
-            if len(at):
-                level[first + at[0] : first + at[-1] + 1, k] = True
-    return level
+    return heights - usual <= np.maximum(LEVEL[0] * leg, LEVEL[1] * wander)
 
 
 def _without_blinks(stance: Stance, least: float) -> Stance:
