@@ -100,6 +100,7 @@ def main() -> None:
         where = worst.split("|")[-1]
         off = sum(error > WORST_VERTEX for error in vertices.values())
         said = f": {'; '.join(line for line in character.changes if 'cannot follow' in line)}" if off else ""
+        said = said.replace("|", " ")
         print(
             f"| {name} | {joints} | {len(errors)} | {median:.1e} | {errors[worst]:.1e} | {where} | {above}"
             f" | {100 * max(vertices.values()):.2f} % | {off}{said} |",
