@@ -185,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--write", action="store_true", help="put the table into docs/results/akd.md")
     options = parser.parse_args(arguments)
     # Runs of another size are other runs.
-    out = make_folder(options.out / f"{options.iterations}")
+    out = make_folder(options.out / f"{options.iterations}-{options.physics_iterations}")
     # Seed by seed: a table of half of the runs then has all characters.
     for asset, seed in [(asset, seed) for seed in range(options.seeds) for asset in options.only]:
         for name in options.variants:

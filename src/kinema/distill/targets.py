@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kinema.distill.config import Animate
+from kinema.distill.config import Resolved
 from kinema.distill.window import Window, Windows
 from kinema.evaluate.classify import relative_errors
 from kinema.prior.protocol import Context, VideoPrior, sample
@@ -42,7 +42,7 @@ def conditions(prior: VideoPrior, prompt: str, context: Context) -> tuple[Any, A
 
 
 def sample_targets(
-    config: Animate, windows: Windows, sampled: dict[int, Sampled], *, done: Callable[[int, int, float], None]
+    config: Resolved, windows: Windows, sampled: dict[int, Sampled], *, done: Callable[[int, int, float], None]
 ) -> list[Target]:
     """Sample half as many videos again as wanted and keep the best; those of an interrupted run are in `sampled`.
 
@@ -65,11 +65,11 @@ def sample_targets(
     return [Target(window, windows.context(window), latents) for window, latents in looks]
 
 
-def _rng(config: Animate, index: int) -> np.random.Generator:
+def _rng(config: Resolved, index: int) -> np.random.Generator:
     return np.random.default_rng((config.seed, FIRST_SEED + index))
 
 
-def _sample(config: Animate, windows: Windows, index: int) -> Sampled:
+def _sample(config: Resolved, windows: Windows, index: int) -> Sampled:
     rng, prior = _rng(config, index), windows.prior
     window = windows.draw(rng)
     context = windows.context(window)

@@ -20,7 +20,7 @@ import kinema
 from kinema.asset.character import Character
 from kinema.create.make import make_character
 from kinema.create.options import MADE_HERE
-from kinema.distill.config import Animate, resolve
+from kinema.distill.config import Animate, Resolved, resolve
 from kinema.distill.describe import describe
 from kinema.distill.field import Deformation
 from kinema.distill.loop import Observer
@@ -136,7 +136,7 @@ def run(
     return Animation(folder, outcome.character, rig, outcome.motion, outcome.distilled, report)
 
 
-def made(config: Animate, prior: VideoPrior) -> Animate:
+def made(config: Resolved, prior: VideoPrior) -> Resolved:
     """The job with the file of a character that a model or a program has made; it is kept in the run's folder."""
     if config.making.maker is None and config.making.image is None:
         return config
@@ -153,7 +153,7 @@ def made(config: Animate, prior: VideoPrior) -> Animate:
     return replace(config, asset=str(file.resolve()), out=folder, making=MADE_HERE)
 
 
-def load_named_prior(config: Animate) -> VideoPrior:
+def load_named_prior(config: Resolved) -> VideoPrior:
     """The prior that a job names, placed as its options say."""
     options = ("device", "quantize", "offload", "tiling", "tiny_encoder", "video_size")
     return load_prior(config.prior, **{name: getattr(config, name) for name in options})
@@ -172,7 +172,7 @@ def _job(asset: Animate | Character | Path | str, prompt: str, options: dict[str
     return replace(job, asset=str(folder / "character.glb"), out=folder)
 
 
-def check(config: Animate) -> Animate:
+def check(config: Animate) -> Resolved:
     """The config that the job is run with; a resumed run has its own."""
     if config.resume is not None:
         return resumed(config.resume)
@@ -223,7 +223,7 @@ def choose_folder(config: Animate) -> Path:
     return next(path for path in numbered if not path.exists())
 
 
-def begin(config: Animate) -> Path:
+def begin(config: Resolved) -> Path:
     """The folder of a new run, with all that it will use."""
     folder = make_folder(choose_folder(config))
     saved = {"config": _plain(asdict(config)), "versions": _versions(), "hashes": file_hashes(config)}
@@ -245,10 +245,10 @@ def _finished(folder: Path) -> Animation | None:
     return Animation(folder, character, rig, motion, load_motion(folder / "distilled.npz", rig), report)
 
 
-def resumed(folder: Path) -> Animate:
+def resumed(folder: Path) -> Resolved:
     """The config of an interrupted run, if its character and the weights of its prior are still the same."""
     _, saved = read_config(folder)
-    config = replace(from_json(Animate, saved.config, about=folder / CONFIG), out=None, resume=folder)
+    config = resolve(replace(from_json(Animate, saved.config, about=folder / CONFIG), out=None, resume=folder))
     try:
         check_options(config)
     except KinemaError as error:
