@@ -65,6 +65,8 @@ class Animate:
     """Encode a video model's frames in overlapping tiles: less memory, nearly the same latents."""
     tiny_encoder: Annotated[Path | None, named("FILE")] = None
     """TAEHV-style weights (.safetensors) that encode in place of a video model's own encoder."""
+    student: Annotated[Path | None, named("FOLDER")] = None
+    """Few-step student of an image-to-video model: it samples the videos to fit, the model itself judges them."""
     video_size: Annotated[tuple[int, int, int] | None, named("FRAMES HEIGHT WIDTH")] = None
     """Size of the videos that a video model sees; by default what it was trained with."""
     frames: int = 0

@@ -84,10 +84,11 @@ class Distiller:
         *,
         checkpoint: Path | None = None,
         pull: PosePull | None = None,
+        student: VideoPrior | None = None,
     ) -> None:
         config = replace(config, frames=config.frames or default_frames(tempo, config.fps))
         self.config, self.prior, self.anatomy, self.tempo, self.checkpoint = config, prior, anatomy, tempo, checkpoint
-        self.pull = pull
+        self.pull, self.student = pull, student
         self.parameters = make_parameters(config, prior.frames, stage, anatomy, tempo)
         self.windows = Windows(prior, stage, tempo, self.parameters, follow_box=config.preset == "paper")
         self.schedule = Schedule.of(config, prior)
@@ -111,7 +112,7 @@ class Distiller:
             self._save_if_due()
 
         if state.step < schedule.fit and self.targets is None:
-            self.targets = sample_targets(self.config, self.windows, state.sampled, done=sampled)
+            self.targets = sample_targets(self.config, self.windows, state.sampled, student=self.student, done=sampled)
         while state.step < schedule.steps:
             rng = np.random.default_rng((self.config.seed, state.step))
             stage = schedule.stage(state.step)

@@ -37,7 +37,7 @@ from kinema.job.report import summarise, write_report
 from kinema.motion.motion import Motion, load_motion, save_motion
 from kinema.motion.source import CONFIG, find_character, find_path, load_result, read_config, rigged
 from kinema.options import from_json
-from kinema.prior.load import load_prior
+from kinema.prior.load import load_prior, load_student
 from kinema.prior.protocol import PromptReading, VideoPrior
 from kinema.progress import Report
 from kinema.render.show import FilmOptions, render_character, render_vertices
@@ -110,7 +110,7 @@ def run(
     if finished is not None:
         return finished
     prior = load_named_prior(job) if prior is None else prior
-    Schedule.of(job, prior)  # refuses an engine that the prior does not have
+    student = _student(job, prior)
     if job.resume is None:
         job = made(job, prior)
     character = rigged(find_character(job.asset, **job.reading.arguments()))
@@ -129,7 +129,8 @@ def run(
         if job.resume is None:
             begin(replace(job, out=folder))
         heard(readings[0])
-        outcome = animate_character(job, character, prior, progress=progress, watch=watch, states=folder)
+        how = {"progress": progress, "watch": watch, "states": folder, "student": student}
+        outcome = animate_character(job, character, prior, **how)
         write_clip(job, folder, outcome.character, outcome.motion, outcome.distilled, field=outcome.deformation)
         rig, report = outcome.anatomy.rig, summarise(job, outcome) | spent(begun)
         write_report(folder, report, rig, outcome.anatomy.limbs, outcome.clips)
@@ -157,6 +158,16 @@ def load_named_prior(config: Resolved) -> VideoPrior:
     """The prior that a job names, placed as its options say."""
     options = ("device", "quantize", "offload", "tiling", "tiny_encoder", "video_size")
     return load_prior(config.prior, **{name: getattr(config, name) for name in options})
+
+
+def _student(config: Resolved, prior: VideoPrior) -> VideoPrior | None:
+    """The student that a job names; an error where there is nothing to sample, or an engine that the prior has not."""
+    fits = Schedule.of(config, prior).fit
+    if config.student is None:
+        return None
+    if not fits:
+        raise KinemaError(f"--student {config.student}: --engine {config.engine} with {config.prior} samples no videos")
+    return load_student(config.prior, prior, config.student)
 
 
 def _job(asset: Animate | Character | Path | str, prompt: str, options: dict[str, Any]) -> Animate:

@@ -17,6 +17,8 @@ def file_hashes(config: Resolved) -> dict[str, str]:
     """SHA-256 of the files that decide the result: the character's, and the weights of the prior, whichever it is."""
     files = {"character": [path for path in (find_path(config.asset),) if path is not None]}
     files["prior"] = weights_files(config.prior)
+    if config.student is not None:
+        files["student"] = sorted(config.student.glob("transformer/*.safetensors"))
     return {name: _digest(paths) for name, paths in files.items() if paths}
 
 
