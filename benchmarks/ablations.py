@@ -167,7 +167,7 @@ def finished(out: Path) -> dict[str, dict[str, Row]]:
 
 def write(text: str, options: argparse.Namespace) -> None:
     cut = f"`--iterations {options.iterations} --physics-iterations {options.physics_iterations}`"
-    said = f"{cut} in place of 10,000 and 200; pairs are characters and seeds."
+    said = f"{cut}; the paper has 10,000 and 200. Pairs are characters and seeds."
     before, _, rest = PAGE.read_text().partition(BEGIN)
     with replacing(PAGE) as partial:
         partial.write_text(f"{before}{BEGIN}\n{text}\n\n{said}\n{END}{rest.partition(END)[2]}")
