@@ -9,9 +9,7 @@ import numpy as np
 import torch
 
 from kinema.files import make_folder, write_text
-from kinema.gait.captions import caption
 from kinema.gait.make import Label
-from kinema.gait.motions import MOTIONS
 from kinema.prior.nano.actor import Actor, Shot
 from kinema.prior.nano.cast import cast_shots
 from kinema.prior.nano.codec import SCALE, patches, still_tokens
@@ -75,13 +73,3 @@ def make_block(config: MakeClips) -> list[int]:
     make_shards(folder, shards, config.seed, config.shared)
     write_text(folder / CLIPS_DONE, json.dumps(list(shards)))
     return list(shards)
-
-
-def caption_examples(rng: np.random.Generator, *, count: int) -> tuple[list[str], list[int], tuple[str, ...]]:
-    """Captions with the index of their class, every class equally often."""
-    captions, names = [], tuple(MOTIONS)
-    labels = [index % len(names) for index in range(count)]
-    for number in labels:
-        body, side = str(rng.choice(["quadruped", "biped", "bird"])), int(rng.choice((-1, 1)))
-        captions.append(caption(Label(names[number], False, 0.0, 0.0, 0.0, body, side), rng))
-    return captions, labels, names
