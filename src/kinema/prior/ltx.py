@@ -58,8 +58,7 @@ class LTXPrior:
         schedule = read_json(folder / "scheduler" / "scheduler_config.json")
         transformer = read_part(LTXVideoTransformer3DModel, folder, "transformer", dtype=placement.dtype)
         vae = read_part(AutoencoderKLLTXVideo, folder, "vae", dtype=placement.dtype)
-        given = {"folder": folder, "placement": placement, "from_image": from_image}
-        return LTXPrior(transformer, vae, schedule, **given, **size)
+        return LTXPrior(transformer, vae, schedule, folder=folder, placement=placement, from_image=from_image, **size)
 
     def condition(self, prompt: str, context: Context) -> Embedding:
         """T5's embedding of the prompt, which of its tokens are words, and the latents of a given first frame."""
