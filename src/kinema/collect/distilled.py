@@ -15,7 +15,7 @@ from torch import Tensor
 from kinema.asset.character import Character
 from kinema.collect.clips import keep, recorded_files, words_of
 from kinema.create.creatures import random_creature
-from kinema.distill.config import Animate
+from kinema.distill.config import Resolved
 from kinema.distill.energies import weighted_energies
 from kinema.distill.loop import Distiller
 from kinema.distill.prompt import read_prompt, told
@@ -37,7 +37,7 @@ from kinema.rig.anatomy import Anatomy
 from kinema.rig.limbs import find_limbs
 
 VIEWS, STEPS, SAMPLING_STEPS = 3, 100, 5
-JOB = Animate(engine="fit", views=VIEWS, fit_iterations=STEPS, learning_rate=0.05, guidance=2.0, physics=False)
+JOB = Resolved(engine="fit", views=VIEWS, fit_iterations=STEPS, learning_rate=0.05, guidance=2.0, physics=False)
 """A short fit loses amplitude, a higher rate than usual restores it; more guidance exaggerates poses."""
 GAUSSIANS = 1500
 SPHERES_WEIGHT = 0.3
