@@ -9,7 +9,7 @@ from kinema.rig.limbs import Limbs
 
 
 def free_parts(limbs: Limbs) -> list[list[int]]:
-    """Parts that may do something else than the rest of the body: arms and wings by pairs, the neck with the head, tails.
+    """Parts that may do something else than the rest of the body: arms by pairs, the neck with the head, tails.
 
     Legs stay with the trunk: they carry it.
     """

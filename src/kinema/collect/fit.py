@@ -95,9 +95,9 @@ def fit_frames(cells: Cells, ease: Ease, wanted: Float[Tensor, "frames 3 cells"]
     """Rotations and root of each frame that bring the cells to their places, and no farther from standing than that.
 
     Minimises COUNTED / cells · Σ |cell - wanted|² / (SURE · unit)² + Σ eᵀ stiffness e + |root|² / ROOT_WAY², where e is
-    a joint's turn from standing.
+    a joint's turn from standing, whose derivative is taken as one.
     """
-    rig, frames, joints = cells.rig, len(wanted), len(cells.rig.parents)
+    rig, frames = cells.rig, len(wanted)
     below = _below(rig).to(wanted)
     share = below @ cells.carry[:, 3]  # [joints, cells]: how much of a cell hangs below a joint
     standing = ease.standing.expand(frames, -1, -1, -1)

@@ -73,7 +73,7 @@ class Filmed:
         return views
 
     def shots(self, prior: NanoPrior, count: int, rng: np.random.Generator) -> list[Shot]:
-        """Motions that the prior knows on this kind of body, those that it has seen often more often, in every phase."""
+        """Motions that the prior knows on this kind of body, more often those that it has seen often, in any phase."""
         limbs = self.anatomy.limbs
         known = [motion for motion in prior.motions if motion.body == limbs.body]
         if not known:
