@@ -101,7 +101,7 @@ class Filmed:
         manner = (motion.variant, None, "")[int(rng.choice(3, p=MANNERS))]
         side = motion.side if manner == motion.variant else int(rng.choice((-1, 1)))
         told = {"phase": phase, "period": period, "speed": float(speed), "repeats": tempo.repeats}
-        empty = torch.zeros(0)
+        empty = torch.zeros(0, 3, 0, 0)
         return Shot(motion, Context(empty, **told, motion=motion.name, variant=manner, side=side))
 
 
