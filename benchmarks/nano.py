@@ -32,6 +32,8 @@ from kinema.prior.protocol import Context
 
 CLASSES = 20
 """Motions that a clip is compared with: its own and others of its kind of body."""
+FILMS = 4
+"""Windows of a clip, each from a side of its own, that are looked at before it is named."""
 LEVELS = (0.6, 0.9, 0.98)
 GAITS = {
     "quadruped": ("walk", "trot", "pace", "canter", "gallop", "hop", "stand"),
@@ -78,12 +80,12 @@ def score(prior: NanoPrior, shared: Path, most: int) -> None:
         others = [m.name for m in prior.motions if name != m.name and kind in vocabulary()[m.name].bodies]
         others = sorted(set(others))
         for take in takes:
-            shot = cast.own_shot(rng, {name: [take]})
-            if shot is None:
+            shots = [shot for _ in range(FILMS) if (shot := cast.own_shot(rng, {name: [take]})) is not None]
+            if not shots:
                 continue
             motions = [name, *rng.permutation(others)[: CLASSES - 1]]
             for told, found in rows.items():
-                errs = errors(prior, shot, motions, told=told, rng=rng)
+                errs = np.mean([errors(prior, shot, motions, told=told, rng=rng) for shot in shots], axis=0)
                 found.append((kind, name, int((errs < errs[0]).sum())))
     for told, found in rows.items():
         report(found, f"clips of unseen rigs, {CLASSES} classes, {'told' if told else 'untold'}")

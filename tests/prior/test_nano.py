@@ -22,7 +22,7 @@ from kinema.prior.nano.codec import (
 )  # fmt: skip
 from kinema.prior.nano.model import ACTION_WAVES, CYCLE_WAVES, WAVES, Nano
 from kinema.prior.nano.model import _waves as model_waves
-from kinema.prior.nano.prior import NanoPrior, save_weights
+from kinema.prior.nano.prior import FAST_BFLOAT16, NanoPrior, save_weights
 from kinema.prior.protocol import Context, KnownMotion, guide, sample
 
 
@@ -91,7 +91,7 @@ def test_weights_survive_a_file_and_every_condition_matters(tmp_path, height: in
     model = toy()
     for parameter in model.parameters():  # adaLN-zero starts deaf; give every path something to say
         torch.nn.init.normal_(parameter, std=0.1, generator=rng(7))
-    rows = [["walk", "quadruped", 12, True, 0.8, 1.1], ["die", "bird", 3, False, 1.5, 0.0]]
+    rows = [["walk", "quadruped", 12, True, 0.8, 1.1, []], ["die", "bird", 3, False, 1.5, 0.0, []]]
     save_weights(tmp_path / "w.safetensors", model, note={"motions": rows})
     prior = NanoPrior.load(tmp_path / "w.safetensors")
     assert [(m.name, m.body, m.repeats) for m in prior.motions] == [("walk", "quadruped", True), ("die", "bird", False)]
@@ -111,8 +111,9 @@ def test_weights_survive_a_file_and_every_condition_matters(tmp_path, height: in
     torch.testing.assert_close(alone, answers[0], atol=0.03, rtol=0.03)  # bfloat16 where the CPU has it
     assert torch.equal(given[0].places, covered_places(given[0].still))
     assert given[0].still.shape == (1, PLACES, STILL_VALUES)
-    direct = model.clean(noisy[None], torch.tensor([0.5]), given[0])[0]
-    torch.testing.assert_close(answers[0], direct, atol=0.05, rtol=0.05)  # half precision on disk
+    with torch.autocast("cpu", torch.bfloat16, enabled=FAST_BFLOAT16):
+        direct = model.clean(noisy[None], torch.tensor([0.5]), given[0])[0].float()
+    assert (answers[0] - direct).norm() < 0.03 * direct.norm()  # half precision on disk
     torch.testing.assert_close(guide(answers[0], answers[1], 1.0), answers[0])
     assert torch.equal(guide(answers[0], answers[1], 0.0), answers[1])
 

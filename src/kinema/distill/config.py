@@ -63,7 +63,7 @@ class Animate:
     video_size: Annotated[tuple[int, int, int] | None, named("FRAMES HEIGHT WIDTH")] = None
     """Size of the videos that a video model sees; by default what it was trained with."""
     frames: int = 0
-    """Length of the clip (of each part of a sequence), of loops in whole cycles; 0: two seconds, or two cycles."""
+    """Length of the clip (of each part of a sequence), of loops in whole cycles; 0: two seconds, or the action."""
     fps: float = 24.0
     """Frames per second of the clip."""
     seed: int = 0

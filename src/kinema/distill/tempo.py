@@ -108,6 +108,7 @@ def choose_tempo(
     words = prompt.lower()
     haste = 1.15 if any(w in words for w in FASTER) else 0.8 if any(w in words for w in SLOWER) else 1.0
     known = find_known(prior, motion, limbs.body)
+    way = known.way(limbs.build) if known is not None else None
     gait = MOTIONS[motion].gait if motion in MOTIONS else None
     if gait is not None and limbs.legs:
         # Speed grows faster than cadence: half of the haste goes into the stride.
@@ -116,7 +117,8 @@ def choose_tempo(
         repeats = True
     else:
         repeats = known is not None and known.repeats
-        seconds = period if period is not None else known.seconds / haste if known is not None else ACTION_SECONDS
+        usual_s = way.seconds if way is not None else known.seconds if known is not None else ACTION_SECONDS
+        seconds = period if period is not None else usual_s / haste
         usual = known.speed * limbs.leg_length * haste if known is not None and repeats else 0.0
         meters = speed if speed is not None else usual
     if prior.needs.cycle_frames is None:  # a prior that counts in seconds sees all motions at its own rate
@@ -127,8 +129,8 @@ def choose_tempo(
         frames = min(max(seconds * prior.needs.fps, LEAST_FRAMES), MOST_FRAMES) if seconds else 0.0
         fps = frames / seconds if seconds else prior.needs.fps
     direction = gait.direction if isinstance(gait, Gait) else 0.0
-    way = (known.variant, known.side) if known is not None else (None, 0)
-    return Tempo(motion, repeats, frames, fps, meters / fps, limbs.leg_length, direction, *way)
+    variant, side = (way.variant, way.side) if way is not None else (None, 0)
+    return Tempo(motion, repeats, frames, fps, meters / fps, limbs.leg_length, direction, variant, side)
 
 
 def find_known(prior: VideoPrior, motion: str, body: str) -> KnownMotion | None:
@@ -138,6 +140,7 @@ def find_known(prior: VideoPrior, motion: str, body: str) -> KnownMotion | None:
 
 
 def default_frames(tempo: Tempo, fps: float) -> int:
-    """Two seconds; two cycles, or an action with some time around it, where they take longer."""
+    """Two seconds, or two cycles where they take longer; an action with some time around it."""
     seconds = tempo.period / tempo.fps * (2 if tempo.repeats else 1 + 2 * MARGIN)
-    return min(120, max(round(2 * fps), round(seconds * fps) + 1))
+    least = 0.0 if tempo.period > 0 and not tempo.repeats else 2.0
+    return min(120, max(round(least * fps), round(seconds * fps) + 1))

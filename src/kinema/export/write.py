@@ -187,10 +187,10 @@ def _write_mjcf(job: Job) -> None:
 
     from kinema.export.mjcf import write_mjcf
     from kinema.physics.model import make_model
-    from kinema.rig.cuboids import bone_cuboids
-    from kinema.rig.kinematics import Rig
+    from kinema.rig.anatomy import Anatomy
 
-    rig, cuboids = Rig.from_skeleton(job.skeleton, dtype=torch.float64), bone_cuboids(job.character)
+    anatomy = Anatomy.of(job.character, dtype=torch.float64)
+    rig, cuboids = anatomy.rig, anatomy.cuboids
     motion = Motion.from_clip(rig, job.clip) if job.clips else None
     if motion is not None and motion.translation is not None:
         reason = f"simulated joints only turn; the translations of joints in {job.clip.name!r} are left out"

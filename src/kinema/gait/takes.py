@@ -3,7 +3,9 @@
 import csv
 import json
 import re
+from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -119,6 +121,25 @@ def _captures(folder: Path) -> list[Take]:
     rows = csv.DictReader(index.read_text().splitlines(), delimiter="\t") if index.is_file() else ()
     named = [(folder / f"{row['clip']}.bvh", motion_of(row["description"].lower(), CAPTURES)) for row in rows]
     return [Take(file, file.stem, name, "", "upright") for file, name in named if name and file.is_file()]
+
+
+Performers = tuple[int, tuple[float, float]]
+"""How many characters do something of themselves, and how they are built in the median (`Limbs.build`)."""
+
+
+@cache
+def performers(shared: Path) -> dict[str, Performers]:
+    """Who does the clips of each variant; all that was captured was done by people of one build."""
+    done: dict[str, dict[Path, tuple[float, float]]] = defaultdict(dict)
+    found: dict[Path, tuple[float, float]] = {}
+    for take in read_takes(shared):
+        key = Path("captured") if take.captured else take.file
+        if take.clip and key not in found:
+            found[key] = find_limbs(load_character(take.file)).build
+        if take.clip:
+            done[take.variant][key] = found[key]
+    medians = {variant: np.median(list(of.values()), axis=0).tolist() for variant, of in done.items()}
+    return {variant: (len(done[variant]), (leg, joints)) for variant, (leg, joints) in medians.items()}
 
 
 def load_character(file: Path) -> Character:

@@ -1,6 +1,7 @@
 """The face that every video model shows to the distiller: a denoiser with an encoder, and what it needs to be shown."""
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -37,7 +38,7 @@ class Context:
     motion: str = ""
     """The motion that the prompt was read as; "": the prior reads it."""
     variant: str | None = None
-    """Which way of doing it (`KnownMotion.variant`); None: any."""
+    """Which way of doing it (`Way.variant`); None: any."""
     side: int = 0
     """The side that acts or leads: +1 left, -1 right, 0 either."""
 
@@ -113,6 +114,28 @@ class PromptReading:
 
 
 @dataclass(frozen=True)
+class Way:
+    """One way of doing a motion: an artist's clip, or the procedural one."""
+
+    variant: str
+    """Its name; "" is the procedural one."""
+    seconds: float
+    """Duration of a cycle or of the action [s]; 0 for a state."""
+    side: int
+    """The side that acts or leads in most clips: +1 left, -1 right."""
+    performers: int = 1
+    """How many characters do it of themselves."""
+    build: tuple[float, float] | None = None
+    """How they are built (`Limbs.build`); None: bodies of all builds do it."""
+
+
+NEUTRAL = 0.3
+"""How far from every build a way is that bodies of all builds do."""
+USUAL = 0.3
+"""What a way gains that e times as many characters do: it owes less to one of them."""
+
+
+@dataclass(frozen=True)
 class KnownMotion:
     """A motion that a prior was trained on, for one kind of body."""
 
@@ -126,10 +149,33 @@ class KnownMotion:
     """Usual duration of a cycle or of the action [s]; 0 for a state."""
     speed: float
     """Usual travel [leg lengths per second]."""
-    variant: str | None = None
-    """The way of doing it that most clips show."""
-    side: int = 0
-    """The side that acts or leads in most clips of that variant: +1 left, -1 right, 0 unknown."""
+    ways: tuple[Way, ...] = ()
+
+    @staticmethod
+    def of_row(row: Sequence[Any]) -> "KnownMotion":
+        """From the list that `dataclasses.astuple` makes of one."""
+        name, body, clips, repeats, seconds, speed, rows = row
+        ways = [Way(*own, build=tuple(build) if build else None) for *own, build in rows]
+        return KnownMotion(name, body, clips, repeats, seconds, speed, tuple(ways))
+
+    def way(self, build: tuple[float, float]) -> Way | None:
+        """The way for such a body: of gaits the procedural one, whose feet stand, else that of whoever is built most
+        alike: a block with four pegs nods by tilting, which is no way for a horse. Common ones are preferred."""
+        usual = [way for way in self.ways if way.variant == "" and self.repeats]
+        # Clips of somebody who lies already show no lying down.
+        timed = [way for way in self.ways if way.seconds > 0]
+
+        def unlike(way: Way) -> float:
+            apart = NEUTRAL if way.build is None else _unlike(way.build, build)
+            return apart - USUAL * math.log(way.performers)
+
+        return min(usual or timed or self.ways, key=unlike, default=None)
+
+
+def _unlike(one: tuple[float, float], other: tuple[float, float]) -> float:
+    """Of two builds: a seventh of the height in leg length weighs as much as a joint per leg."""
+    (leg, joints), (others_leg, others_joints) = one, other
+    return 2.0 * abs(leg - others_leg) + 0.3 * abs(min(joints, 3.0) - min(others_joints, 3.0))
 
 
 @runtime_checkable

@@ -13,10 +13,10 @@ from kinema.asset.character import Character
 from kinema.geometry.camera import Cameras, Points
 from kinema.render.follow import Viewpoint, follow, framing_distance
 from kinema.render.ground import Ground
-from kinema.render.held import without_held
 from kinema.render.image import Video
 from kinema.render.points import PointCameras, PointView, view_points
 from kinema.render.scene import Scene, render_video
+from kinema.rig.held import without_held
 from kinema.rig.kinematics import Angles, Rig, Transforms, forward_kinematics
 from kinema.rig.limbs import Limbs
 from kinema.skin import Skin, blend, skin_points

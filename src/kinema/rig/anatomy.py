@@ -10,6 +10,7 @@ from kinema.errors import KinemaError
 from kinema.geometry.decimate import decimate
 from kinema.geometry.surface import sum_by_group
 from kinema.rig.cuboids import Cuboids, bone_cuboids
+from kinema.rig.held import without_held
 from kinema.rig.hinges import JointLimits, joint_limits
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
@@ -18,7 +19,7 @@ from kinema.rig.weights.bone_heat import LARGE
 
 @dataclass(frozen=True)
 class Anatomy:
-    """A character's rig, limbs, cuboids and joint limits."""
+    """A character's rig, limbs, cuboids and joint limits; what hands hold has no cuboid."""
 
     rig: Rig
     limbs: Limbs
@@ -32,7 +33,8 @@ class Anatomy:
             raise KinemaError(f"{character.name}: has no skeleton with skin weights; rig it first")
         rig, character = Rig.from_skeleton(character.skeleton, dtype=dtype), coarse(character)
         limbs = find_limbs(character)
-        return Anatomy(rig, limbs, bone_cuboids(character), joint_limits(character, limbs))
+        # A sword of two metres that hangs from a hand would stop whoever runs with it.
+        return Anatomy(rig, limbs, bone_cuboids(without_held(character, limbs)), joint_limits(character, limbs))
 
 
 def coarse(character: Character) -> Character:

@@ -98,6 +98,12 @@ class Limbs:
         return self.tails[0] if self.tails else ()
 
     @property
+    def build(self) -> tuple[float, float]:
+        """Leg length over height, and joints per leg: what tells a horse from a block with four pegs."""
+        joints = [len(leg.joints) for leg in self.legs]
+        return self.leg_length / max(self.height, 1e-9), float(np.mean(joints)) if joints else 0.0
+
+    @property
     def certainty(self) -> float:
         """The least confidence of all roles."""
         return min(self.confidence.values(), default=1.0)

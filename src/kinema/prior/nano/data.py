@@ -7,9 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from kinema.gait.captions import caption
 from kinema.gait.make import Label
-from kinema.gait.motions import MOTIONS
 from kinema.prior.nano.actor import Actor, Shot
 from kinema.prior.nano.cast import cast_shots
 from kinema.prior.nano.codec import SCALE, patches, still_tokens
@@ -62,13 +60,3 @@ def make_shards(folder: Path, indices: Iterable[int], seed: int, shared: Path | 
             return  # it was killed
         if not shard_path(folder, index).is_dir():
             write_shard(folder, index, make_clips(np.random.default_rng((seed, index)), SHARD, shared=shared))
-
-
-def caption_examples(rng: np.random.Generator, *, count: int) -> tuple[list[str], list[int], tuple[str, ...]]:
-    """Captions with the index of their class, every class equally often."""
-    captions, names = [], tuple(MOTIONS)
-    labels = [index % len(names) for index in range(count)]
-    for number in labels:
-        body, side = str(rng.choice(["quadruped", "biped", "bird"])), int(rng.choice((-1, 1)))
-        captions.append(caption(Label(names[number], False, 0.0, 0.0, 0.0, body, side), rng))
-    return captions, labels, names

@@ -24,7 +24,7 @@ def known_motions(path: Path | None = None) -> tuple[KnownMotion, ...]:
     except ValueError as error:
         raise KinemaError(f"{path}: not nano weights ({error})") from None
     if "motions" in header:
-        return tuple(KnownMotion(*row) for row in header["motions"])
+        return tuple(KnownMotion.of_row(row) for row in header["motions"])
     return tuple(_procedural(name, body) for name, words in vocabulary().items() for body in words.bodies)
 
 

@@ -75,7 +75,7 @@ class NanoPrior:
                 raise ValueError(f"its size {header['size']} is not that of its tensors, {held}")
             model = Nano(**header["size"])
             model.load_state_dict(tensors)
-            motions = tuple(KnownMotion(*row) for row in header.get("motions", ()))
+            motions = tuple(KnownMotion.of_row(row) for row in header.get("motions", ()))
         # The network itself says, by these, that sizes and tensors do not go together.
         except (ValueError, KeyError, TypeError, RuntimeError) as error:
             raise KinemaError(f"{path}: not nano weights ({str(error).splitlines()[0][:100]})") from None

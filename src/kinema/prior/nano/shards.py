@@ -2,8 +2,8 @@
 
 import json
 import shutil
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Float16
 
 from kinema.gait.make import Label
-from kinema.prior.protocol import KnownMotion
+from kinema.gait.takes import Performers
+from kinema.prior.protocol import KnownMotion, Way
 
 SHARD = 256
 """Clips per shard."""
@@ -66,31 +67,35 @@ def read_shard(folder: Path, index: int) -> Clips:
     return Clips(**arrays, label=labels)
 
 
-def motions_table(folder: Path, shards: Iterable[int]) -> tuple[KnownMotion, ...]:
-    """What the clips of some shards show: motions by kind of body, with their usual duration and speed."""
-    found: dict[tuple[str, str], list[tuple[bool, float, float]]] = defaultdict(list)
-    ways: dict[tuple[str, str], Counter[tuple[str, int]]] = defaultdict(Counter)
+def motions_table(folder: Path, shards: Iterable[int], who: Mapping[str, Performers]) -> tuple[KnownMotion, ...]:
+    """What the clips of some shards show: motions by kind of body, with their usual duration, speed and ways.
+
+    `who` says who does each variant (`gait.takes.performers`).
+    """
+    found: dict[tuple[str, str], list[tuple[Label, float, float]]] = defaultdict(list)
     for index in shards:
         clips = read_shard(folder, index)
         for label, (seconds, speed) in zip(clips.label, clips.natural.tolist()):
-            found[label.name, label.body].append((label.repeats, seconds, speed))
-            ways[label.name, label.body][label.variant, label.side] += 1
+            found[label.name, label.body].append((label, seconds, speed))
     rows = []
     for (name, body), clips in sorted(found.items()):
-        repeats, seconds, speed = np.array(clips, dtype=float).T
-        # A clip of somebody who sits already has no duration; those of sitting down tell it.
-        timed = seconds[seconds > 0]
-        usual = float(np.median(timed)) if len(timed) else 0.0
-        pace = (bool(repeats.mean() > 0.5), usual, float(np.median(speed)))
-        rows.append(KnownMotion(name, body, len(clips), *pace, *_usual_way(ways[name, body], gait=pace[0])))
+        ways: dict[str, list[tuple[Label, float, float]]] = defaultdict(list)
+        for clip in clips:
+            ways[clip[0].variant].append(clip)
+        repeats = np.mean([label.repeats for label, *_ in clips]) > 0.5
+        known = tuple(_way(variant, of, who.get(variant)) for variant, of in sorted(ways.items()))
+        speed = float(np.median([speed for *_, speed in clips]))
+        rows.append(KnownMotion(name, body, len(clips), bool(repeats), _seconds(clips), speed, known))
     return tuple(rows)
 
 
-def _usual_way(ways: "Counter[tuple[str, int]]", *, gait: bool) -> tuple[str, int]:
-    """The variant to ask for and its side: of gaits the procedural one, whose feet stand; else the commonest."""
-    variants = Counter[str]()
-    for (variant, _), count in ways.items():
-        variants[variant] += count
-    variant = "" if gait and "" in variants else variants.most_common(1)[0][0]
-    sides = {side: ways[variant, side] for side in (1, -1)}
-    return variant, 1 if sides[1] >= sides[-1] else -1
+def _way(variant: str, clips: list[tuple[Label, float, float]], who: Performers | None) -> Way:
+    left = sum(label.side == 1 for label, *_ in clips)
+    performers, build = who or (1, None)
+    return Way(variant, _seconds(clips), 1 if 2 * left >= len(clips) else -1, performers, build)
+
+
+def _seconds(clips: list[tuple[Label, float, float]]) -> float:
+    """Median duration. A clip of somebody who sits already has none; those of sitting down tell it."""
+    timed = [seconds for _, seconds, _ in clips if seconds > 0]
+    return float(np.median(timed)) if timed else 0.0

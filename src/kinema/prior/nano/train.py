@@ -23,6 +23,7 @@ from torch import Tensor
 from kinema.asset.load import existing_file
 from kinema.errors import KinemaError
 from kinema.files import make_folder
+from kinema.gait.takes import performers
 from kinema.learn.training import (
     descend,
     first_average,
@@ -42,9 +43,12 @@ from kinema.tensor_files import load_tensors, save_tensors
 
 NOTHING = 0.08
 """Share of clips of which nothing is told: the model that guidance compares with."""
-UNTOLD, UNPACED, UNWORDED, ANY_VARIANT = 0.12, 0.12, 0.04, 0.2
+UNTOLD, UNPACED, UNWORDED, ANY_VARIANT = 0.15, 0.12, 0.04, 0.2
 """Shares of the others of which neither phase, pace nor side is told, of which the speed is not told, without words,
 and without a variant."""
+ANY_UNTOLD = 0.6
+"""Share without a variant of those of which neither phase nor pace is told: who names the motion of a clip knows
+neither."""
 OTHERS = 0.25
 """Learning rate of embeddings and modulations relative to that of the matrices, which bear a high one."""
 QUIET = 0.2
@@ -218,7 +222,8 @@ def _batch(config: TrainPrior, data: Path, ready: int, rng: np.random.Generator)
     known = some * (told > UNTOLD)
     paced = some * (told > UNTOLD + UNPACED)
     motion = given.motion * torch.cat((*[known] * 3, paced, known, paced, known), -1)
-    chosen = given.variant * (some * (which > ANY_VARIANT))[:, 0].long()
+    any_variant = torch.where(told > UNTOLD, ANY_VARIANT, ANY_UNTOLD)
+    chosen = given.variant * (some * (which > any_variant))[:, 0].long()
     return latents, replace(given, text=given.text * some * (words > UNWORDED), variant=chosen, motion=motion)
 
 
@@ -261,7 +266,8 @@ def save(config: TrainPrior, run: Run, data: Path) -> Path:
     averaged = _network(config)
     averaged.load_state_dict(run.average)
     options = {k: v.name if isinstance(v, Path) else v for k, v in asdict(config).items()}
-    motions = motions_table(data, range(_shards_in_use(config, run.step)))
+    who = performers(config.shared) if config.shared is not None else {}
+    motions = motions_table(data, range(_shards_in_use(config, run.step)), who)
     note = {"steps": run.step, "seconds": run.seconds, "config": options, "motions": [astuple(m) for m in motions]}
     save_weights(config.out / "weights.safetensors", averaged, note=note)
     return config.out / "weights.safetensors"

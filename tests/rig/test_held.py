@@ -1,4 +1,4 @@
-"""What hands hold is left out of the embedded prior's pictures, and bodies lose nothing."""
+"""What hands hold is left out of pictures and simulation, and bodies lose nothing."""
 
 from dataclasses import replace
 
@@ -7,7 +7,8 @@ import pytest
 
 from kinema.asset.character import Character
 from kinema.create.creatures import creature
-from kinema.render.held import without_held
+from kinema.rig.anatomy import Anatomy
+from kinema.rig.held import without_held
 from kinema.rig.limbs import find_limbs
 
 
@@ -40,3 +41,10 @@ def test_a_lance_is_left_out_and_the_hand_stays() -> None:
 def test_bodies_lose_nothing(words: str) -> None:
     body = creature(words, detail="low")
     assert without_held(body, find_limbs(body)) is body
+
+
+def test_what_hands_hold_has_no_mass_and_touches_no_ground() -> None:
+    person = creature("a person", detail="low")
+    bare, armed = Anatomy.of(person).cuboids, Anatomy.of(with_lance(person)).cuboids
+    np.testing.assert_allclose(armed.volumes, bare.volumes, rtol=1e-6)
+    np.testing.assert_allclose(armed.half_sizes, bare.half_sizes, atol=1e-6)

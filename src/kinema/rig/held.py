@@ -1,4 +1,5 @@
-"""What a figure holds: swords and shields would fill the picture that a small prior should have for legs."""
+"""What a figure holds: swords and shields would fill the picture that a small prior should have for legs, and touch the
+ground in the simulation."""
 
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ LEAST = 0.3
 
 
 def without_held(character: Character, limbs: Limbs) -> Character:
-    """The character without the faces that a hand carries and no hand reaches; the vertices stay."""
+    """The character without the faces that a hand carries and no hand reaches, and without their vertices."""
     skeleton, mesh, weights = character.skeleton, character.mesh, character.weights
     if skeleton is None or weights is None:
         return character
@@ -32,5 +33,8 @@ def without_held(character: Character, limbs: Limbs) -> Character:
     bare = ~held[mesh.faces].any(1)
     if bare.all() or bare.mean() < LEAST:
         return character
+    used, faces = np.unique(mesh.faces[bare], return_inverse=True)
+    kept = {name: None if (x := getattr(mesh, name)) is None else x[used] for name in ("vertices", "colors", "uv")}
     texture = None if mesh.face_texture is None else mesh.face_texture[bare]
-    return replace(character, mesh=replace(mesh, faces=mesh.faces[bare], face_texture=texture))
+    kept |= {"faces": faces.reshape(-1, 3), "face_texture": texture}
+    return replace(character, mesh=replace(mesh, **kept), weights=weights[used])
