@@ -15,19 +15,20 @@ from kinema.gait.hang import hanging_arms
 from kinema.gait.plan import GaitBody
 from kinema.prior.nano.codec import HEIGHT, PLACES, WIDTH, covered_cells, covered_places, still_tokens, unpatch
 from kinema.prior.nano.prior import CAMERAS, CYCLE_FRAMES, NanoPrior
-from kinema.prior.protocol import TALL, Context, KnownMotion, ddim, guide
+from kinema.prior.protocol import TALL, Context, KnownMotion, Way, ddim, guide
 from kinema.render.follow import Viewpoint
 from kinema.render.points import PointView
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
+from kinema.rig.limbs import Limbs
 
 GAUSSIANS = 1500
 SAMPLING_STEPS, GUIDED_STEPS, GUIDANCE = 5, 3, 2.0
 """Steps of DDIM, and the noisiest of them, in which words are amplified: more exaggerates poses."""
 STRIDES, PACES = (0.75, 1.2), (0.8, 1.25)
 """Strides of gaits and durations of actions, as factors on the usual ones."""
-MANNERS = (0.5, 0.3, 0.2)
-"""How often a motion is done as most clips show it, in any way, and as procedural ones are."""
+MANNERS = (0.4, 0.4, 0.2)
+"""How often a motion is done in the way of bodies built alike, in any way, and in no way in particular."""
 View = tuple[PointView, Viewpoint]
 
 
@@ -87,22 +88,29 @@ class Filmed:
         return [self._shot(prior, known[pick], stride, rng) for pick in picks]
 
     def _shot(self, prior: NanoPrior, motion: KnownMotion, stride: float, rng: np.random.Generator) -> Shot:
-        tempo = choose_tempo(motion.name, "", self.anatomy.limbs, prior, stride=stride)
+        limbs = self.anatomy.limbs
+        tempo = choose_tempo(motion.name, "", limbs, prior, stride=stride)
+        way, period, speed, phase = _way(motion, limbs, rng), tempo.period, tempo.speed_legs, 0.0
         if tempo.repeats:
             period = float(rng.uniform(*CYCLE_FRAMES))
-            phase, speed = float(rng.random()), tempo.speed_legs * tempo.period / period * rng.uniform(*STRIDES)
-        elif tempo.period > 0:
-            period = float(np.clip(tempo.period * rng.uniform(*PACES), LEAST_FRAMES, MOST_FRAMES))
+            phase, speed = float(rng.random()), speed * tempo.period / period * rng.uniform(*STRIDES)
+        elif period > 0:
+            lasts = way.seconds * prior.needs.fps if way is not None and way.seconds > 0 else period
+            period = float(np.clip(lasts * rng.uniform(*PACES), LEAST_FRAMES, MOST_FRAMES))
             # The window begins with the action or so, and ends with it at the latest.
-            last = max(-MARGIN, 1 + MARGIN - prior.frames / period)
-            phase, speed = float(rng.uniform(-MARGIN, last)), tempo.speed_legs
-        else:
-            period, phase, speed = 0.0, 0.0, tempo.speed_legs
-        manner = (motion.variant, None, "")[int(rng.choice(3, p=MANNERS))]
-        side = motion.side if manner == motion.variant else int(rng.choice((-1, 1)))
+            phase = float(rng.uniform(-MARGIN, max(-MARGIN, 1 + MARGIN - prior.frames / period)))
         told = {"phase": phase, "period": period, "speed": float(speed), "repeats": tempo.repeats}
-        empty = torch.zeros(0, 3, 0, 0)
-        return Shot(motion, Context(empty, **told, motion=motion.name, variant=manner, side=side))
+        manner = {"variant": None if way is None else way.variant, "side": int(rng.choice((-1, 1)))}
+        return Shot(motion, Context(torch.zeros(0, 3, 0, 0), **told, motion=motion.name, **manner))
+
+
+def _way(motion: KnownMotion, limbs: Limbs, rng: np.random.Generator) -> Way | None:
+    """A way of doing a motion: that of bodies built alike, any, or none in particular."""
+    draw, ways = rng.random(), motion.ways
+    if draw < MANNERS[0] or not ways:
+        return motion.way(limbs.build)
+    weights = np.array([way.performers**0.5 for way in ways])
+    return ways[int(rng.choice(len(ways), p=weights / weights.sum()))] if draw < sum(MANNERS[:2]) else None
 
 
 def kept_cells(view: PointView) -> Bool[Tensor, "all"]:
