@@ -31,7 +31,7 @@ from kinema.posespace.batch import place
 from kinema.posespace.config import TrainPoses
 from kinema.posespace.data import Batch, Dataset
 from kinema.posespace.model import SIX_SCALE, PoseModel, from_values, path_factors, to_values
-from kinema.posespace.weights import save_weights
+from kinema.posespace.weights import Trained, save_weights
 from kinema.tensor_files import load_tensors, save_tensors
 
 CHECKPOINT, HEADER = "checkpoint.safetensors", "run"
@@ -135,7 +135,7 @@ def resume(config: TrainPoses) -> Run:
     """The run in the folder as it was saved, or a new one."""
     path = config.out / CHECKPOINT
     if not path.is_file():
-        return Run.begin(_network(config, torch.Generator().manual_seed(config.seed)))
+        return Run.begin(_first_network(config))
     try:
         tensors, header = load_tensors(path, key=HEADER)
         run = Run.begin(_network(config))
@@ -166,6 +166,18 @@ def save(config: TrainPoses, run: Run, data: Dataset) -> Path:
     weights = config.out / "weights.safetensors"
     save_weights(weights, averaged, [shard.body for shard in data.shards], note=note)
     return weights
+
+
+def _first_network(config: TrainPoses) -> PoseModel:
+    """Random, or with the weights to start from."""
+    if config.start_from is None:
+        return _network(config, torch.Generator().manual_seed(config.seed))
+    model, found = _network(config), Trained.load(config.start_from).model
+    if (found.width, found.layers) != (model.width, model.layers):
+        size = f"width {found.width}, {found.layers} layers"
+        raise KinemaError(f"{config.start_from}: is of another size ({size}) than --width and --layers say")
+    model.load_state_dict(found.state_dict())
+    return model
 
 
 def _network(config: TrainPoses, generator: torch.Generator | None = None) -> PoseModel:
