@@ -24,7 +24,7 @@ from kinema.geometry.transforms import rotation_matrix, rotation_vector
 from kinema.posespace.body import Body
 from kinema.posespace.pose import Poses, without_heading
 from kinema.posespace.shards import BodyPoses
-from kinema.posespace.skinned import DENSE, Skinned
+from kinema.posespace.skinned import DENSE, TOUCHING, Skinned
 from kinema.posespace.validate import Validator, repair
 from kinema.prior.nano.prior import NanoPrior
 from kinema.rig.anatomy import Anatomy
@@ -108,7 +108,7 @@ def distil(
     if not shots:
         return []
     body, validator, scale = Skinned.of(character), Validator.of(character), Body.of(character).scale
-    fold = _unfolding(body, filmed.ease.standing)
+    fold, most = _standing(body, filmed.ease.standing)
     parts: list[tuple[Poses, str]] = []
     for some in (shots[::2], shots[1::2]):  # each half from two sides of its own
         if not some:
@@ -123,10 +123,10 @@ def distil(
             if len(chosen):
                 found = different(on_ground(body, chosen) if anatomy.limbs.ground else chosen)
                 parts.append((found, words_of(shot.motion.name)))
-    parts = _valid(body, validator, parts, scale)
+    parts = _valid(body, validator, parts, scale, most)
     if compose and parts:
         made = composed(anatomy, Poses.cat([p for p, _ in parts]), round(compose * sum(len(p) for p, _ in parts)), rng)
-        parts += _valid(body, validator, [(made, "")], scale) if len(made) else []
+        parts += _valid(body, validator, [(made, "")], scale, most) if len(made) else []
     return parts
 
 
@@ -142,30 +142,32 @@ def fitted_poses(body: Skinned, fitted: Fitted, fold: Float[Tensor, "joints 3 3"
     return Poses(rotations, fitted.root[:, 1] - body.rig.heads[0, 1])
 
 
-def _unfolding(body: Skinned, standing: Float[Tensor, "joints 3 3"]) -> Float[Tensor, "joints 3 3"]:
-    """Turns that come before those of standing, so that arms and wings do not stand inside the body."""
+def _standing(body: Skinned, standing: Float[Tensor, "joints 3 3"]) -> tuple[Float[Tensor, "joints 3 3"], float]:
+    """Turns that come before those of standing, so that arms and wings do not stand inside the body, and the share of
+    faces that may touch: who stands with the arms in the hips, as figures of boxes do, always has them there."""
     vector = rotation_vector(standing)
     shares = torch.tensor(FOLDS)[:, None, None]
     stands = rotation_matrix(shares * vector)
-    inside = body.intersecting(Poses(stands, torch.zeros(len(FOLDS))))
-    return standing.mT @ stands[int(np.argmin(inside))]
+    touching = body.touching(Poses(stands, torch.zeros(len(FOLDS))))
+    chosen = int(np.argmax(touching <= max(TOUCHING, float(touching.min()))))
+    return standing.mT @ stands[chosen], TOUCHING + float(touching[chosen])
 
 
 def _valid(
-    body: Skinned, validator: Validator, parts: list[tuple[Poses, str]], scale: float
+    body: Skinned, validator: Validator, parts: list[tuple[Poses, str]], scale: float, most: float
 ) -> list[tuple[Poses, str]]:
     """The poses that do not intersect themselves, after those that do were given a chance to step apart."""
     if not parts:
         return []
     poses = Poses.cat([p for p, _ in parts])
     label = np.repeat(np.arange(len(parts)), [len(p) for p, _ in parts])
-    bad = torch.from_numpy(body.intersecting(poses))
+    bad = torch.from_numpy(body.touching(poses) > most)
     if bool(bad.any()):
         rotations, height = poses.rotations.clone(), poses.height.clone()
         mended = repair(validator, poses[bad], scale=scale)
         rotations[bad], height[bad] = mended.rotations, mended.height
         poses = Poses(rotations, height)
-        bad[bad.clone()] = torch.from_numpy(body.intersecting(mended))
+        bad[bad.clone()] = torch.from_numpy(body.touching(mended) > most)
     result = []
     for number, (_, words) in enumerate(parts):
         own = torch.from_numpy(label == number) & ~bad
