@@ -24,10 +24,9 @@ from kinema.gait.vocabulary import vocabulary
 from kinema.prior.nano.actor import Actor, Shot
 from kinema.prior.nano.cast import Cast
 from kinema.prior.nano.data import conditions
-from kinema.prior.nano.model import signal_noise
+from kinema.prior.nano.missed import missed
 from kinema.prior.nano.prior import NanoPrior
-from kinema.prior.nano.shards import SHARD, read_shard
-from kinema.prior.nano.train import QUIET, told_batch
+from kinema.prior.nano.shards import SHARD, read_shard, told_batch
 from kinema.prior.protocol import Context
 
 CLASSES = 20
@@ -115,18 +114,13 @@ def denoise(prior: NanoPrior, data: Path, count: int) -> None:
     labels = [read_shard(data, int(row) // SHARD).label[int(row) % SHARD] for row in rows]
     clean, given = told_batch(data, rows)
     for level in LEVELS:
-        noise = torch.randn(clean.shape, generator=torch.Generator().manual_seed(1))
-        alpha, sigma = signal_noise(torch.tensor(level))
-        found = prior.model.clean(alpha * clean + sigma * noise, torch.full((len(clean),), level), given)
-        missed = ((found - clean).square() * given.covered).sum((1, 2))
-        moved, cells = (clean.square() * given.covered).sum((1, 2)), given.covered.sum((1, 2))
-        weight = 1 / (QUIET * cells + moved)
+        off, moved = missed(prior.model, clean, given, level, seed=1)
         groups = defaultdict(list)
         for index, label in enumerate(labels):
             kind = "gait" if label.repeats else "action" if label.period else "state"
             for group in ("all", label.body, f"{'recorded' if label.variant else 'procedural'} {kind}"):
                 groups[group].append(index)
-        shares = {name: float((weight * missed)[of].sum() / (weight * moved)[of].sum()) for name, of in groups.items()}
+        shares = {name: float(off[of].sum() / moved[of].sum()) for name, of in groups.items()}
         print(f"t {level}:", ", ".join(f"{name} ({len(groups[name])}) {value:.3f}" for name, value in shares.items()))
 
 

@@ -31,6 +31,11 @@ def test_what_many_do_goes_before_what_one_does() -> None:
     assert known.way(HORSE).variant == "many"
 
 
+def test_a_way_that_is_not_known_is_not_asked_for() -> None:
+    known = nod(Way("hardly", 2.0, 1, 1, HORSE, 0.6), Way("well", 2.0, 1, 1, (0.5, 3.0), 0.05))
+    assert known.way(HORSE).variant == "well"
+
+
 def test_a_body_unlike_all_others_takes_what_bodies_of_all_builds_do() -> None:
     known = nod(Way("", 2.0, 1), Way("blocks", 0.5, 1, 1, BLOCK))
     assert known.way(HORSE).variant == ""
@@ -63,11 +68,12 @@ def test_the_table_counts_what_the_clips_show(tmp_path: Path) -> None:
     clips = Clips(**arrays, upright=np.zeros(4, dtype=bool), motion=np.zeros((4, 4)), camera=np.zeros((4, 2)),
                   natural=natural, label=labels)  # fmt: skip
     write_shard(tmp_path, 0, clips)
-    (known,) = motions_table(tmp_path, range(1), {"pack nod": (13, BLOCK)})
+    (known,) = motions_table(tmp_path, range(1), {"pack nod": (13, BLOCK)}, {("nod", "quadruped", ""): 0.3})
     assert (known.name, known.body, known.clips, known.repeats) == ("nod", "quadruped", 4, False)
     assert known.seconds == pytest.approx(0.7)
     procedural, pack = known.ways
     assert (procedural.variant, procedural.seconds, procedural.side, procedural.build) == ("", 2.0, -1, None)
+    assert (procedural.missed, pack.missed) == (0.3, 0.0)
     # Who nods already has no duration; most of the clips are of the left.
     assert (pack.variant, pack.side, pack.performers, pack.build) == ("pack nod", 1, 13, BLOCK)
     assert pack.seconds == pytest.approx(0.6)

@@ -34,6 +34,8 @@ HELD_OUT = tuple(
 """Characters that no training may see."""
 ALLOWED = {"kaykit_mannequin": r"Crawl|Crouch|Push_Ups|Sit_Ups|Bow|Rifle|Skeletons|Sneak|Waving|Summon|Idle_B"}
 """Clips of a twin of a held-out character that the held-out one does not have; the others are left out."""
+GROUNDED = r"(?i)no_?height"
+"""Jumps that stay on the ground, because a game lifts the body."""
 KINDS = {
     "human": "upright", "quadruped": "quadruped", "bird": "bird", "insect": "crawler", "fish": "fish",
     "snake": "snake", "dragon": "winged", "other": "other", "body": "other",
@@ -78,6 +80,7 @@ def read_takes(shared: Path, *, leave_out: tuple[str, ...] = HELD_OUT) -> tuple[
     """All clips below `shared` that show a motion of the vocabulary, and rigs without clips."""
     takes = [*_library(shared / "library"), *_rigs(shared / "clips"), *_captures(shared / "motion" / "cmu")]
     takes = [t for t in takes if t.file.stem not in leave_out and re.search(ALLOWED.get(t.file.stem, ""), t.clip)]
+    takes = [t for t in takes if not re.search(GROUNDED, t.clip)]
     if not takes:
         raise KinemaError(f"{shared}: holds no library/index.tsv, clips/*.npz or motion/cmu/*.bvh")
     return tuple(takes)

@@ -127,12 +127,16 @@ class Way:
     """How many characters do it of themselves."""
     build: tuple[float, float] | None = None
     """How they are built (`Limbs.build`); None: bodies of all builds do it."""
+    missed: float = 0.0
+    """Share of its motion that clean estimates miss near pure noise, with everything told: how well it is known."""
 
 
 NEUTRAL = 0.3
 """How far from every build a way is that bodies of all builds do."""
 USUAL = 0.3
 """What a way gains that e times as many characters do: it owes less to one of them."""
+UNKNOWN = 2.0
+"""What a way loses of which all is missed: a foreign way that is known goes before one's own that is not."""
 
 
 @dataclass(frozen=True)
@@ -155,19 +159,19 @@ class KnownMotion:
     def of_row(row: Sequence[Any]) -> "KnownMotion":
         """From the list that `dataclasses.astuple` makes of one."""
         name, body, clips, repeats, seconds, speed, rows = row
-        ways = [Way(*own, build=tuple(build) if build else None) for *own, build in rows]
+        ways = [Way(*way[:4], build=tuple(way[4]) if way[4] else None, missed=way[5]) for way in rows]
         return KnownMotion(name, body, clips, repeats, seconds, speed, tuple(ways))
 
     def way(self, build: tuple[float, float]) -> Way | None:
         """The way for such a body: of gaits the procedural one, whose feet stand, else that of whoever is built most
-        alike: a block with four pegs nods by tilting, which is no way for a horse. Common ones are preferred."""
+        alike: a block with four pegs nods by tilting, which is no way for a horse. Common and well-known ones first."""
         usual = [way for way in self.ways if way.variant == "" and self.repeats]
         # Clips of somebody who lies already show no lying down.
         timed = [way for way in self.ways if way.seconds > 0]
 
         def unlike(way: Way) -> float:
             apart = NEUTRAL if way.build is None else _unlike(way.build, build)
-            return apart - USUAL * math.log(way.performers)
+            return apart + UNKNOWN * way.missed - USUAL * math.log(way.performers)
 
         return min(usual or timed or self.ways, key=unlike, default=None)
 

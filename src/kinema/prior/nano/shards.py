@@ -9,10 +9,15 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Float, Float16
+import torch
+from jaxtyping import Bool, Float, Float16, Int
+from torch import Tensor
 
 from kinema.gait.make import Label
 from kinema.gait.takes import Performers
+from kinema.prior.nano.codec import covered_places
+from kinema.prior.nano.model import Conditions, variant_row
+from kinema.prior.nano.words import embed_motion
 from kinema.prior.protocol import KnownMotion, Way
 
 SHARD = 256
@@ -67,10 +72,32 @@ def read_shard(folder: Path, index: int) -> Clips:
     return Clips(**arrays, label=labels)
 
 
-def motions_table(folder: Path, shards: Iterable[int], who: Mapping[str, Performers]) -> tuple[KnownMotion, ...]:
+def told_batch(data: Path, rows: Int[np.ndarray, "clips"]) -> tuple[Tensor, Conditions]:
+    """Latents of clips, by their number in the data, and all that the model can be told of them."""
+    parts: list[tuple[Tensor, ...]] = []
+    for shard in np.unique(rows // SHARD):
+        clips = read_shard(data, int(shard))
+        index = (rows[rows // SHARD == shard] % SHARD).tolist()
+        labels = [clips.label[i] for i in index]
+        text = torch.cat([embed_motion(label.name) for label in labels])
+        variant = torch.tensor([variant_row(label.variant) for label in labels])
+        side = torch.tensor([[float(label.side)] for label in labels])
+        pace, camera = (torch.from_numpy(values[index]).float() for values in (clips.motion, clips.camera))
+        motion = torch.cat((pace, torch.ones(len(index), 2), side), -1)
+        still, latents = (torch.from_numpy(np.array(x[index])).float() for x in (clips.still, clips.latents))
+        parts.append((latents, text, variant, still, torch.from_numpy(clips.upright[index]), motion, camera))
+    latents, text, variant, still, upright, motion, camera = (torch.cat(column) for column in zip(*parts))
+    places = covered_places(still)
+    latents = latents.gather(1, places[..., None].expand(-1, -1, latents.shape[-1]))
+    return latents, Conditions(text, variant, still, upright, motion, camera, places)
+
+
+def motions_table(
+    folder: Path, shards: Iterable[int], who: Mapping[str, Performers], missed: Mapping[tuple[str, str, str], float]
+) -> tuple[KnownMotion, ...]:
     """What the clips of some shards show: motions by kind of body, with their usual duration, speed and ways.
 
-    `who` says who does each variant (`gait.takes.performers`).
+    `who` says who does each variant (`gait.takes.performers`), `missed` how well each way is known (`ways_missed`).
     """
     found: dict[tuple[str, str], list[tuple[Label, float, float]]] = defaultdict(list)
     for index in shards:
@@ -83,16 +110,19 @@ def motions_table(folder: Path, shards: Iterable[int], who: Mapping[str, Perform
         for clip in clips:
             ways[clip[0].variant].append(clip)
         repeats = np.mean([label.repeats for label, *_ in clips]) > 0.5
-        known = tuple(_way(variant, of, who.get(variant)) for variant, of in sorted(ways.items()))
+        known = tuple(
+            _way(variant, of, who.get(variant), missed.get((name, body, variant), 0.0))
+            for variant, of in sorted(ways.items())
+        )
         speed = float(np.median([speed for *_, speed in clips]))
         rows.append(KnownMotion(name, body, len(clips), bool(repeats), _seconds(clips), speed, known))
     return tuple(rows)
 
 
-def _way(variant: str, clips: list[tuple[Label, float, float]], who: Performers | None) -> Way:
+def _way(variant: str, clips: list[tuple[Label, float, float]], who: Performers | None, missed: float) -> Way:
     left = sum(label.side == 1 for label, *_ in clips)
     performers, build = who or (1, None)
-    return Way(variant, _seconds(clips), 1 if 2 * left >= len(clips) else -1, performers, build)
+    return Way(variant, _seconds(clips), 1 if 2 * left >= len(clips) else -1, performers, build, missed)
 
 
 def _seconds(clips: list[tuple[Label, float, float]]) -> float:

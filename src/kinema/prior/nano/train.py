@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
-from jaxtyping import Int
 from torch import Tensor
 
 from kinema.asset.load import existing_file
@@ -32,13 +31,12 @@ from kinema.learn.training import (
     restore_optimizers,
     training_tensors,
 )
-from kinema.prior.nano.codec import covered_places
 from kinema.prior.nano.config import TrainPrior
 from kinema.prior.nano.data import make_shards
-from kinema.prior.nano.model import Conditions, Nano, signal_noise, variant_row
+from kinema.prior.nano.missed import QUIET, ways_missed
+from kinema.prior.nano.model import Conditions, Nano, signal_noise
 from kinema.prior.nano.prior import FAST_BFLOAT16, NanoPrior, save_weights
-from kinema.prior.nano.shards import SHARD, motions_table, read_shard, shard_path
-from kinema.prior.nano.words import embed_motion
+from kinema.prior.nano.shards import SHARD, motions_table, shard_path, told_batch
 from kinema.tensor_files import load_tensors, save_tensors
 
 NOTHING = 0.08
@@ -51,9 +49,6 @@ ANY_UNTOLD = 0.6
 neither."""
 OTHERS = 0.25
 """Learning rate of embeddings and modulations relative to that of the matrices, which bear a high one."""
-QUIET = 0.2
-"""Mean square of a clip's latents at which its loss counts half: errors count relative to the clip's own motion, or
-falls would be learnt and gestures would not."""
 CHECKPOINT, HEADER = "checkpoint.safetensors", "run"
 """File to go on from, and the key of its header."""
 Report = Callable[[dict[str, float]], None]
@@ -147,7 +142,7 @@ def _train(config: TrainPrior, data: Path, makers: list[BaseProcess], report: Re
         if time.monotonic() - last_save > config.checkpoint_minutes * 60:
             save(config, run, data)
             last_save = time.monotonic()
-    return config.out if rank else save(config, run, data)
+    return config.out if rank else save(config, run, data, last=True)
 
 
 def _shards_in_use(config: TrainPrior, step: int) -> int:
@@ -191,26 +186,6 @@ def step(config: TrainPrior, run: Run, data: Path, ready: int) -> float:
     )
     descend(run.model, run.optimizers, run.average, step=run.step, progress=progress, **rates)
     return float(loss.detach())
-
-
-def told_batch(data: Path, rows: Int[np.ndarray, "clips"]) -> tuple[Tensor, Conditions]:
-    """Latents of clips, by their number in the data, and all that the model can be told of them."""
-    parts: list[tuple[Tensor, ...]] = []
-    for shard in np.unique(rows // SHARD):
-        clips = read_shard(data, int(shard))
-        index = (rows[rows // SHARD == shard] % SHARD).tolist()
-        labels = [clips.label[i] for i in index]
-        text = torch.cat([embed_motion(label.name) for label in labels])
-        variant = torch.tensor([variant_row(label.variant) for label in labels])
-        side = torch.tensor([[float(label.side)] for label in labels])
-        pace, camera = (torch.from_numpy(values[index]).float() for values in (clips.motion, clips.camera))
-        motion = torch.cat((pace, torch.ones(len(index), 2), side), -1)
-        still, latents = (torch.from_numpy(np.array(x[index])).float() for x in (clips.still, clips.latents))
-        parts.append((latents, text, variant, still, torch.from_numpy(clips.upright[index]), motion, camera))
-    latents, text, variant, still, upright, motion, camera = (torch.cat(column) for column in zip(*parts))
-    places = covered_places(still)
-    latents = latents.gather(1, places[..., None].expand(-1, -1, latents.shape[-1]))
-    return latents, Conditions(text, variant, still, upright, motion, camera, places)
 
 
 def _batch(config: TrainPrior, data: Path, ready: int, rng: np.random.Generator) -> tuple[Tensor, Conditions]:
@@ -258,8 +233,11 @@ def _start(config: TrainPrior, start: Path) -> Run:
     return run
 
 
-def save(config: TrainPrior, run: Run, data: Path) -> Path:
-    """Write the checkpoint to go on from, and the averaged weights that are shipped; returns the weights' path."""
+def save(config: TrainPrior, run: Run, data: Path, *, last: bool = False) -> Path:
+    """Write the checkpoint to go on from, and the averaged weights that are shipped; returns the weights' path.
+
+    The `last` ones are told how well they know each way of doing a motion, which takes a minute or two.
+    """
     tensors = training_tensors(run.model, run.average, run.optimizers)
     header = {"step": run.step, "seconds": run.seconds}
     save_tensors(config.out / CHECKPOINT, tensors, header=header, key=HEADER)
@@ -267,7 +245,8 @@ def save(config: TrainPrior, run: Run, data: Path) -> Path:
     averaged.load_state_dict(run.average)
     options = {k: v.name if isinstance(v, Path) else v for k, v in asdict(config).items()}
     who = performers(config.shared) if config.shared is not None else {}
-    motions = motions_table(data, range(_shards_in_use(config, run.step)), who)
+    shards = range(_shards_in_use(config, run.step))
+    motions = motions_table(data, shards, who, ways_missed(averaged, data, shards) if last else {})
     note = {"steps": run.step, "seconds": run.seconds, "config": options, "motions": [astuple(m) for m in motions]}
     save_weights(config.out / "weights.safetensors", averaged, note=note)
     return config.out / "weights.safetensors"
