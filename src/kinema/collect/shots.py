@@ -29,6 +29,8 @@ STRIDES, PACES = (0.75, 1.2), (0.8, 1.25)
 """Strides of gaits and durations of actions, as factors on the usual ones."""
 MANNERS = (0.4, 0.4, 0.2)
 """How often a motion is done in the way of bodies built alike, in any way, and in no way in particular."""
+LEAST_KNOWN = 0.05
+"""What a way counts that the prior misses wholly, against one that it knows."""
 View = tuple[PointView, Viewpoint]
 
 
@@ -109,7 +111,7 @@ def _way(motion: KnownMotion, limbs: Limbs, rng: np.random.Generator) -> Way | N
     draw, ways = rng.random(), motion.ways
     if draw < MANNERS[0] or not ways:
         return motion.way(limbs.build)
-    weights = np.array([way.performers**0.5 for way in ways])
+    weights = np.array([way.performers**0.5 * max(1 - way.missed, LEAST_KNOWN) for way in ways])
     return ways[int(rng.choice(len(ways), p=weights / weights.sum()))] if draw < sum(MANNERS[:2]) else None
 
 
