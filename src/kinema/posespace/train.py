@@ -67,20 +67,20 @@ def train(config: TrainPoses, *, report: Report = lambda _: None) -> Path:
     run, texts = resume(config), CaptionEmbeddings()
     poses = sum(len(shard.height) for shard in data.shards)
     report({"bodies": float(len(data.shards)), "poses": float(poses)})
-    last_save, loss = time.monotonic(), 0.0
+    last_save, losses = time.monotonic(), []
     with (config.out / "log.jsonl").open("a") as log:
         while run.seconds < config.minutes * 60:
             begun = time.process_time()
-            loss += step(config, run, data, texts)
+            losses.append(step(config, run, data, texts))
             # Time of the processor, not of the clock: a busy machine shall not shorten the training.
             run.seconds += time.process_time() - begun
             run.step += 1
             if run.step % 50 == 0:
-                entry = {"step": run.step, "seconds": round(run.seconds, 1), "loss": round(loss / 50, 4)}
+                entry = {"step": run.step, "seconds": round(run.seconds, 1), "loss": round(float(np.mean(losses)), 4)}
                 log.write(json.dumps(entry) + "\n")
                 log.flush()
                 report(entry)
-                loss = 0.0
+                losses.clear()
             if time.monotonic() - last_save > config.checkpoint_minutes * 60:
                 save(config, run, data)
                 last_save = time.monotonic()
