@@ -20,12 +20,14 @@ from kinema.collect.shots import Filmed, sample_films
 from kinema.create.creatures import random_creature
 from kinema.errors import KinemaError
 from kinema.gait.takes import load_character
+from kinema.gait.vocabulary import body_kind
 from kinema.geometry.transforms import rotation_matrix, rotation_vector
 from kinema.posespace.body import Body
 from kinema.posespace.pose import Poses, without_heading
 from kinema.posespace.shards import BodyPoses
 from kinema.posespace.skinned import DENSE, TOUCHING, Skinned
 from kinema.posespace.validate import Validator, repair
+from kinema.prior.nano.actor import FAMILIES
 from kinema.prior.nano.prior import NanoPrior
 from kinema.rig.anatomy import Anatomy
 from kinema.rig.embed.embed import rig_as
@@ -67,7 +69,7 @@ class Distilling:
         parts = distil(self.prior, character, count, rng)
         if not parts:
             return None
-        family = find_limbs(character).body
+        family = body_kind(find_limbs(character).body)
         return BodyPoses.of(character.name, family, "distilled", Body.of(character), parts)
 
     def _body(self, index: int, rng: np.random.Generator) -> tuple[Character | None, int]:
@@ -78,7 +80,8 @@ class Distilling:
             return character if kind == 0 else auto_rigged(character), RIG_CLIPS * self.clips
         known = {motion.body for motion in self.prior.motions}
         while True:
-            character = random_creature(rng, detail="low")
+            kind = str(rng.choice(list(FAMILIES)))  # every kind of body is equally likely
+            character = random_creature(rng, family=str(rng.choice(FAMILIES[kind])), detail="low")
             if find_limbs(character).body not in known:
                 continue  # proportions that hide a leg
             if rng.random() >= AUTO_SHARE:
