@@ -101,7 +101,7 @@ def measured(name: str, asset: str, seed: int, options: argparse.Namespace, stat
         return {name: _row(deform(run.parameters, character, anatomy, at, fps=fps).metrics, begun)}
     found = {name: _row(measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs), begun)}
     if name == FULL and options.physics_iterations:
-        tracked = follow_physics(config, anatomy, motion, lambda _: None, states / TRACKED)
+        tracked = follow_physics(config, anatomy, motion, None, lambda _: None, states / TRACKED)
         assert tracked is not None
         found[PHYSICS] = _row(measure(character, tracked.motion, rig=anatomy.rig, limbs=anatomy.limbs), begun)
     return found

@@ -27,7 +27,8 @@ from kinema.rig.embed.templates import BodyFrame, templates
 PLAN = "biped"
 SHRINK, RATE = 0.02, 0.004
 """Pull of the shifts to zero, and the first step, in units of the form."""
-Case = tuple[Fit, Balls, list[Branch], np.ndarray]
+Case = tuple[Fit, Balls, list[Branch], np.ndarray, np.ndarray]
+"""What was found, the vertices and the true joints."""
 
 
 def find_cases(cache: Path | None) -> list[Case]:
@@ -43,16 +44,17 @@ def find_cases(cache: Path | None) -> list[Case]:
         branches = find_branches(balls)
         fits = [fit(templates(form), balls) for form in FORMS]
         best = min(fits, key=lambda one: embedding.measure(one, balls, branches))
-        toy = "spine" not in shaping.shape(best, balls, branches).names
+        toy = "spine" not in shaping.shape(best, balls, branches, mesh.vertices).names
         if best.template.form.plan == PLAN and not toy:
-            cases.append((best, balls, branches, apply_frame(frame, in_file(true.skeleton.heads, true.frame))))
+            joints = apply_frame(frame, in_file(true.skeleton.heads, true.frame))
+            cases.append((best, balls, branches, mesh.vertices, joints))
     return cases
 
 
 def gradient(case: Case) -> tuple[float, dict[str, np.ndarray]]:
     """J2J of a case [lengths of the longest side] and the gradients of its logarithm by the joints' names."""
-    found, balls, branches, true = case
-    skeleton, size = shaping.shape(found, balls, branches), float((balls.high - balls.low).max())
+    found, balls, branches, vertices, true = case
+    skeleton, size = shaping.shape(found, balls, branches, vertices), float((balls.high - balls.low).max())
     (to_true, nearest), (to_found, taken) = KDTree(true).query(skeleton.heads), KDTree(skeleton.heads).query(true)
     least = 0.005 * size  # a distance has no gradient at zero
     away = (skeleton.heads - true[nearest]) / np.maximum(to_true, least)[:, None] / len(to_true)

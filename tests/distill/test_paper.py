@@ -218,9 +218,9 @@ def test_the_clip_is_as_simulated_unless_it_is_to_settle(body: tuple[Stage, Anat
     character, anatomy = creature("fox"), body[1]
     sunk = Motion.rest(anatomy.rig, frames=8, fps=24.0)
     sunk = replace(sunk, root_position=sunk.root_position - torch.tensor([0.0, 0.05, 0.0]))
-    kept = settle(PAPER, character, anatomy, sunk, sunk)
+    kept = settle(PAPER, character, anatomy, sunk, None, sunk)
     assert kept is sunk
-    lifted = settle(replace(PAPER, settle=True), character, anatomy, sunk, sunk)
+    lifted = settle(replace(PAPER, settle=True), character, anatomy, sunk, None, sunk)
     assert float((lifted.root_position - sunk.root_position)[:, 1].min()) == pytest.approx(0.05, abs=0.005)
 
 
@@ -242,6 +242,6 @@ def test_joints_have_no_limits_in_the_papers_simulation(
     monkeypatch.setattr(feet, "track", lambda *_, limits, **__: given.append(limits))
     motion = Motion.rest(body[1].rig, frames=8, fps=24.0)
     for preset in ("paper", "default"):
-        feet.follow_physics(replace(PAPER, physics=True, preset=preset), body[1], motion, lambda _: None, None)
+        feet.follow_physics(replace(PAPER, physics=True, preset=preset), body[1], motion, None, lambda _: None, None)
     assert given[0] is None
     assert given[1].shape == (25, 3, 2)

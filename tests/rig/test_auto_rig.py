@@ -12,6 +12,7 @@ from kinema.evaluate.rig_distance import rig_distance
 from kinema.rig.anatomy import Anatomy
 from kinema.rig.embed.branches import find_branches
 from kinema.rig.embed.embed import auto_rig, embed
+from kinema.rig.embed.legs import place_legs
 from kinema.rig.embed.medial import pack_balls
 from kinema.rig.embed.tree import grow
 from kinema.rig.limbs import find_limbs
@@ -147,6 +148,39 @@ def test_a_figure_of_blocks_has_limbs_of_one_bone() -> None:
     np.testing.assert_allclose(places["left_leg_upper"], (0.15, 0.4, 0), atol=0.06)
     np.testing.assert_allclose(places["right_arm_upper"], (-0.2, 0.7, 0), atol=0.08)
     np.testing.assert_allclose(places["head"], (0, 0.8, 0), atol=0.08)
+
+
+def test_hind_legs_bend_forward_at_the_knee_and_back_at_the_hock() -> None:
+    found = embed(creature("horse", detail="low").mesh)
+    places = dict(zip(found.skeleton.names, found.skeleton.heads))
+    hip, knee, hock, fetlock = (places[f"hind_left_{part}"] for part in ("upper", "lower", "foot", "toes"))
+    assert hip[1] > knee[1] > hock[1] > fetlock[1] > 0
+    assert knee[2] > hip[2] + (hip[1] - knee[1]) / (hip[1] - hock[1]) * (hock[2] - hip[2])
+    assert hock[2] < knee[2]
+    assert hock[2] < fetlock[2]
+
+
+def test_a_rule_of_a_leg_counts_only_where_a_foot_stands() -> None:
+    balls = pack_balls(toy(1.2), symmetric=True)
+    top = np.max(balls.feet.tops[:, 1])
+    at = {f"front_left_{part}": np.array([0.2, 0.1, 0.45]) for part in ("upper", "lower", "foot", "end")}
+    placed = place_legs(at, balls)
+    assert set(placed) == {f"front_left_{part}" for part in ("upper", "lower", "foot")}
+    # Half of the place and half of the rule: 1.4 heights of the leg's top.
+    np.testing.assert_allclose(placed["front_left_upper"][1], (0.1 + 1.4 * top) / 2, rtol=1e-9)
+    assert place_legs({name: place + [0, 0, 2.0] for name, place in at.items()}, balls) == {}
+
+
+def test_fingers_reach_as_far_as_the_mesh_does() -> None:
+    human = creature("human", detail="low").mesh
+    found = embed(human, "biped")
+    side = [name for name in found.skeleton.names if name.startswith("left_fingers")]
+    assert side == ["left_fingers_1", "left_fingers_2", "left_fingers_3"]
+    hand = found.skeleton.heads[found.skeleton.names.index("left_hand")]
+    tip = found.skeleton.tails[found.skeleton.names.index("left_fingers_3")]
+    way = (tip - hand) / np.linalg.norm(tip - hand)
+    near = human.vertices[np.linalg.norm(human.vertices - tip, axis=1) < 0.1 * np.ptp(human.vertices[:, 1])]
+    assert abs(((near - tip) @ way).max()) < 0.01 * np.ptp(human.vertices[:, 1])
 
 
 def test_joints_of_a_fish_lie_apart_from_nose_to_tail() -> None:

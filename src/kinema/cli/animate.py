@@ -47,7 +47,7 @@ NAME = re.compile(r"--[a-z][a-z-]*")
 
 def arranged_help(shown: str) -> str:
     """Help in groups, the common options first and examples last."""
-    return split_box(shown, GROUPS, rest="distillation") + EXAMPLES
+    return split_box(shown.replace("PROMPT PROMPT ...", "PROMPT [PROMPT ...]"), GROUPS, rest="distillation") + EXAMPLES
 
 
 @dataclass(frozen=True)

@@ -106,10 +106,10 @@ def animate(
     clock.lap("distill")
     if tempo.aloft:  # the prior films it over ground, but nothing is planted on it, simulated or judged by it
         anatomy = replace(anatomy, limbs=replace(anatomy.limbs, ground=False))
-    planted = plant_feet(config, character, anatomy, result.motion)
+    planted, stance = plant_feet(config, character, anatomy, result.motion)
     clock.lap("plant")
-    tracked = follow_physics(config, anatomy, planted, progress, states and states / TRACKED)
-    final = planted if tracked is None else settle(config, character, anatomy, planted, tracked.motion)
+    tracked = follow_physics(config, anatomy, planted, stance, progress, states and states / TRACKED)
+    final = planted if tracked is None else settle(config, character, anatomy, planted, stance, tracked.motion)
     clock.lap("physics")
     clips = {"distilled": result.motion, "planted": planted}
     if tracked is not None:

@@ -1,6 +1,7 @@
 """Priors by name: nano, and video models with their checkpoint on the hub, class and precision."""
 
 import os
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
@@ -72,7 +73,9 @@ def load_prior(
 
         return NanoPrior.load(Path(path) if path else None)
     if name not in MODELS:
-        raise KinemaError(f"--prior {name}: unknown; known are nano, {', '.join(MODELS)}")
+        close = get_close_matches(name, ("nano", *MODELS), n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise KinemaError(f"--prior {name}: unknown; known are nano, {', '.join(MODELS)}{hint}")
     needs_diffusers(name)
     kind, repository, published = MODELS[name]
     dtype = dtype or (torch.float32 if device_type == "cpu" else published)

@@ -97,6 +97,18 @@ def smooth_path(points: Float[np.ndarray, "points 3"], radii: Float[np.ndarray, 
     return fade * smooth + (1 - fade) * line
 
 
+def outside(balls: Balls, branch: Branch) -> Float[np.ndarray, "n 4"]:
+    """The path of a branch from where it leaves the ball that it hangs on, to the surface beyond its tip."""
+    line = smooth_path(balls.centers[branch.balls], balls.radii[branch.balls])
+    gap = np.linalg.norm(line[:, :3] - balls.centers[branch.balls[0]], axis=1)
+    inside = gap < 0.7 * balls.radii[branch.balls[0]]
+    start = min(int(np.flatnonzero(inside)[-1]) if inside.any() else 0, len(line) - 8)
+    away = line[-1, :3] - line[-8, :3]
+    end = line[-1].copy()
+    end[:3] += 0.8 * balls.radii[branch.balls[-1]] * away / max(float(np.linalg.norm(away)), 1e-300)
+    return np.concatenate((line[start:], end[None]))
+
+
 def cut(line: Float[np.ndarray, "n 4"], count: int) -> Float[np.ndarray, "joints 4"]:
     """Joints of a smoothed path: its start and `count` - 1 more, evenly, drawn to bends and places that are thin."""
     total = len(line)

@@ -101,7 +101,7 @@ def choose(mesh: Mesh, balls: Balls, branches: list[Branch], plan: BodyPlan | No
             sure = 1.0 if plan is not None else _confidence(own.plan, measures)
             return Embedding(own.plan, own.plan, own.skeleton, own.roles, sure, measures)
     best = min(fits, key=lambda one: measures[one.template.form.name]).template.form
-    skeleton = shape(next(one for one in fits if one.template.form is best), balls, branches)
+    skeleton = shape(next(one for one in fits if one.template.form is best), balls, branches, mesh.vertices)
     sure = 1.0 if plan is not None else _confidence(best.plan, measures)
     return Embedding(best.plan, best.name, skeleton, roles_of(skeleton.names), sure, measures)
 

@@ -9,8 +9,9 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Skeleton, bone_tails
-from kinema.rig.embed.branches import Branch, cut, smooth_path
+from kinema.rig.embed.branches import Branch, cut, outside, smooth_path
 from kinema.rig.embed.fit import Fit
+from kinema.rig.embed.legs import place_legs
 from kinema.rig.embed.medial import Balls
 from kinema.rig.embed.plans import Form
 from kinema.rig.embed.templates import BodyFrame
@@ -22,17 +23,15 @@ TOES, FETLOCK = 0.55, 0.75
 """Place of the toes between ankle and tip, of a foot that lies on its sole and of one that stands on its toes."""
 SLENDER = 2.5
 """Least length of such a part in radii where it begins."""
-EXTRA, ORNAMENT = 0.13, 0.2
-"""Least length of an ear, a horn or a trunk that gets joints of its own, in lengths of the longest side, and on a
-biped: people wear much that is none."""
-FINGERS = 0.5
-"""Place of the joint that bends all fingers, between wrist and tip."""
+EXTRA, ORNAMENT = (0.13, 0.08), (0.2, 0.2)
+"""Least length of an ear, a horn or a trunk that gets joints of its own, and of a joint there, in lengths of the
+longest side; on a biped more: people wear much that is none."""
+FINGERS = (0.35, 0.6, 0.8)
+"""Places of the joints that bend all fingers, between wrist and tip."""
 CUSTOM: dict[str, dict[str, tuple[float, float, float]]] = {
     "quadruped": {
         "hips": (0.0, 0.07, -0.02), "spine": (0.0, 0.06, 0.0), "chest": (0.0, 0.05, 0.0), "neck": (0.0, 0.03, 0.01),
-        "head": (0.0, 0.03, 0.01), "front_upper": (0.0, 0.03, -0.01), "front_lower": (0.0, -0.02, 0.01),
-        "front_foot": (0.0, -0.04, 0.0), "hind_upper": (0.0, 0.02, 0.03), "hind_lower": (0.0, -0.02, -0.02),
-        "hind_foot": (0.0, 0.04, 0.0), "tail_1": (0.0, 0.01, 0.0),
+        "head": (0.0, 0.03, 0.01), "tail_1": (0.0, 0.01, 0.0),
     },
     "biped": {
         "hips": (0.0, -0.01, 0.02), "spine": (0.0, -0.04, 0.01), "chest": (0.0, -0.02, 0.0),
@@ -44,6 +43,12 @@ CUSTOM: dict[str, dict[str, tuple[float, float, float]]] = {
 """Where artists put joints beside the middle of the flesh, outward, up and forward in units of the form: the spine of a
 quadruped near its back. Of quadrupeds robust means over the rigs for tuning, of bipeds by
 benchmarks/auto_rig_shifts.py on the same rigs."""
+HAND, PALM = 0.2, 0.08
+"""Greatest length and radius of a hand, in lengths of the longest side."""
+NECK_GAP = 0.1
+"""Distance between the joints of a long neck, in lengths of the longest side."""
+MIDDLE, LOW = 0.05, 0.1
+"""Greatest distance of a tail's end from the middle plane, and its least height, in lengths of the longest side."""
 STUB, BLOCK = 4.9, 0.875
 """Length below which a leg that is a block has no knee, in its radii, and the squareness from which on it is a block.
 
@@ -90,8 +95,8 @@ class Joints:
         )
 
 
-def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
-    """The joints of a fitted template."""
+def shape(found: Fit, balls: Balls, branches: list[Branch], vertices: Float[np.ndarray, "vertices 3"]) -> Skeleton:
+    """The joints of a fitted template in a mesh with these vertices."""
     points, places = found.template, found.places
     size = float((balls.high - balls.low).max())
     at = dict(zip(points.names, places))
@@ -100,13 +105,19 @@ def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
         return _toy(at, tops, balls)
     if points.form.plan == "biped" and len(tops) == 2:
         return _toy_person(tops, balls)
+    if points.form.plan in ("quadruped", "winged", "biped"):
+        at |= place_legs(at, balls)
+        at |= _fingertips(at, vertices, size)
     at = _as_artists_do(points.form, at, balls)
     if points.form.plan == "fish":
         at |= _axis(at)
     above = {name: points.names[p] if p >= 0 else "" for name, p in zip(points.names, points.parents)}
+    if points.form.plan in ("quadruped", "winged", "bird"):
+        _split_neck(at, above, size)
     absent = _absent(at, balls)
     joints, index = Joints([], [], [], []), {}
-    for name, place in at.items():
+    for name in _in_order(at, above):
+        place = at[name]
         stem = name.rsplit("_", 1)[0]
         if name in absent or name.startswith("tail_") or name.endswith("_end"):
             continue
@@ -116,11 +127,37 @@ def shape(found: Fit, balls: Balls, branches: list[Branch]) -> Skeleton:
             share = TOES if _lies(place, tip) else FETLOCK
             joints.add(f"{stem}_toes", index[name], place + share * (tip - place), tip)
         elif name.endswith("_hand") and "wing" not in name and np.linalg.norm(tip - place) > 0.04 * size:
-            joints.add(f"{name.removesuffix('hand')}fingers", index[name], place + FINGERS * (tip - place), tip)
-    _add_tail(joints, at, index, size)
+            rows = place + np.array(FINGERS)[:, None] * (tip - place)
+            joints.chain(f"{name.removesuffix('hand')}fingers", index[name], rows, tip)
+    _add_tail(joints, at | _tail(at, balls, branches, size), index, size)
     if points.form.plan != "fish":
-        _add_extras(joints, balls, branches, size, ORNAMENT if points.form.plan == "biped" else EXTRA)
+        _add_extras(joints, balls, branches, size, *(ORNAMENT if points.form.plan == "biped" else EXTRA))
     return joints.skeleton()
+
+
+def _in_order(at: dict[str, Point], above: dict[str, str]) -> list[str]:
+    """Names with parents before their children."""
+    done: list[str] = []
+
+    def visit(name: str) -> None:
+        if name and name not in done:
+            visit(above[name])
+            done.append(name)
+
+    for name in at:
+        visit(name)
+    return done
+
+
+def _split_neck(at: dict[str, Point], above: dict[str, str], size: float) -> None:
+    """Put more joints between neck and head where they are far apart."""
+    start, end = at["neck"], at["head"]
+    count = int(np.linalg.norm(end - start) / (NECK_GAP * size))
+    for k in range(1, count + 1):
+        name = f"neck_{k + 1}"
+        at[name] = start + k / (count + 1) * (end - start)
+        above[name] = above["head"]
+        above["head"] = name
 
 
 def _stub_tops(balls: Balls) -> dict[str, Point]:
@@ -171,7 +208,7 @@ def _toy(at: dict[str, Point], tops: dict[str, Point], balls: Balls) -> Skeleton
     skull = float(balls.radii[np.linalg.norm(balls.centers - at["head"], axis=1).argmin()])
     # A nose is no head.
     if gap["head"] > radius and skull > SKULL * radius:
-        joints.add("head", 0, (at["neck"] + at["head"]) / 2, at["head_end"])
+        joints.add("head", 0, at["neck"], at["head_end"])
     if gap["tail_1"] > radius and gap["tail_end"] > radius:
         joints.add("tail_1", 0, at["tail_1"], at["tail_end"])
     return joints.skeleton()
@@ -188,6 +225,24 @@ def _resample(line: Float[np.ndarray, "points 3"], shares: Float[np.ndarray, "n"
     """Points of a polyline at shares of its length."""
     along = np.concatenate(([0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))))
     return np.column_stack([np.interp(shares * along[-1], along, line[:, axis]) for axis in range(3)])
+
+
+def _fingertips(at: dict[str, Point], vertices: Float[np.ndarray, "vertices 3"], size: float) -> dict[str, Point]:
+    """Ends of hands where the mesh ends: fingers are thinner than the balls that are kept."""
+    tips = {}
+    for side in ("left", "right"):
+        if f"{side}_hand_end" not in at:
+            continue
+        elbow, wrist, tip = (at[f"{side}_{part}"] for part in ("arm_lower", "hand", "hand_end"))
+        way = (wrist - elbow) / max(float(np.linalg.norm(wrist - elbow)), 1e-300)
+        gap = vertices - wrist
+        ahead = gap @ way
+        beside = np.linalg.norm(gap - ahead[:, None] * way, axis=1)
+        hand = ahead[(ahead > 0) & (ahead < HAND * size) & (beside < PALM * size)]
+        # A hand that holds something does not end there.
+        if len(hand) and (ahead[beside < PALM * size] < HAND * size).all():
+            tips[f"{side}_hand_end"] = wrist + max(float(hand.max()), float((tip - wrist) @ way)) * way
+    return tips
 
 
 def _as_artists_do(form: Form, at: dict[str, Point], balls: Balls) -> dict[str, Point]:
@@ -217,6 +272,37 @@ def _absent(at: dict[str, Point], balls: Balls) -> set[str]:
     return {name for fin in fins.values() if fin and abs(at[fin[-1]][0] - middle) < 1.5 * trunk for name in fin}
 
 
+def _tail(at: dict[str, Point], balls: Balls, branches: list[Branch], size: float) -> dict[str, Point]:
+    """Points of the tail along the branch that leaves the body behind, if there is one in the middle plane."""
+    names = [name for name in at if name.startswith("tail")]
+    legs = [at[name] for name in ("hind_left_upper", "hind_right_upper") if name in at]
+    if not names or not legs:
+        return {}
+    middle, behind = float(balls.low[0] + balls.high[0]) / 2, float(np.mean(legs, axis=0)[2])
+    best: Float[np.ndarray, "n 3"] | None = None
+    longest = SHORT_TAIL * size
+    for branch in branches:
+        line = outside(balls, branch)[:, :3]
+        inside = np.flatnonzero(line[:, 2] > behind)
+        line = line[int(inside[-1]) + 1 if len(inside) else 0 :]
+        if len(line) < 4 or abs(line[-1, 0] - middle) > MIDDLE * size or line[-1, 1] < balls.low[1] + LOW * size:
+            continue
+        length = float(np.linalg.norm(np.diff(line, axis=0), axis=1).sum())
+        if length > longest:
+            longest, best = length, line
+    if best is None:
+        return {}
+    own = np.array([at[name] for name in names])
+    if float(np.linalg.norm(np.diff(own, axis=0), axis=1).sum()) > SHORT_TAIL * size:
+        # A tail that hangs down touches the body: the branch leaves out its upper part.
+        gap = np.linalg.norm(best[:, None] - own[None], axis=2).min(axis=1)
+        near = np.flatnonzero(gap < 0.06 * size)
+        best = np.concatenate((own, best[int(near[-1]) + 1 if len(near) else 0 :]))
+    if balls.symmetric:
+        best = np.column_stack((np.full(len(best), middle), best[:, 1:]))
+    return dict(zip(names, _resample(best, np.linspace(0, 1, len(names)))))
+
+
 def _add_tail(joints: Joints, at: dict[str, Point], index: dict[str, int], size: float) -> None:
     tail = [at[name] for name in at if name.startswith("tail")]
     if not tail:
@@ -233,7 +319,7 @@ def _add_tail(joints: Joints, at: dict[str, Point], index: dict[str, int], size:
         parent = joints.add(f"tail_{k + 1}", parent, rows[k], rows[k + 1])
 
 
-def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: float, least: float) -> None:
+def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: float, least: float, step: float) -> None:
     """Joints for branches that no bone lies in: ears, horns, a trunk."""
     middle = float(balls.low[0] + balls.high[0]) / 2
     count: dict[str, int] = {}
@@ -258,7 +344,7 @@ def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: floa
         kind = "ear" if ear else "extra"
         count[kind] = count.get(kind, 0) + 1
         label = kind if count[kind] == 1 else f"{kind}{count[kind]}"
-        rows = cut(part, 2 if length > 1.5 * least * size else 1)[:, :3]
+        rows = cut(part, int(np.clip(round(length / (step * size)), 1, 3)))[:, :3]
         if balls.symmetric and side > 0.02 * size:
             flip = np.array([-1.0, 1, 1]), np.array([2 * middle, 0, 0])
             joints.chain(f"left_{label}", parent, rows, part[-1, :3])

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Mesh, Skeleton
-from kinema.rig.embed.branches import Branch, cut, smooth_path
+from kinema.rig.embed.branches import Branch, cut, outside
 from kinema.rig.embed.medial import Balls
 from kinema.rig.embed.plans import BodyPlan
 from kinema.rig.embed.shape import Joints
@@ -48,7 +48,7 @@ def grow(mesh: Mesh, balls: Balls, branches: list[Branch]) -> Tree:
     size = float((balls.high - balls.low).max())
     middle_x = float(balls.low[0] + balls.high[0]) / 2
     root = balls.centers[balls.middle]
-    lines = [_outside(balls, branch) for branch in branches]
+    lines = [outside(balls, branch) for branch in branches]
     limbs = [_Limb(k, line) for k, line in enumerate(lines)]
     aside = [k for k, line in enumerate(lines) if abs(line[-1, 0] - middle_x) > ASIDE * size]
     for k in aside:
@@ -114,18 +114,6 @@ def _is_one_tube(balls: Balls, trunk: Line) -> bool:
     nearest = gap.argmin(axis=1)
     beyond = gap.min(axis=1) + balls.radii > 2.2 * trunk[nearest, 3] + 0.015 * float((balls.high - balls.low).max())
     return bool(beyond.mean() < 0.08)
-
-
-def _outside(balls: Balls, branch: Branch) -> Line:
-    """The path of a branch from where it leaves the ball that it hangs on, to the surface beyond its tip."""
-    line = smooth_path(balls.centers[branch.balls], balls.radii[branch.balls])
-    gap = np.linalg.norm(line[:, :3] - balls.centers[branch.balls[0]], axis=1)
-    inside = gap < 0.7 * balls.radii[branch.balls[0]]
-    start = min(int(np.flatnonzero(inside)[-1]) if inside.any() else 0, len(line) - 8)
-    away = line[-1, :3] - line[-8, :3]
-    end = line[-1].copy()
-    end[:3] += 0.8 * balls.radii[branch.balls[-1]] * away / max(float(np.linalg.norm(away)), 1e-300)
-    return np.concatenate((line[start:], end[None]))
 
 
 def _ahead(line: Line, root: np.ndarray) -> float:

@@ -1,0 +1,79 @@
+"""Joints of legs, from the height at which each leg joins the body: rigs of many authors put them at the same shares.
+
+The template tells which leg is which and where its joints lie on flesh of any thickness; where the leg ends is seen in
+the mesh itself (`feet`).
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from kinema.rig.embed.medial import Balls
+
+Point = Float[np.ndarray, "3"]
+NEAR = 0.12
+"""Greatest distance of a leg's foot from one on the ground, seen from above, in lengths of the longest side."""
+
+
+class Rule(NamedTuple):
+    """Where artists put a joint of a leg, in heights of the highest slice that is of this leg alone."""
+
+    part: str
+    height: float
+    weight: float
+    """Share of that height beside the place in the template, in [0, 1]."""
+    ahead: float
+    """Shift forward."""
+    beside: float
+    """Share of the slice's own place, seen from above, beside the place in the template, in [0, 1]."""
+
+
+RULES = {
+    "hind": (
+        Rule("upper", 1.73, 0.8, 0.1, 0.7),
+        Rule("lower", 1.21, 0.65, 0.3, 0.0),
+        Rule("foot", 0.77, 0.65, 0.0, 0.0),
+    ),
+    "front": (
+        Rule("upper", 1.4, 0.5, 0.05, 0.7),
+        Rule("lower", 0.65, 0.65, 0.0, 0.0),
+        Rule("foot", 0.2, 0.65, 0.0, 0.0),
+    ),
+    "leg": (Rule("upper", 1.45, 0.5, 0.0, 0.8), Rule("lower", 0.74, 0.4, 0.0, 0.3), Rule("foot", 0.13, 0.3, 0.0, 0.2)),
+}
+"""By the name of a pair of legs; `leg` is that of bodies with two. Medians over the rigs for tuning."""
+
+
+def place_legs(at: Mapping[str, Point], balls: Balls) -> dict[str, Point]:
+    """The points of the legs that stand on a foot of their own."""
+    placed: dict[str, Point] = {}
+    for pair, rules in RULES.items():
+        for side in ("left", "right"):
+            stem = f"{side}_leg" if pair == "leg" else f"{pair}_{side}"
+            top = _top(at, stem, balls)
+            if top is not None:
+                placed |= {
+                    f"{stem}_{rule.part}": _by_rule(at[f"{stem}_{rule.part}"], rule, top, balls) for rule in rules
+                }
+    return placed
+
+
+def _by_rule(place: Point, rule: Rule, top: Point, balls: Balls) -> Point:
+    """The place in the template drawn to that of the rule."""
+    tall = top[1] - balls.low[1]
+    x, y, z = place
+    x, z = np.array([x, z]) + rule.beside * (top[[0, 2]] - [x, z])
+    y = (1 - rule.weight) * y + rule.weight * (balls.low[1] + rule.height * tall)
+    return np.array([x, y, z + rule.ahead * tall])
+
+
+def _top(at: Mapping[str, Point], stem: str, balls: Balls) -> Point | None:
+    """Top of the leg whose foot lies where the points of this one do; none if there is no such foot."""
+    if f"{stem}_end" not in at:
+        return None
+    foot = (at[f"{stem}_foot"] + at[f"{stem}_end"]) / 2
+    gap = np.linalg.norm((balls.feet.tops - foot)[:, [0, 2]], axis=1)
+    near = int(gap.argmin())
+    return balls.feet.tops[near] if gap[near] < NEAR * float((balls.high - balls.low).max()) else None
