@@ -65,4 +65,4 @@ def _maker(config: CollectPoses) -> Callable[[int], BodyPoses | None]:
     from kinema.collect.distilled import Distilling
 
     distilling = Distilling.of(config.weights, shared, clips=config.clips)
-    return lambda index: distilling.poses(np.random.default_rng((seed, index)))
+    return lambda index: distilling.poses(index, seed)
