@@ -18,15 +18,6 @@ from kinema.collect.compose import composed
 from kinema.collect.fit import Fitted, fit_frames
 from kinema.collect.shots import Filmed, sample_films
 from kinema.create.creatures import random_creature
-<<<<<<< HEAD
-from kinema.distill.config import Resolved
-from kinema.distill.energies import weighted_energies
-from kinema.distill.loop import Distiller
-from kinema.distill.prompt import read_prompt, told
-from kinema.distill.targets import Target, conditions
-from kinema.distill.tempo import read_tempo
-=======
->>>>>>> w20
 from kinema.errors import KinemaError
 from kinema.gait.takes import load_character
 from kinema.gait.vocabulary import body_kind
@@ -42,20 +33,6 @@ from kinema.rig.anatomy import Anatomy
 from kinema.rig.embed.embed import rig_as
 from kinema.rig.limbs import find_limbs
 
-<<<<<<< HEAD
-VIEWS, STEPS, SAMPLING_STEPS = 3, 100, 5
-JOB = Resolved(engine="fit", views=VIEWS, fit_iterations=STEPS, learning_rate=0.05, guidance=2.0, physics=False)
-"""A short fit loses amplitude, a higher rate than usual restores it; more guidance exaggerates poses."""
-GAUSSIANS = 1500
-SPHERES_WEIGHT = 0.3
-"""Weight of limbs in each other (`Validator.intersection`)."""
-WORST_FIT = 0.9
-"""Largest distance to the videos that is kept, relative to that of the body at rest."""
-POSES = 12
-"""Poses that are taken of a clip."""
-RIGS, AUTO_RIGS = 0.25, 0.15
-"""Shares of bodies that are third-party rigs, and meshes of those with a skeleton of our own."""
-=======
 WORST_FIT, STILL = 0.7, 0.05
 """Largest distance of a pose to the videos, relative to that of the body as it stands, and one that is always small
 enough [units]: what hardly moves is mostly noise."""
@@ -68,7 +45,6 @@ FOLDS = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Shares of the way that wings fold and arms hang, of which the first is taken that goes through nothing."""
 COMPOSED = 0.35
 """Poses made of limbs of different ones, as a share of those found."""
->>>>>>> w20
 
 
 @dataclass(frozen=True)
