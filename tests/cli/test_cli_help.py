@@ -184,6 +184,7 @@ MISTAKES = [
     (["render", "fox", "--look", "colour", "-o", "x.png"], "--look colour: must be color or canonical; did you mean"),
     (["rig", "a.obj", "-o", "b.glb", "--body", "brd"], "--body brd: must be biped, quadruped, bird, winged"),
     (["completion", "csh"], "invalid choice 'csh'"),
+    (["--seed", "3"], "no command before --seed: kinema COMMAND --seed ... (kinema --help lists the commands)"),
 ]
 
 
@@ -220,6 +221,18 @@ def test_quiet_says_nothing_and_json_says_all(tmp_path, capsys: pytest.CaptureFi
     assert json.loads(capsys.readouterr().out)["joints"][0]["parent"] is None
     main(["creature", "--json"])
     assert "fox" in json.loads(capsys.readouterr().out)["species"]
+
+
+def test_help_is_a_word_too(capsys: pytest.CaptureFixture) -> None:
+    shown = []
+    for words in (["help"], ["--help"], ["help", "view"], ["view", "--help"]):
+        with pytest.raises(SystemExit) as stop:
+            main(words)
+        assert stop.value.code == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1] != shown[2] == shown[3]
+    # What a newcomer needs comes first.
+    assert shown[0].index("• view") < shown[0].index("• batch")
 
 
 def test_bare_kinema_shows_the_help(capsys: pytest.CaptureFixture) -> None:

@@ -9,17 +9,21 @@ import pytest
 import torch
 
 from kinema.asset.character import Character
-from kinema.batch.collect import collect_command, collect_jobs
+from kinema.batch.blocks import block_command, collect_jobs
 from kinema.cli.main import main
 from kinema.collect.clips import different, poses_of_clip
 from kinema.collect.collect import collect_block
+from kinema.collect.compose import composed, free_parts
 from kinema.collect.config import BLOCK, BLOCK_DONE, CollectPoses
+from kinema.collect.distilled import auto_rigged
 from kinema.errors import KinemaError
 from kinema.motion.motion import Motion
 from kinema.posespace.pose import Poses
 from kinema.posespace.shards import read_shard, shard_path, shards_in
 from kinema.posespace.skinned import Skinned
+from kinema.rig.anatomy import Anatomy
 from kinema.rig.kinematics import Rig
+from kinema.rig.limbs import find_limbs
 
 
 def test_poses_of_a_clip_have_no_travel_and_stand_on_the_ground(fox: Character, rig: Rig, walk: Motion) -> None:
@@ -78,8 +82,11 @@ def test_procedural_poses_do_not_depend_on_interruptions(tmp_path: Path) -> None
 def test_bodies_are_shared_out_in_blocks_that_are_known_by_their_content() -> None:
     config = CollectPoses(source="procedural", bodies=BLOCK + 3)
     jobs = collect_jobs(config)
-    assert [job.title for job in jobs] == ["procedural bodies 0 to 7", "procedural bodies 8 to 10"]
-    words = collect_command(jobs[1], Path("runs/poses/key"))
+    assert [job.title for job in jobs] == [
+        f"procedural bodies 0 to {BLOCK - 1}",
+        f"procedural bodies {BLOCK} to {BLOCK + 2}",
+    ]
+    words = block_command(jobs[1], Path("runs/poses/key"))
     assert words[words.index("--block") + 1] == "1"
     assert words[words.index("-o") + 1] == "runs/poses/key"
     assert collect_jobs(replace(config, bodies=2 * BLOCK))[0].key == jobs[0].key
@@ -99,6 +106,27 @@ def test_the_batch_collects_all_bodies_and_goes_on(tmp_path: Path) -> None:
 def test_recorded_poses_need_a_folder() -> None:
     with pytest.raises(KinemaError, match="--shared"):
         collect_jobs(CollectPoses(source="recorded"))
+
+
+def test_composed_poses_have_the_legs_and_trunk_of_one_pose(fox: Character, steps_of: Poses) -> None:
+    anatomy = Anatomy.of(fox)
+    made = composed(anatomy, steps_of, 12, np.random.default_rng(0))
+    free = [j for part in free_parts(anatomy.limbs) for j in part]
+    held = [j for j in range(len(anatomy.rig.parents)) if j not in free]
+    assert {j for leg in anatomy.limbs.legs for j in leg.joints} <= set(held)
+    assert len(made) > 0
+    for k in range(len(made)):
+        own = (steps_of.rotations[:, held] == made.rotations[k, held]).flatten(1).all(1)
+        assert int(own.sum()) == 1  # one pose of the clip
+        assert not torch.equal(steps_of.rotations[own][0], made.rotations[k])
+        assert float(made.height[k]) == float(steps_of.height[own][0])
+
+
+def test_a_mesh_that_our_own_skeleton_takes_for_another_body_is_left_out(fox: Character) -> None:
+    own = auto_rigged(fox)
+    assert own is not None
+    assert own.skeleton != fox.skeleton
+    assert find_limbs(own).body == find_limbs(fox).body
 
 
 @pytest.mark.slow

@@ -2,13 +2,15 @@
 
 import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from kinema.cli.parse import parse
 from kinema.create.creatures import creature
-from kinema.distill.config import PRESETS, Animate, resolve
+from kinema.distill.config import PRESETS, Animate, Preset, command_words, resolve
 from kinema.distill.energies import weighted_energies
 from kinema.distill.loop import MOST_GRADIENT, Distiller
 from kinema.distill.parameters import Filmed
@@ -218,9 +220,9 @@ def test_the_clip_is_as_simulated_unless_it_is_to_settle(body: tuple[Stage, Anat
     character, anatomy = creature("fox"), body[1]
     sunk = Motion.rest(anatomy.rig, frames=8, fps=24.0)
     sunk = replace(sunk, root_position=sunk.root_position - torch.tensor([0.0, 0.05, 0.0]))
-    kept = settle(PAPER, character, anatomy, sunk, sunk)
+    kept = settle(PAPER, character, anatomy, sunk, None, sunk)
     assert kept is sunk
-    lifted = settle(replace(PAPER, settle=True), character, anatomy, sunk, sunk)
+    lifted = settle(replace(PAPER, settle=True), character, anatomy, sunk, None, sunk)
     assert float((lifted.root_position - sunk.root_position)[:, 1].min()) == pytest.approx(0.05, abs=0.005)
 
 
@@ -233,6 +235,24 @@ def test_a_preset_leaves_alone_what_was_given() -> None:
     assert (given.guidance, given.iterations, given.smooth_weight) == (50.0, 7, 2e5)
 
 
+@pytest.mark.parametrize(
+    ("preset", "given"),
+    [
+        ("paper", {"guidance": 2.0, "slip_weight": 100.0, "time": "auto", "engine": "auto", "prior": "cogvideox-2b"}),
+        ("fast", {"views": 12, "fit_iterations": 250}),
+        ("gpu", {"device": "cpu", "prior": "ltx-video"}),
+    ],
+)
+def test_a_given_value_wins_even_where_it_is_the_default(preset: Preset, given: dict[str, Any]) -> None:
+    job = Animate("fox", "a fox is walking", preset=preset, **given)
+    plain = resolve(Animate("fox", "a fox is walking"))
+    assert all(getattr(plain, name) == value for name, value in given.items() if name != "prior")
+    made = resolve(job)
+    assert all(getattr(made, name) == value for name, value in given.items())
+    assert resolve(made) == made  # and when the run is resumed
+    assert resolve(parse(command_words(job)).command.job) == made
+
+
 def test_joints_have_no_limits_in_the_papers_simulation(
     body: tuple[Stage, Anatomy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,6 +262,6 @@ def test_joints_have_no_limits_in_the_papers_simulation(
     monkeypatch.setattr(feet, "track", lambda *_, limits, **__: given.append(limits))
     motion = Motion.rest(body[1].rig, frames=8, fps=24.0)
     for preset in ("paper", "default"):
-        feet.follow_physics(replace(PAPER, physics=True, preset=preset), body[1], motion, lambda _: None, None)
+        feet.follow_physics(replace(PAPER, physics=True, preset=preset), body[1], motion, None, lambda _: None, None)
     assert given[0] is None
     assert given[1].shape == (25, 3, 2)

@@ -5,10 +5,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from kinema.distill.config import Animate
+from kinema.distill.config import Resolved
 from kinema.distill.loop import Distiller
 from kinema.distill.tempo import choose_tempo
 from kinema.evaluate.metrics import measure
@@ -21,7 +22,7 @@ from kinema.prior.nano.prior import NanoPrior
 from kinema.rig.anatomy import Anatomy
 
 ROOT = Path(__file__).parents[2]
-FOX = Animate("fox", "a fox is walking", splats=1500, physics=False)
+FOX = Resolved("fox", "a fox is walking", splats=1500, physics=False)
 
 
 def load_module(name, path):
@@ -40,20 +41,20 @@ def test_standing_feet_are_planted_unless_somebody_says_otherwise(fox, anatomy, 
     faster = walk.root_position.clone()
     faster[:, 2] += 0.4 * (walk.root_position[:, 2] - walk.root_position[0, 2])
     skating = Motion(faster, walk.angles, walk.fps)
-    planted = plant_feet(FOX, fox, anatomy, skating)
+    planted, _ = plant_feet(FOX, fox, anatomy, skating)
     before, after = (measure(fox, m, rig=anatomy.rig, limbs=anatomy.limbs) for m in (skating, planted))
     assert before.slide > 0.2
     assert after.slide < before.slide / 2
     assert after.gait == before.gait == "walk"
     for spared in (replace(FOX, plant_feet=False), replace(FOX, preset="paper")):
-        assert plant_feet(spared, fox, anatomy, skating) is skating
+        assert plant_feet(spared, fox, anatomy, skating)[0] is skating
 
 
 def test_a_tracked_motion_is_planted_again_only_where_it_helps(fox, anatomy, walk):
     carried = walk.root_position.clone()
     carried[:, 2] += torch.linspace(0.0, 0.15, len(walk))
     drifting = Motion(carried, walk.angles, walk.fps)
-    settled = settle(FOX, fox, anatomy, drifting, drifting)
+    settled = settle(FOX, fox, anatomy, drifting, None, drifting)
     before, after = (measure(fox, m, rig=anatomy.rig, limbs=anatomy.limbs) for m in (drifting, settled))
     assert after.slide < 0.7 * before.slide
     assert after.gait == before.gait == "walk"
@@ -61,21 +62,23 @@ def test_a_tracked_motion_is_planted_again_only_where_it_helps(fox, anatomy, wal
     assert as_simulated(FOX, drifting, drifting) is drifting
     assert settles(FOX)
     paper = replace(FOX, preset="paper")
-    assert settle(paper, fox, anatomy, drifting, drifting) is drifting
+    assert settle(paper, fox, anatomy, drifting, None, drifting) is drifting
     assert not settles(paper)
     assert settles(replace(paper, settle=True))
     # What stands already is left alone, but for what float32 has rounded.
-    again = settle(FOX, fox, anatomy, settled, settled)
+    again = settle(FOX, fox, anatomy, settled, None, settled)
     torch.testing.assert_close(again.angles, settled.angles, atol=2e-3, rtol=0)
-    assert torch.equal(settle(replace(FOX, plant_feet=False), fox, anatomy, drifting, drifting).angles, drifting.angles)
+    assert torch.equal(
+        settle(replace(FOX, plant_feet=False), fox, anatomy, drifting, None, drifting).angles, drifting.angles
+    )
 
 
 def test_the_skin_of_every_stance_foot_is_on_the_ground(fox, anatomy, walk, tmp_path):
     hover = load_module("hover", ROOT / "benchmarks" / "hover.py")  # knows nothing of Kinema
     up = torch.tensor([0.0, 0.02, 0.0])
     raised = Motion(walk.root_position + up, walk.angles, walk.fps)
-    for motion, name in ((raised, "raised"), (settle(FOX, fox, anatomy, raised, raised), "settled"),
-                         (plant_feet(FOX, fox, anatomy, raised), "planted")):  # fmt: skip
+    for motion, name in ((raised, "raised"), (settle(FOX, fox, anatomy, raised, None, raised), "settled"),
+                         (plant_feet(FOX, fox, anatomy, raised)[0], "planted")):  # fmt: skip
         write(tmp_path / f"{name}.glb", fox, motion)
     found = {path.stem: hover.measure(path) for path in tmp_path.glob("*.glb")}
     assert {each.feet for each in found.values()} == {4}
@@ -107,17 +110,20 @@ def test_a_loop_is_planted_and_stays_a_loop(fox, anatomy):
         distiller.parameters.angles.copy_(0.3 * torch.randn(shape, generator=generator))
     loop = distiller.motion()
     assert closes(loop)
-    planted = plant_feet(replace(FOX, loop=True), fox, anatomy, loop)
+    planted, stance = plant_feet(replace(FOX, loop=True), fox, anatomy, loop)
     assert len(planted) == len(loop)
     assert closes(planted)
+    assert stance is not None
+    assert stance.shape == (len(loop), len(anatomy.limbs.legs))
+    np.testing.assert_array_equal(stance[0], stance[-1])
     assert not torch.equal(planted.angles, loop.angles)
     # The seam can be anywhere: begun half a round later, the same loop is planted as the same.
     half = len(loop) // 2
     later = replace(loop, root_position=unroll(loop, half).root_position, angles=unroll(loop, half).angles)
-    other = plant_feet(replace(FOX, loop=True), fox, anatomy, later[: len(loop)])
+    other, _ = plant_feet(replace(FOX, loop=True), fox, anatomy, later[: len(loop)])
     torch.testing.assert_close(other.angles[half : 2 * half], planted.angles[:half], atol=0.06, rtol=0)
     # Without the rounds before and after, its ends would not meet.
-    assert not closes(plant_feet(replace(FOX, loop=False), fox, anatomy, loop))
+    assert not closes(plant_feet(replace(FOX, loop=False), fox, anatomy, loop)[0])
 
 
 def test_skin_under_the_ground_is_lifted_and_nothing_else_moves(fox, anatomy, rig, walk):

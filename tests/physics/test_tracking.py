@@ -10,6 +10,7 @@ from physics_bodies import boxes, chain, humanoid, quadruped, skeleton
 from kinema.asset.character import Character, Mesh
 from kinema.errors import KinemaError
 from kinema.gait.make import make_motion
+from kinema.motion.feet import contact_paths, find_box_feet
 from kinema.motion.motion import Motion
 from kinema.physics.model import Control, State, make_model
 from kinema.physics.rollout import rollout
@@ -39,6 +40,24 @@ def with_faults(motion: Motion, *, speed: float = 1.5, lift: float = 0.03) -> Mo
     scale = torch.tensor([speed, 1.0, speed], dtype=torch.float64)
     up = torch.tensor([0.0, lift, 0.0], dtype=torch.float64)
     return Motion(start + scale * (motion.root_position - start) + up, motion.angles, motion.fps)
+
+
+def test_what_is_tracked_stands_when_it_is_told_to(walking) -> None:
+    """A stance that is given counts, whatever could be found: in a gap of it the foot is raised as a swinging one."""
+    body, rig, limbs, _ = walking
+    cuboids, rest = boxes(body), Motion.rest(rig, frames=16, fps=24.0)
+    feet, options = find_box_feet(rig, limbs, cuboids), replace(Tracking(), iterations=1)
+    whole = np.ones((16, len(feet)), dtype=bool)
+    gap = whole.copy()
+    gap[5:11, 0] = False
+    rises = []
+    for stance in (whole, gap):
+        target = track(None, rig, rest, limbs=limbs, cuboids=cuboids, stance=stance, options=options).target
+        height = contact_paths(feet, target.pose(rig), fps=24.0)[0]
+        rises.append(np.ptp(height, axis=0) / limbs.leg_length)
+    assert rises[0].max() < 1e-3
+    assert rises[1][0] > 0.04
+    assert rises[1][1:].max() < 1e-3
 
 
 def test_tracking_grounds_a_faulty_walk(walking) -> None:

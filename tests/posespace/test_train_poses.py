@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,20 @@ def go(config: TrainPoses, run: Run, data: Dataset, count: int) -> list[float]:
         run.step += 1
         run.seconds = 0.5 * run.step  # the clock, which sets the rate, is set by hand
     return losses
+
+
+def test_a_training_may_start_from_finished_weights(shards: Path, tmp_path: Path) -> None:
+    config = TrainPoses(data=shards, out=tmp_path, minutes=1.0, **SIZE)
+    data = Dataset.read(shards, ("procedural",), variants=True, seed=0)
+    run = resume(config)
+    go(config, run, data, 3)
+    weights = save(config, run, data)
+    again = resume(replace(config, out=tmp_path / "again", start_from=weights))
+    assert again.step == 0
+    for name, value in again.model.state_dict().items():
+        torch.testing.assert_close(value, run.average[name].half().float())
+    with pytest.raises(KinemaError, match="another size"):
+        resume(replace(config, out=tmp_path / "other", start_from=weights, width=64))
 
 
 def test_a_checkpoint_goes_on_with_the_same_bits(shards: Path, tmp_path: Path) -> None:

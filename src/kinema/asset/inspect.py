@@ -59,7 +59,7 @@ def inspect_lines(character: Character, *, roles: Sequence[str] = ()) -> list[st
     ]
     lines += [f"  {what:<9} {listed(facts[what], 8)}" for what in ("meshes", "materials") if facts[what]]
     if character.skeleton is None:
-        lines.append("  joints    none")
+        lines.append("  joints    none (kinema animate gives it a rig, kinema rig shows which)")
     else:
         bound = facts["joints_per_vertex"]
         weights = f"up to {bound[0]} per vertex" if bound else "without skin weights"

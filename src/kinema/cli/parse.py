@@ -17,7 +17,7 @@ from kinema.cli.usage import UsageError, bash_script, check
 from kinema.collect.config import CollectPoses
 from kinema.options import Flag, named
 from kinema.posespace.config import TrainPoses
-from kinema.prior.nano.config import TrainPrior
+from kinema.prior.nano.config import MakeClips, TrainPrior
 
 
 @dataclass(frozen=True)
@@ -40,33 +40,34 @@ def completion(command: CompletionCommand, output: Output) -> None:
 
 COMMANDS: dict[str, tuple[type, Any]] = {
     "animate": (animate.AnimateCommand, animate.animate),
-    "batch": (batch.BatchCommand, batch.batch),
-    "read": (words.ReadCommand, words.read),
-    "motions": (words.MotionsCommand, words.motions),
-    "inspect": (convert.InspectCommand, convert.inspect),
     "create": (convert.CreateCommand, convert.create),
-    "creature": (convert.CreatureCommand, convert.create),
-    "rig": (rig.RigCommand, rig.rig),
-    "splat": (convert.SplatCommand, convert.splat),
+    "view": (show.ViewCommand, show.view),
+    "inspect": (convert.InspectCommand, convert.inspect),
+    "convert": (convert.ConvertCommand, convert.convert),
     "render": (show.RenderCommand, show.render),
+    "rig": (rig.RigCommand, rig.rig),
+    "motions": (words.MotionsCommand, words.motions),
+    "read": (words.ReadCommand, words.read),
+    "eval": (measure.EvalCommand, measure.evaluate),
+    "pose": (pose.PoseCommand, pose.pose),
+    "demo": (demo.DemoCommand, demo.demo),
+    "doctor": (doctor.DoctorCommand, doctor.doctor),
+    "batch": (batch.BatchCommand, batch.batch),
     "film": (show.FilmCommand, show.film),
     "track": (measure.TrackCommand, measure.track),
-    "convert": (convert.ConvertCommand, convert.convert),
-    "view": (show.ViewCommand, show.view),
-    "eval": (measure.EvalCommand, measure.evaluate),
+    "splat": (convert.SplatCommand, convert.splat),
     "eval-rig": (rig.EvalRigCommand, rig.eval_rig),
     "eval-suite": (batch.EvalSuiteCommand, batch.eval_suite),
     "study": (study.StudyCommand, study.study),
     "study-report": (study.StudyReportCommand, study.study_report),
-    "pose": (pose.PoseCommand, pose.pose),
-    "doctor": (doctor.DoctorCommand, doctor.doctor),
     "train-prior": (TrainPrior, train.train_prior),
+    "make-clips": (MakeClips, train.make_clips),
     "collect-poses": (CollectPoses, train.collect_poses),
     "train-poses": (TrainPoses, train.train_poses),
     "completion": (CompletionCommand, completion),
-    "demo": (demo.DemoCommand, demo.demo),
+    "creature": (convert.CreatureCommand, convert.create),
 }
-"""Every command: the dataclass of its options and the function that runs it."""
+"""Every command, what people use first: the dataclass of its options and the function that runs it."""
 TWO_WORDS = {("study", "report"): "study-report", ("eval", "suite"): "eval-suite"}
 """Commands that are also spelled as two words."""
 Command = Union[tuple(Annotated[cls, tyro.conf.subcommand(name)] for name, (cls, _) in COMMANDS.items())]  # noqa: UP007
@@ -100,7 +101,7 @@ class Kinema:
 
 
 def parse(arguments: list[str]) -> Kinema:
-    arguments = _one_word(arguments)
+    arguments = _one_word([*arguments[1:], "--help"] if arguments[:1] == ["help"] else arguments)
     if not {"-h", "--help"} & set(arguments):
         return _parse_or_one_line(arguments)
     shown = TextIOWrapper(BytesIO(), encoding=sys.stdout.encoding)

@@ -66,6 +66,9 @@ def _option(plain: Any) -> Option:
 def check(arguments: list[str], commands: dict[str, type]) -> None:
     """Refuse an unknown command or option, and values that no number or choice is."""
     at = next((k for k, word in enumerate(arguments) if not word.startswith("-")), None)
+    for word in arguments[:at]:
+        if word.startswith("--") and word not in (*COMMON, "--version"):
+            raise UsageError(f"no command before {word}: kinema COMMAND {word} ... (kinema --help lists the commands)")
     if at is None:
         return
     name = arguments[at]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from kinema.create.creatures import random_creature
 from kinema.gait.kinds import LIKE
@@ -45,11 +47,17 @@ def poses_of_clip(body: Skinned, motion: Motion, *, most: int) -> Poses:
     poses = Poses.of_motion(body.rig, chosen)
     low = body.lowest(chosen.pose(body.rig))
     poses = Poses(poses.rotations, poses.height + low - body.lowest(poses.place(body.rig)))
+    return on_ground(body, poses, low)
+
+
+def on_ground(body: Skinned, poses: Poses, low: Float[Tensor, "poses"] | None = None) -> Poses:
+    """All poses of a clip moved down or up to the ground together, if it hangs over it or sinks in; `low` are the
+    heights of their lowest points, where those are known."""
+    low = body.lowest(poses.place(body.rig)) if low is None else low
     height = float(body.vertices[:, 1].amax() - body.vertices[:, 1].amin())
     floor = float(low.quantile(0.1))
-    if floor < -SINKS * height or floor > HANGS * height:
-        poses = Poses(poses.rotations, poses.height - floor)
-    return poses
+    hangs = floor < -SINKS * height or floor > HANGS * height
+    return Poses(poses.rotations, poses.height - floor) if hangs else poses
 
 
 def different(poses: Poses) -> Poses:

@@ -1,4 +1,4 @@
-"""One block of bodies of `kinema collect-poses`, each from the seed and its number alone; `batch.collect` runs all."""
+"""One block of bodies of `kinema collect-poses`, each from the seed and its number alone; `batch.blocks` runs all."""
 
 import json
 import time
@@ -65,4 +65,4 @@ def _maker(config: CollectPoses) -> Callable[[int], BodyPoses | None]:
     from kinema.collect.distilled import Distilling
 
     distilling = Distilling.of(config.weights, shared, clips=config.clips)
-    return lambda index: distilling.poses(np.random.default_rng((seed, index)))
+    return lambda index: distilling.poses(index, seed)

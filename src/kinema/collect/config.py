@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from kinema.options import named
 
 Source = Literal["distilled", "recorded", "procedural"]
-BLOCK = 8
-"""Bodies that one process makes: it takes seconds to start."""
+BLOCK = 120
+"""Bodies that one process makes: starting and templates of skeletons take it ten seconds."""
 BLOCK_DONE = "bodies.json"
 """What became of each body of a block, in its folder: the last file that is written."""
 

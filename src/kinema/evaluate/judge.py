@@ -115,7 +115,8 @@ def verdict_lines(verdict: dict[str, Any]) -> list[str]:
     for name, value in verdict["metrics"].items():
         if isinstance(value, tuple):
             value = " ".join(f"{v:.2f}" for v in value) or "-"
-        text = f"{value:.4g}" if isinstance(value, float) else str(value)
+        # Rounding of the last digits of a float is no measure of anything.
+        text = (f"{value:.4g}" if abs(value) >= 1e-5 else "0") if isinstance(value, float) else str(value)
         lines.append(f"  {name:18s} {text} {UNITS.get(name, '')}".rstrip())
     if "text" in verdict:
         text = verdict["text"]

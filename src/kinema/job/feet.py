@@ -13,10 +13,11 @@ from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 from kinema.asset.character import Character
 from kinema.distill.config import Animate
 from kinema.evaluate.metrics import measure
+from kinema.motion.feet import Stance, find_stance, track_feet
 from kinema.motion.foot_skin import FootSkin, trunk_depth
 from kinema.motion.loop import closes, roll, unroll
 from kinema.motion.motion import Motion
-from kinema.motion.plant import ground_feet, plant
+from kinema.motion.plant import ground_feet, plan_and_plant
 from kinema.physics.track import Tracking, TrackResult, track
 from kinema.progress import Progress, Report
 from kinema.rig.anatomy import Anatomy
@@ -32,26 +33,31 @@ DEEP = 0.002
 """Depth of the skin in the ground that is not worth a correction [leg lengths]."""
 
 
-def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: Motion) -> Motion:
+def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: Motion) -> tuple[Motion, Stance | None]:
     """Hold stance feet in place by kinematics alone, so that a clip without physics does not skate either.
 
     What crawls without legs is only lifted out of the ground, what swims or flies is left as it is.
+
+    Returns:
+        The motion, and when each foot stands; None where no foot was planted. Found again in the planted motion a
+        stance would be another one, since a foot that rolls over its toes leaves the ground with most of its points.
     """
     if anatomy.limbs.ground and not anatomy.limbs.legs and config.plant_feet and config.preset != "paper":
-        return _with_rounds(config, motion, lambda motion, _: lift_skin(character, anatomy, motion))
+        return _lift(config, character, anatomy, motion), None
     if not _plants(config, anatomy):
-        return motion
+        return motion, None
     # Feet rise at once when they let go: the prior lifts them slowly, by a few pixels at its resolution.
-    return _with_rounds(config, motion, partial(_work_on, plant, character, anatomy, brisk=True))
+    return _with_rounds(config, motion, None, partial(_work_on, plan_and_plant, character, anatomy, brisk=True))
 
 
 def follow_physics(
-    config: Animate, anatomy: Anatomy, motion: Motion, progress: Report, checkpoint: Path | None
+    config: Animate, anatomy: Anatomy, motion: Motion, stance: Stance | None, progress: Report, checkpoint: Path | None
 ) -> TrackResult | None:
     """Track the motion with the simulated body; None where physics is off or nothing stands on the ground."""
     if not config.physics or not anatomy.limbs.legs or not anatomy.limbs.ground:
         return None
     margin, paper = _margin(config, motion, SIMULATED_S), config.preset == "paper"
+    stance = None if stance is None else _rounds_of(stance, margin)
     options = Tracking.paper() if paper else Tracking.gentle() if _plants(config, anatomy) else Tracking()
     limits = None
     if not paper:  # where all joints are free
@@ -59,8 +65,8 @@ def follow_physics(
     return track(
         None, anatomy.rig, unroll(motion, margin) if margin else motion,
         options=replace(options, iterations=config.physics_iterations), limbs=anatomy.limbs, cuboids=anatomy.cuboids,
-        limits=limits, progress=lambda done, total, loss: progress(Progress(done, total, "physics", loss)),
-        checkpoint=checkpoint, checkpoint_seconds=config.checkpoint_seconds,
+        limits=limits, stance=stance, checkpoint=checkpoint, checkpoint_seconds=config.checkpoint_seconds,
+        progress=lambda done, total, loss: progress(Progress(done, total, "physics", loss)),
     )  # fmt: skip
 
 
@@ -75,7 +81,9 @@ def as_simulated(config: Animate, planted: Motion, tracked: Motion) -> Motion:
     return roll(tracked, margin) if margin else tracked
 
 
-def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Motion, tracked: Motion) -> Motion:
+def settle(
+    config: Animate, character: Character, anatomy: Anatomy, planted: Motion, stance: Stance | None, tracked: Motion
+) -> Motion:
     """Put the skin of a tracked motion's stance feet on the ground; plant them once more where they then slide less.
 
     Physics may carry a whole body forth while a foot stands; where it does not, planting only adds jerks of its own.
@@ -84,12 +92,23 @@ def settle(config: Animate, character: Character, anatomy: Anatomy, planted: Mot
     if not settles(config):
         return simulated
     if not _plants(config, anatomy):
-        return _with_rounds(config, simulated, lambda motion, _: lift_skin(character, anatomy, motion))
-    works = (partial(_work_on, work, character, anatomy) for work in (ground_feet, plant))
-    grounded, again = (_with_rounds(config, simulated, work) for work in works)
+        return _lift(config, character, anatomy, simulated)
+    stance = _meant_or_found(config, anatomy, stance, simulated)
+    works = (partial(_work_on, work, character, anatomy) for work in (ground_feet, plan_and_plant))
+    grounded, again = (_with_rounds(config, simulated, stance, work)[0] for work in works)
     old, new = (measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs) for motion in (grounded, again))
     better = new.gait == old.gait and old.slide > STANDS and new.slide < LESS_SLIDE * old.slide
     return again if better else grounded
+
+
+def _meant_or_found(config: Animate, anatomy: Anatomy, stance: Stance | None, simulated: Motion) -> Stance | None:
+    """The stances that were planned and those of the simulated body, which pushes off for longer than it was to."""
+    if stance is None:
+        return None
+    margin = _margin(config, simulated, PLANTED_S)
+    rounds = unroll(simulated, margin) if margin else simulated
+    found = find_stance(track_feet(anatomy.rig, anatomy.limbs, rounds))
+    return stance | found[margin : margin + len(stance)]
 
 
 def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds: float = 0.08) -> Motion:
@@ -109,17 +128,19 @@ def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds
 
 
 def _work_on(
-    work: Callable[..., Motion], character: Character, anatomy: Anatomy, motion: Motion, period: int | None, **how: Any
-) -> Motion:
-    """What `plant` or `ground_feet` makes of a motion, in its number type. Where a belly or a knee is in the ground
-    then, the root rises and the legs stretch, so that the feet stay."""
+    work: Callable[..., tuple[Motion, Stance]], character: Character, anatomy: Anatomy,
+    motion: Motion, stance: Stance | None, period: int | None, **how: Any,
+) -> tuple[Motion, Stance]:  # fmt: skip
+    """What `plan_and_plant` or `ground_feet` makes of a motion, in its number type. Where a belly or a knee is in the
+    ground then, the root rises and the legs stretch, so that the feet stay."""
     body, skin = (anatomy.rig, anatomy.cuboids, anatomy.limbs), FootSkin.of(character, anatomy.rig, anatomy.limbs)
-    found = work(*body, motion, skin=skin, period=period, **how).detached(motion.angles)
+    found, stance = work(*body, motion, skin=skin, stance=stance, period=period, **how)
+    found = found.detached(motion.angles)
     depth = trunk_depth(character, anatomy.rig, anatomy.limbs, found)
-    if depth.max() < DEEP * anatomy.limbs.leg_length:
-        return found
-    lifted = lift_skin(character, anatomy, found)
-    return ground_feet(*body, lifted, skin=skin, carry=False, period=period).detached(motion.angles)
+    if depth.max() >= DEEP * anatomy.limbs.leg_length:
+        lifted = lift_skin(character, anatomy, found)
+        found = ground_feet(*body, lifted, skin=skin, stance=stance, carry=False)[0].detached(motion.angles)
+    return found, stance
 
 
 def _plants(config: Animate, anatomy: Anatomy) -> bool:
@@ -127,10 +148,29 @@ def _plants(config: Animate, anatomy: Anatomy) -> bool:
     return config.plant_feet and by_skeleton and bool(anatomy.limbs.legs) and anatomy.limbs.ground
 
 
-def _with_rounds(config: Animate, motion: Motion, work: Callable[[Motion, int | None], Motion]) -> Motion:
+def _with_rounds(
+    config: Animate, motion: Motion, stance: Stance | None,
+    work: Callable[[Motion, Stance | None, int | None], tuple[Motion, Stance]],
+) -> tuple[Motion, Stance]:  # fmt: skip
     """The motion worked on; a loop with parts of the rounds before and after it, of which `work` is told the length."""
     margin = _margin(config, motion, PLANTED_S)
-    return roll(work(unroll(motion, margin), len(motion) - 1), margin) if margin else work(motion, None)
+    if not margin:
+        return work(motion, stance, None)
+    around = None if stance is None else _rounds_of(stance, margin)
+    found, stance = work(unroll(motion, margin), around, len(motion) - 1)
+    return roll(found, margin), stance[margin : margin + len(motion)]
+
+
+def _rounds_of(stance: Stance, margin: int) -> Stance:
+    """The stance of a loop with so many frames of the rounds before and after it."""
+    return stance[(np.arange(len(stance) + 2 * margin) - margin) % max(len(stance) - 1, 1)] if margin else stance
+
+
+def _lift(config: Animate, character: Character, anatomy: Anatomy, motion: Motion) -> Motion:
+    """`lift_skin`, of a loop together with parts of the rounds before and after it."""
+    margin = _margin(config, motion, PLANTED_S)
+    lifted = lift_skin(character, anatomy, unroll(motion, margin) if margin else motion)
+    return roll(lifted, margin) if margin else lifted
 
 
 def _margin(config: Animate, motion: Motion, seconds: float) -> int:

@@ -144,7 +144,8 @@ def _seconds(motion: Motion) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:.3g}"
+        # Rounding of the last digits of a float is no measure of anything.
+        return f"{value:.3g}" if abs(value) >= 1e-5 else "0"
     if isinstance(value, list | tuple):
         return ", ".join(_text(v) for v in value)
     return html.escape(str(value))

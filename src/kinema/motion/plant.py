@@ -39,7 +39,16 @@ def plant(
     rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, feet: Effectors | None = None,
     skin: FootSkin | None = None, stance: Stance | None = None, brisk: bool = False, period: int | None = None,
 ) -> Motion:  # fmt: skip
-    """The motion with its stance feet at rest on the ground (float64).
+    """`plan_and_plant` without the plan."""
+    options = {"feet": feet, "skin": skin, "stance": stance, "brisk": brisk, "period": period}
+    return plan_and_plant(rig, cuboids, limbs, motion, **options)[0]
+
+
+def plan_and_plant(
+    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, feet: Effectors | None = None,
+    skin: FootSkin | None = None, stance: Stance | None = None, brisk: bool = False, period: int | None = None,
+) -> tuple[Motion, Stance]:  # fmt: skip
+    """The motion with its stance feet at rest on the ground (float64), and when each foot stands.
 
     Args:
         feet: Contact points that the legs move; by default those of the soles. Physics gives the corners of its boxes
@@ -56,37 +65,40 @@ def plant(
         # Without any stance nothing is known but that nothing may be under the ground.
         lowest = float(corner_paths(body.rig, cuboids, motion)[..., 1].min())
         lift = torch.tensor([0.0, max(0.0, -lowest), 0.0], dtype=torch.float64)
-        return Motion(motion.root_position + lift, motion.angles, motion.fps)
-    weight = np.ones(stance.shape)
-    for _ in range(2):
-        weight = weight * _importance(_first_try(body, motion, stance, weight)[2], stance)
-    base, offset, _ = _first_try(body, motion, stance, weight)
+        return Motion(motion.root_position + lift, motion.angles, motion.fps), stance
     clearance, power = CLEARANCE * body.leg, 1 / 3 if brisk else 1.0
-    result = _hold_feet(body, base, offset, stance, clearance=clearance, power=power)
+
+    def held(stance: Stance) -> tuple[Motion, Motion]:
+        weight = np.ones(stance.shape)
+        for _ in range(2):
+            weight = weight * _importance(_first_try(body, motion, stance, weight)[2], stance)
+        base, offset, _ = _first_try(body, motion, stance, weight)
+        return base, _hold_feet(body, base, offset, stance, clearance=clearance, power=power)
+
+    base, result = held(stance)
     # A foot that has been raised and does not move yet would hang in the air: it stands for longer instead.
     longer = _every_round(_until_they_move(body, base, result, stance), period) if brisk else stance
-    if (longer == stance).all():
-        return result
-    base, offset, _ = _first_try(body, motion, longer, weight)
-    return _hold_feet(body, base, offset, longer, clearance=clearance, power=power)
+    return (result, stance) if (longer == stance).all() else (held(longer)[1], longer)
 
 
 def ground_feet(
-    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, skin: FootSkin | None = None, carry: bool = True,
-    period: int | None = None,
-) -> Motion:  # fmt: skip
-    """The motion with its stance feet at the height of the ground and no foot below it (float64).
+    rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, skin: FootSkin | None = None,
+    stance: Stance | None = None, carry: bool = True, period: int | None = None,
+) -> tuple[Motion, Stance]:  # fmt: skip
+    """The motion with its stance feet at the height of the ground and no foot below it (float64), and their stances.
 
-    Root and legs move feet up and down only: what stands still or slides over the ground goes on doing so. `carry`:
-    off, the root moves only for legs that are too short. `period`: frames of a round of an unrolled loop.
+    Root and legs move feet up and down only: what stands still or slides over the ground goes on doing so. `stance`:
+    when each foot stands; by default as found. `carry`: off, the root moves only for legs that are too short.
+    `period`: frames of a round of an unrolled loop.
     """
     body, motion = Planted.of(rig, cuboids, limbs, None, skin), motion.detached(torch.float64)
-    stance = _every_round(find_stance(track_feet(body.rig, limbs, motion)), period)
+    if stance is None:
+        stance = _every_round(find_stance(track_feet(body.rig, limbs, motion)), period)
     if len(motion) < 2 or not stance.any():
-        return motion
+        return motion, stance
     base = carry_root(body, motion, stance, np.ones(stance.shape), ahead=False) if carry else motion
     offset = _stance_offsets(*body.paths(base), stance, motion.fps) * UP
-    return _hold_feet(body, base, offset, stance, clearance=0.0, power=1.0, axes=UP)
+    return _hold_feet(body, base, offset, stance, clearance=0.0, power=1.0, axes=UP), stance
 
 
 def _hold_feet(

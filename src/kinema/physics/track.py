@@ -48,12 +48,14 @@ class TrackResult:
 def track(
     character: Character | None, rig: Rig, motion: Motion, *, options: Tracking | None = None,
     limbs: Limbs | None = None, cuboids: Cuboids | None = None, limits: Limits | None = None,
-    progress: Progress | None = None, checkpoint: Path | None = None, checkpoint_seconds: float = 10.0,
+    stance: Stance | None = None, progress: Progress | None = None, checkpoint: Path | None = None,
+    checkpoint_seconds: float = 10.0,
 ) -> TrackResult:  # fmt: skip
     """Find the motion nearest to a given one that can happen under gravity, contact and friction.
 
     Args:
         character: Gives cuboids and limbs; None if both are given.
+        stance: When each foot stands, if that is known; by default as `plan_stance` finds it.
         checkpoint: .npz file that the search is saved to every few seconds, and resumed from if it exists.
     """
     options = options or Tracking()
@@ -71,7 +73,7 @@ def track(
         rig, cuboids, density=options.density, gains=options.gains, friction=options.friction, limits=limits
     )
     feet = find_box_feet(rig, limbs, cuboids)
-    stance = plan_stance(rig, cuboids, limbs, motion, feet=feet)
+    stance = plan_stance(rig, cuboids, limbs, motion, feet=feet) if stance is None else stance
     target = plant(rig, cuboids, limbs, motion, feet=feet, stance=stance) if options.lock_feet else motion
     start = project_start(rig, cuboids, model, target)
     if not options.lock_feet:

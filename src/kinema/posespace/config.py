@@ -15,6 +15,8 @@ class TrainPoses:
     """Folder of the shards."""
     out: Annotated[Path, named("FOLDER", "-o")] = Path("runs/posespace")
     """Folder for checkpoint, log and the finished weights; an existing one is resumed."""
+    start_from: Annotated[Path | None, named("FILE")] = None
+    """Finished weights of the same size to begin with instead of random ones."""
     minutes: float = 10.0
     """Time to train in all, over every resumption; the learning rate falls to zero towards its end."""
     sources: Annotated[str, named("A,B")] = "distilled,recorded,procedural"

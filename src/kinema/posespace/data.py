@@ -16,8 +16,10 @@ from kinema.posespace.batch import Bodies
 from kinema.posespace.pose import from_six
 from kinema.posespace.shards import BodyPoses, read_shard, shards_in
 
-SIZES = (16, 28, 44, 64, 100)
-"""Joints up to which bodies share batches; larger bodies are left out."""
+SIZES = (7, 11, 15, 19, 23, 27, 32, 38, 46, 56, 68, 100)
+"""Joints up to which bodies share batches, so that little is padding; larger bodies are left out."""
+TOKENS = 29
+"""Tokens of a pose of usual size: batches of smaller ones have more poses, of larger ones fewer, in the same time."""
 LEAST_POSES = 4
 UNWORDED = 0.4
 """Share of poses without words."""
@@ -64,11 +66,12 @@ class Dataset:
         shards = [s for s in shards if len(s.height) >= LEAST_POSES and 2 <= len(s.body.parents) <= SIZES[-1]]
         if not shards:
             raise KinemaError(f"{folder}: has no poses of {', '.join(sources)}; make some with kinema collect-poses")
-        families = Counter(shard.family for shard in shards)
+        families = Counter((shard.family, shard.source) for shard in shards)
         entries, weights = [], []
         for number, shard in enumerate(shards):
-            # A body counts by the root of its poses, a family by the root of its bodies.
-            weight = len(shard.height) ** 0.5 / families[shard.family] ** 0.5
+            # A body counts by the root of its poses, the bodies of a family and source by the root of their number: a
+            # hundred artists' rigs shall be heard beside a thousand creatures.
+            weight = len(shard.height) ** 0.5 / families[shard.family, shard.source] ** 0.5
             own = Variant(shard.body, tuple(range(len(shard.body.parents))))
             changed = [regrown(shard.body, np.random.default_rng((seed, number)))] if variants else []
             entries += [Entry(shard, variant) for variant in (own, *changed)]
@@ -84,9 +87,13 @@ class Dataset:
         return Dataset(tuple(groups), tuple(shards))
 
     def draw(self, rng: np.random.Generator, count: int, *, change: bool) -> Batch:
-        """A batch of one group; `change` augments it."""
-        totals = np.array([group.weights.sum() for group in self.groups])
-        group = self.groups[int(rng.choice(len(totals), p=totals / totals.sum()))]
+        """A batch of one group, as large as `count` poses of usual size; `change` augments it."""
+        sizes = np.array([group.bodies.mask.shape[1] + 1 for group in self.groups])
+        counts = np.clip(np.round(count * TOKENS / sizes), max(1, count // 2), 2 * count).astype(int)
+        # Every pose is as likely as its body's weight says, whatever the size of its batches.
+        totals = np.array([group.weights.sum() for group in self.groups]) / counts
+        chosen = int(rng.choice(len(totals), p=totals / totals.sum()))
+        group, count = self.groups[chosen], int(counts[chosen])
         index = rng.choice(len(group.entries), size=count, p=group.weights / group.weights.sum())
         bodies = group.bodies[torch.from_numpy(index)]
         joints = bodies.mask.shape[1]

@@ -56,8 +56,12 @@ class Skinned:
         """Height of the lowest of some vertices [m]."""
         return self.posed(T_world_joint, max(1, len(self.vertices) // LOWEST_POINTS))[..., 1].amin(1)
 
+    def touching(self, poses: Poses) -> Float[np.ndarray, "poses"]:
+        """Share of the faces that are in new contacts."""
+        if self.contacts is None:
+            return np.zeros(len(poses))
+        return self.contacts.share(self.posed(poses.place(self.rig)).double().numpy())
+
     def intersecting(self, poses: Poses) -> Bool[np.ndarray, "poses"]:
         """Poses with more than `TOUCHING` of their faces in new contacts."""
-        if self.contacts is None:
-            return np.zeros(len(poses), dtype=bool)
-        return self.contacts.share(self.posed(poses.place(self.rig)).double().numpy()) > TOUCHING
+        return self.touching(poses) > TOUCHING

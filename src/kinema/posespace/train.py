@@ -31,7 +31,7 @@ from kinema.posespace.batch import place
 from kinema.posespace.config import TrainPoses
 from kinema.posespace.data import Batch, Dataset
 from kinema.posespace.model import SIX_SCALE, PoseModel, from_values, path_factors, to_values
-from kinema.posespace.weights import save_weights
+from kinema.posespace.weights import Trained, save_weights
 from kinema.tensor_files import load_tensors, save_tensors
 
 CHECKPOINT, HEADER = "checkpoint.safetensors", "run"
@@ -67,20 +67,20 @@ def train(config: TrainPoses, *, report: Report = lambda _: None) -> Path:
     run, texts = resume(config), CaptionEmbeddings()
     poses = sum(len(shard.height) for shard in data.shards)
     report({"bodies": float(len(data.shards)), "poses": float(poses)})
-    last_save, loss = time.monotonic(), 0.0
+    last_save, losses = time.monotonic(), []
     with (config.out / "log.jsonl").open("a") as log:
         while run.seconds < config.minutes * 60:
             begun = time.process_time()
-            loss += step(config, run, data, texts)
+            losses.append(step(config, run, data, texts))
             # Time of the processor, not of the clock: a busy machine shall not shorten the training.
             run.seconds += time.process_time() - begun
             run.step += 1
             if run.step % 50 == 0:
-                entry = {"step": run.step, "seconds": round(run.seconds, 1), "loss": round(loss / 50, 4)}
+                entry = {"step": run.step, "seconds": round(run.seconds, 1), "loss": round(float(np.mean(losses)), 4)}
                 log.write(json.dumps(entry) + "\n")
                 log.flush()
                 report(entry)
-                loss = 0.0
+                losses.clear()
             if time.monotonic() - last_save > config.checkpoint_minutes * 60:
                 save(config, run, data)
                 last_save = time.monotonic()
@@ -135,7 +135,7 @@ def resume(config: TrainPoses) -> Run:
     """The run in the folder as it was saved, or a new one."""
     path = config.out / CHECKPOINT
     if not path.is_file():
-        return Run.begin(_network(config, torch.Generator().manual_seed(config.seed)))
+        return Run.begin(_first_network(config))
     try:
         tensors, header = load_tensors(path, key=HEADER)
         run = Run.begin(_network(config))
@@ -166,6 +166,18 @@ def save(config: TrainPoses, run: Run, data: Dataset) -> Path:
     weights = config.out / "weights.safetensors"
     save_weights(weights, averaged, [shard.body for shard in data.shards], note=note)
     return weights
+
+
+def _first_network(config: TrainPoses) -> PoseModel:
+    """Random, or with the weights to start from."""
+    if config.start_from is None:
+        return _network(config, torch.Generator().manual_seed(config.seed))
+    model, found = _network(config), Trained.load(config.start_from).model
+    if (found.width, found.layers) != (model.width, model.layers):
+        size = f"width {found.width}, {found.layers} layers"
+        raise KinemaError(f"{config.start_from}: is of another size ({size}) than --width and --layers say")
+    model.load_state_dict(found.state_dict())
+    return model
 
 
 def _network(config: TrainPoses, generator: torch.Generator | None = None) -> PoseModel:

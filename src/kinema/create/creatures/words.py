@@ -111,7 +111,11 @@ def read_words(words: str) -> Named:
         raise KinemaError(f"{words!r}: names no built-in creature; did you mean {close[0]}?")
     kin = find_kin(word) if word else None
     if kin is None:
-        near = f"; nearest: {', '.join(nearest_names(word))}" if word else ""
+        # In a short word one slip is much of it.
+        close = difflib.get_close_matches(word, [*SPECIES, *ALSO], n=1) if len(word) <= 4 else []
+        near = (
+            f"; did you mean {close[0]}?" if close else f"; nearest: {', '.join(nearest_names(word))}" if word else ""
+        )
         raise KinemaError(f"{words!r}: names no creature that is known or alike to one{near} (kinema create lists all)")
     return Named(next(iter(kin.shares)), blend(kin.shares), (*kin.adjectives, *adjectives), kin.said(word))
 
