@@ -17,6 +17,10 @@ NEAR = 0.12
 """Greatest distance of a leg's foot from one on the ground, seen from above, in lengths of the longest side."""
 
 
+FLESH = 1.5
+"""Radius in which flesh is around a ball of the body, in radii of the ball."""
+
+
 class Rule(NamedTuple):
     """Where artists put a joint of a leg, in heights of the highest slice that is of this leg alone."""
 
@@ -65,12 +69,14 @@ def place_legs(at: Mapping[str, Point], balls: Balls) -> dict[str, Point]:
 
 
 def _by_rule(place: Point, rule: Rule, top: Point, balls: Balls) -> Point:
-    """The place in the template drawn to that of the rule."""
+    """The place in the template drawn to that of the rule, if that lies in flesh."""
     tall = top[1] - balls.low[1]
     x, y, z = place
     x, z = np.array([x, z]) + rule.beside * (top[[0, 2]] - [x, z])
     y = (1 - rule.weight) * y + rule.weight * (balls.low[1] + rule.height * tall)
-    return np.array([x, y, z + rule.ahead * tall])
+    drawn = np.array([x, y, z + rule.ahead * tall])
+    outside = np.linalg.norm(balls.centers - drawn, axis=1) - FLESH * balls.radii
+    return drawn if outside.min() < 0 else place
 
 
 def _top(at: Mapping[str, Point], stem: str, balls: Balls) -> Point | None:
