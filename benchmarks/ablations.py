@@ -167,7 +167,7 @@ def finished(out: Path) -> dict[str, dict[str, Row]]:
 
 def write(text: str, options: argparse.Namespace) -> None:
     cut = f"`--iterations {options.iterations} --physics-iterations {options.physics_iterations}`"
-    said = f"{cut} in place of 10,000 and 200; pairs are characters and seeds."
+    said = f"{cut}; the paper has 10,000 and 200. Pairs are characters and seeds."
     before, _, rest = PAGE.read_text().partition(BEGIN)
     with replacing(PAGE) as partial:
         partial.write_text(f"{before}{BEGIN}\n{text}\n\n{said}\n{END}{rest.partition(END)[2]}")
@@ -185,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--write", action="store_true", help="put the table into docs/results/akd.md")
     options = parser.parse_args(arguments)
     # Runs of another size are other runs.
-    out = make_folder(options.out / f"{options.iterations}")
+    out = make_folder(options.out / f"{options.iterations}-{options.physics_iterations}")
     # Seed by seed: a table of half of the runs then has all characters.
     for asset, seed in [(asset, seed) for seed in range(options.seeds) for asset in options.only]:
         for name in options.variants:

@@ -29,7 +29,7 @@ from kinema.asset.clips_npz import load_clips_npz
 from kinema.asset.load import load
 from kinema.asset.skeleton_json import read_skeleton_json
 from kinema.create.creatures import creature
-from kinema.distill.config import Animate
+from kinema.distill.config import Resolved
 from kinema.errors import KinemaError
 from kinema.job.folder import resumed
 from kinema.motion.motion import Motion, load_motion, save_motion
@@ -449,7 +449,7 @@ def _clips() -> Files:
 
 @cache
 def _config() -> Files:
-    values = {key: value for key, value in asdict(Animate("fox", "a fox is walking")).items() if value is not None}
+    values = {key: value for key, value in asdict(Resolved("fox", "a fox is walking")).items() if value is not None}
     return {"config.json": json.dumps({"config": values, "hashes": {}}).encode()}
 
 

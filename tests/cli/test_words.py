@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kinema.cli.main import main
-from kinema.distill.config import Animate
+from kinema.distill.config import Resolved
 from kinema.distill.prompt import UNKNOWN_ACTION, read_prompt, refusal, told
 from kinema.errors import KinemaError
 from kinema.gait.vocabulary import vocabulary
@@ -30,8 +30,8 @@ class Free(VideoPrior):
     read = None
 
 
-def job(prompt: str, **options) -> Animate:
-    return Animate("a red fox", prompt, **options)
+def job(prompt: str, **options) -> Resolved:
+    return Resolved("a red fox", prompt, **options)
 
 
 def test_read_says_what_a_sentence_means(capsys):

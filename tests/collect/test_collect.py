@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kinema.asset.character import Character
-from kinema.batch.collect import collect_command, collect_jobs
+from kinema.batch.blocks import block_command, collect_jobs
 from kinema.cli.main import main
 from kinema.collect.clips import different, poses_of_clip
 from kinema.collect.collect import collect_block
@@ -86,7 +86,7 @@ def test_bodies_are_shared_out_in_blocks_that_are_known_by_their_content() -> No
         f"procedural bodies 0 to {BLOCK - 1}",
         f"procedural bodies {BLOCK} to {BLOCK + 2}",
     ]
-    words = collect_command(jobs[1], Path("runs/poses/key"))
+    words = block_command(jobs[1], Path("runs/poses/key"))
     assert words[words.index("--block") + 1] == "1"
     assert words[words.index("-o") + 1] == "runs/poses/key"
     assert collect_jobs(replace(config, bodies=2 * BLOCK))[0].key == jobs[0].key

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from kinema.create.creatures import creature
 from kinema.distill import energies
-from kinema.distill.config import Animate, resolve
+from kinema.distill.config import Animate, Resolved, resolve
 from kinema.distill.field import Field, deform, fitted_joints
 from kinema.distill.loop import Distiller
 from kinema.distill.prompt import by_verb
@@ -34,7 +34,7 @@ from kinema.render.points import PointCameras
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
 
-FOX = Animate("fox", "a fox is walking", splats=1500, physics=False)
+FOX = Resolved("fox", "a fox is walking", splats=1500, physics=False)
 UNTRAINED = NanoPrior(Nano(width=16, layers=1, heads=2))
 """For what depends on the numbers of nano only: its sizes, rates and engines."""
 
@@ -284,7 +284,7 @@ def test_engines_have_the_steps_that_a_job_and_its_prior_ask_for() -> None:
 
 
 def test_paper_preset_sets_what_the_paper_states() -> None:
-    paper = resolve(replace(FOX, preset="paper"))
+    paper = resolve(Animate("fox", "a fox is walking", preset="paper"))
     assert (paper.engine, paper.time, paper.iterations, paper.guidance) == ("sds", "free", 10_000, 2.0)
     assert (paper.smooth_weight, paper.ground_weight, paper.slip_weight, paper.limits_weight) == (2e5, 1e7, 0.0, 0.0)
 

@@ -6,7 +6,7 @@ import torch
 from torch.func import jacfwd
 
 from kinema.create.creatures import creature
-from kinema.distill.config import Animate, resolve
+from kinema.distill.config import Animate, Resolved, resolve
 from kinema.distill.energies import sole_points, weighted_energies
 from kinema.distill.field import Field
 from kinema.distill.skeleton import Basis
@@ -113,7 +113,7 @@ def test_feet_count_as_the_skeletons_do(stage: Stage) -> None:
     cameras = stage.cameras(field.travel(at), Viewpoint(60.0, 10.0, 1.0, 30.0), width=32, height=24)
     filmed = field.film(at, cameras)
     assert filmed.soles is not None
-    config, anatomy = Animate("fox", "a fox is walking"), Anatomy.of(creature("fox"))
+    config, anatomy = Resolved("fox", "a fox is walking"), Anatomy.of(creature("fox"))
     energies = [weighted_energies(filmed, config, anatomy, feet=feet) for feet in (0.0, 1.0)]
     # All feet slide at 0.05 m per frame: slip_weight (0.05 / leg)^2, but for feet that are not quite low.
     slip = config.slip_weight * (0.05 / LIMBS.leg_length) ** 2

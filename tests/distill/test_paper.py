@@ -2,13 +2,15 @@
 
 import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from kinema.cli.parse import parse
 from kinema.create.creatures import creature
-from kinema.distill.config import PRESETS, Animate, resolve
+from kinema.distill.config import PRESETS, Animate, Preset, command_words, resolve
 from kinema.distill.energies import weighted_energies
 from kinema.distill.loop import MOST_GRADIENT, Distiller
 from kinema.distill.parameters import Filmed
@@ -231,6 +233,24 @@ def test_a_preset_leaves_alone_what_was_given() -> None:
     assert all(getattr(video, name) == value for name, value in values.items())
     given = resolve(Animate("fox", "a fox is walking", preset="paper", guidance=50.0, iterations=7))
     assert (given.guidance, given.iterations, given.smooth_weight) == (50.0, 7, 2e5)
+
+
+@pytest.mark.parametrize(
+    ("preset", "given"),
+    [
+        ("paper", {"guidance": 2.0, "slip_weight": 100.0, "time": "auto", "engine": "auto", "prior": "cogvideox-2b"}),
+        ("fast", {"views": 12, "fit_iterations": 250}),
+        ("gpu", {"device": "cpu", "prior": "ltx-video"}),
+    ],
+)
+def test_a_given_value_wins_even_where_it_is_the_default(preset: Preset, given: dict[str, Any]) -> None:
+    job = Animate("fox", "a fox is walking", preset=preset, **given)
+    plain = resolve(Animate("fox", "a fox is walking"))
+    assert all(getattr(plain, name) == value for name, value in given.items() if name != "prior")
+    made = resolve(job)
+    assert all(getattr(made, name) == value for name, value in given.items())
+    assert resolve(made) == made  # and when the run is resumed
+    assert resolve(parse(command_words(job)).command.job) == made
 
 
 def test_joints_have_no_limits_in_the_papers_simulation(

@@ -52,11 +52,13 @@ def test_figures_are_those_of_the_right_stage() -> None:
     assert figures(action, report)["right"] == 1.0
 
 
-def test_spread_is_that_of_the_runs() -> None:
-    # The standard deviation of 1, 3 and 5 is 2.
-    assert cell([1.0, 3.0, 5.0, None]) == "3 ± 2"
-    assert cell([2.0]) == "2"
-    assert cell([None]) == "–"
+def test_spreads_are_those_of_cases_and_of_their_seeds() -> None:
+    # The standard deviation of 1, 3 and 5 is 2, that of 1 and 3 √2, and of 2 and 6 √8; √((2 + 0) / 2) is 1.
+    assert cell([("a", 1.0), ("b", 3.0), ("c", 5.0), ("d", None)]) == "3 ± 2"
+    assert cell([("a", 1.0), ("b", 6.0), ("a", 3.0), ("b", 6.0)]) == "4 ± 2.8 (1)"
+    assert cell([("a", 1.0), ("a", 3.0)]) == "2 (1.4)"
+    assert cell([("a", 2.0)]) == "2"
+    assert cell([("a", None)]) == "–"
 
 
 def test_the_table_has_a_row_per_group_and_method() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from kinema.distill.config import Animate
+from kinema.distill.config import Resolved
 from kinema.distill.loop import Distiller
 from kinema.distill.tempo import choose_tempo
 from kinema.evaluate.metrics import measure
@@ -22,7 +22,7 @@ from kinema.prior.nano.prior import NanoPrior
 from kinema.rig.anatomy import Anatomy
 
 ROOT = Path(__file__).parents[2]
-FOX = Animate("fox", "a fox is walking", splats=1500, physics=False)
+FOX = Resolved("fox", "a fox is walking", splats=1500, physics=False)
 
 
 def load_module(name, path):

@@ -10,7 +10,7 @@ import pytest
 from kinema.asset.options import FileOptions
 from kinema.cli.main import main
 from kinema.create.creatures import creature
-from kinema.distill.config import Animate
+from kinema.distill.config import Animate, Resolved
 from kinema.errors import KinemaError
 from kinema.export.write import write
 from kinema.job.animate import DISTILLED
@@ -66,7 +66,7 @@ def test_a_new_run_takes_nothing_for_its_own_that_it_did_not_make(job: Animate) 
 
 def test_a_default_folder_that_is_taken_is_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    job = Animate("fox", "a fox is walking")
+    job = Resolved("fox", "a fox is walking")
     for name in ("fox-a-fox-is-walking", "fox-a-fox-is-walking-2", "fox-a-fox-is-walking-3"):
         assert choose_folder(job) == Path("runs") / name
         begin(job)

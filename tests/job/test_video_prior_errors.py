@@ -103,6 +103,11 @@ def test_a_size_that_the_model_cannot_take(checkpoint: Path, tmp_path: Path, cap
     assert line == "kinema: 4 frames of 16 x 17: this U-Net needs sides divisible by 4"
 
 
+def test_a_student_needs_videos_to_sample(checkpoint: Path, tmp_path: Path, capsys) -> None:
+    given = ("--prior", f"modelscope={checkpoint}", "--video-size", "4", "16", "16", "--student", str(tmp_path))
+    assert f"--student {tmp_path}: --engine sds with modelscope" in refused(capsys, tmp_path, *given)
+
+
 def test_sampled_videos_of_other_characters_are_not_fitted(checkpoint: Path, tmp_path: Path, capsys) -> None:
     given = ("--prior", f"modelscope={checkpoint}", "--video-size", "4", "16", "16", "--engine", "fit")
     assert "samples videos of other characters; use --engine sds" in refused(capsys, tmp_path, *given)

@@ -71,6 +71,22 @@ def test_animate_runs_to_the_end(name: str, tmp_path: Path, monkeypatch: pytest.
     assert not list((tmp_path / "run").glob("*.part"))
 
 
+def test_a_student_samples_the_videos_that_are_fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINEMA_CACHE", str(tmp_path / "cache"))
+    words = job("ltx-video-i2v", tmp_path / "checkpoint", tmp_path / "run")
+    words[words.index("--engine") + 1] = "auto"
+    drawn = []
+    for name in ("teacher", "student"):
+        torch.manual_seed(len(drawn))
+        WRITERS["ltx-video-i2v"](tmp_path / name)
+        more = ["--views", "1", "--fit-iterations", "2", "--student", str(tmp_path / name), "--overwrite"]
+        main([*words, *more])
+        report: Any = read_json(tmp_path / "run" / "report.json")
+        drawn.append([row["loss"] for row in report["history"]])
+        assert [row["stage"] for row in report["history"]] == ["fit"] * 2 + ["sds"] * STEPS
+    assert drawn[0][0] != drawn[1][0]
+
+
 def process(*arguments: Any) -> multiprocessing.Process:
     """A fresh process that need not import the large libraries again: they are loaded once in a server that forks."""
     context: Any = multiprocessing.get_context("forkserver")

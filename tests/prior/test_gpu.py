@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kinema.create.creatures import creature
-from kinema.distill.config import Animate, resolve
+from kinema.distill.config import Animate, Resolved, resolve
 from kinema.distill.loop import Distiller
 from kinema.distill.schedule import Schedule
 from kinema.distill.tempo import choose_tempo
@@ -206,7 +206,7 @@ def test_text_to_video_models_do_not_fit() -> None:
         needs = replace(gpu_needs(), engines=("sds",))
 
     prior = TextToVideo(Nano(width=16, layers=1, heads=2))
-    config = Animate("fox", "a fox is walking", prior="ltx-video")
+    config = Resolved("fox", "a fox is walking", prior="ltx-video")
     assert Schedule.of(config, prior).fit == 0
     with pytest.raises(KinemaError, match="ltx-video samples videos of other characters; use --engine sds"):
         Schedule.of(replace(config, engine="fit"), prior)

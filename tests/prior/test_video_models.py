@@ -13,7 +13,7 @@ from toy_checkpoints import TOYS
 
 from kinema.distill.sds import sds
 from kinema.errors import KinemaError
-from kinema.prior.load import load_prior
+from kinema.prior.load import load_prior, load_student
 from kinema.prior.protocol import Context, VideoPrior, guide, guided_estimate, sample
 
 PROMPT = "a fox is trotting"
@@ -181,6 +181,46 @@ def test_missing_weights_are_one_line(toy, tmp_path):
     with pytest.raises(KinemaError, match="cannot read the weights") as error:
         load_prior(f"{name}={tmp_path / 'copy'}")
     assert "\n" not in str(error.value)
+
+
+@pytest.fixture
+def image_to_video(tmp_path) -> tuple[VideoPrior, Path]:
+    torch.manual_seed(0)
+    TOYS["ltx-video-i2v"].write(tmp_path / "teacher")
+    return load(("ltx-video-i2v", tmp_path / "teacher")), tmp_path / "student"
+
+
+def test_a_video_that_continues_an_image_begins_with_it(image_to_video):
+    """Whatever the noise, the first frame's clean latents are those of the image, and so are a sample's."""
+    prior, _ = image_to_video
+    assert prior.needs.reference == "start"
+    context = Context(reference=video_for(prior, seed=1))
+    like = prior.encode(video_for(prior), context)
+    words, none = prior.condition(PROMPT, context), prior.condition("", context)
+    assert_close(prior.denoise(torch.randn_like(like), 0.9, [words])[0][0], words["image"][0], atol=1e-5, rtol=1e-4)
+    drawn = sample(prior, like, words, none, guidance=2.0, steps=2, generator=torch.Generator().manual_seed(0))
+    assert_close(drawn[0], words["image"][0], atol=1e-5, rtol=1e-4)
+
+
+def test_a_student_is_its_teacher_with_other_weights(image_to_video):
+    prior, folder = image_to_video
+    with pytest.raises(KinemaError, match=r"student: no such folder; --student needs a transformer"):
+        load_student("ltx-video-i2v", prior, folder)
+    torch.manual_seed(1)
+    TOYS["ltx-video-i2v"].write(folder)
+    student = load_student("ltx-video-i2v", prior, folder)
+    assert isinstance(student, VideoPrior)
+    assert student.vae is prior.vae
+    context = Context(reference=video_for(prior, seed=1))
+    noisy = torch.randn(prior.encode(video_for(prior), context).shape)
+    words = prior.condition(PROMPT, context)
+    own = load(("ltx-video-i2v", folder))
+    given = own.denoise(noisy, 0.5, [words])[0]
+    assert_close(student.denoise(noisy, 0.5, [words])[0], given)
+    assert not torch.allclose(prior.denoise(noisy, 0.5, [words])[0], given)
+    texts = load(("ltx-video", folder))
+    with pytest.raises(KinemaError, match=r"ltx-video samples no videos to fit; image-to-video models do"):
+        load_student("ltx-video", texts, folder)
 
 
 def test_tiles_are_checkpointed_too(tmp_path):

@@ -345,12 +345,13 @@ def ltx_estimate(folder, prior, clean, noise, context, prompt, *, guidance):
     from diffusers import (
         AutoencoderKLLTXVideo,
         FlowMatchEulerDiscreteScheduler,
+        LTXImageToVideoPipeline,
         LTXPipeline,
         LTXVideoTransformer3DModel,
     )
     from transformers import AutoTokenizer, T5EncoderModel
 
-    pipeline = LTXPipeline(
+    pipeline = (LTXImageToVideoPipeline if prior.from_image else LTXPipeline)(
         scheduler=FlowMatchEulerDiscreteScheduler.from_pretrained(folder / "scheduler"),
         vae=AutoencoderKLLTXVideo.from_pretrained(folder / "vae"),
         text_encoder=T5EncoderModel.from_pretrained(folder / "text_encoder"),
@@ -368,10 +369,18 @@ def ltx_estimate(folder, prior, clean, noise, context, prompt, *, guidance):
 
     def callback(pipe, index, when, tensors):
         levels.append(unshifted(float(pipe.scheduler.sigmas[1]), prior.shift))
-        return {"latents": pipe._pack_latents(prior.add_noise(clean, noise, levels[0]).transpose(0, 1)[None])}
+        noisy = given_first(prior.add_noise(clean, noise, levels[0]))
+        return {"latents": pipe._pack_latents(noisy.transpose(0, 1)[None])}
+
+    def given_first(latents):
+        """With the first frame, which this pipeline is given as clean latents and keeps."""
+        if not prior.from_image:
+            return latents
+        return torch.cat((prior.condition(prompt, context)["image"], latents[1:]))
 
     pipeline.scheduler.step = recording
     pipeline(
+        **({"image": context.reference[:1]} if prior.from_image else {}),
         prompt=prompt,
         negative_prompt="",
         num_frames=prior.frames,
@@ -380,13 +389,15 @@ def ltx_estimate(folder, prior, clean, noise, context, prompt, *, guidance):
         frame_rate=prior.needs.fps,
         num_inference_steps=2,
         guidance_scale=guidance,
-        latents=pipeline._pack_latents(clean.transpose(0, 1)[None]),
+        latents=pipeline._pack_latents(given_first(clean).transpose(0, 1)[None]),
         output_type="latent",
         callback_on_step_end=callback,
     )
     # The last of Euler's steps goes to σ = 0: it ends at the clean estimate.
-    latents = pipeline._unpack_latents(seen[1], clean.shape[0], *clean.shape[2:])
-    return levels[0], prior.add_noise(clean, noise, levels[0]), latents[0].transpose(0, 1)
+    last = seen[1] if prior.from_image else pipeline._unpack_latents(seen[1], clean.shape[0], *clean.shape[2:])
+    last = last[0].transpose(0, 1)
+    last = given_first(torch.cat((last[:1], last))) if prior.from_image else last
+    return levels[0], prior.add_noise(clean, noise, levels[0]), last
 
 
 def unet_estimate(folder, prior, clean, noise, context, prompt, *, guidance):
@@ -442,5 +453,6 @@ TOYS = {
     "wan2.2-5b": Toy(wan, wan_estimate, (9, 32, 64)),
     "wan2.2-a14b": Toy(lambda folder: wan(folder, experts=True), wan_estimate, (9, 16, 32)),
     "ltx-video": Toy(ltx, ltx_estimate, (9, 64, 96)),
+    "ltx-video-i2v": Toy(ltx, ltx_estimate, (9, 64, 96)),
     "modelscope": Toy(unet, unet_estimate, (4, 16, 16)),
 }

@@ -164,10 +164,13 @@ def test_a_rule_of_a_leg_counts_only_where_a_foot_stands() -> None:
     balls = pack_balls(toy(1.2), symmetric=True)
     top = np.max(balls.feet.tops[:, 1])
     at = {f"front_left_{part}": np.array([0.2, 0.1, 0.45]) for part in ("upper", "lower", "foot", "end")}
+    at["chest"] = np.array([0.0, 10.0, 0.45])
     placed = place_legs(at, balls)
     assert set(placed) == {f"front_left_{part}" for part in ("upper", "lower", "foot")}
     # Half of the place and half of the rule: 1.4 heights of the leg's top.
     np.testing.assert_allclose(placed["front_left_upper"][1], (0.1 + 1.4 * top) / 2, rtol=1e-9)
+    low = place_legs(at | {"chest": np.array([0.0, 0.7 * top, 0.45])}, balls)
+    np.testing.assert_allclose(low["front_left_upper"][1], (0.1 + 0.7 * top) / 2, rtol=1e-9)
     assert place_legs({name: place + [0, 0, 2.0] for name, place in at.items()}, balls) == {}
 
 

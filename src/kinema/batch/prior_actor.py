@@ -14,7 +14,7 @@ from kinema.batch.cluster import collect, connect, here, slots
 from kinema.batch.job import BAD_INPUT, BUG, BUSY, Ended, Job
 from kinema.batch.process import CONFIG, await_lock
 from kinema.batch.store import Store
-from kinema.distill.config import Animate, resolve
+from kinema.distill.config import resolve
 from kinema.errors import KinemaError, MachineError
 from kinema.files import make_folder
 
@@ -45,7 +45,7 @@ class PriorActor:
                 self.store.pull(job.key, folder)
             await_lock(make_folder(folder))
             resumed = (folder / CONFIG).is_file()
-            config: Animate = resolve(job.content)
+            config = resolve(job.content)
             wanted = tuple(getattr(config, name) for name in PLACEMENT)
             if wanted != self.wanted:
                 self.prior = None  # two of them may not fit

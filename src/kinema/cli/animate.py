@@ -27,8 +27,8 @@ GROUPS = {
     ),
     "feet and physics": ("--physics", "--physics-iterations", "--plant-feet", "--settle"),
     "which video model, and where": (
-        "--prior", "--device", "--quantize", "--offload", "--tiling", "--tiny-encoder", "--video-size", "--describe",
-        "--description",
+        "--prior", "--device", "--quantize", "--offload", "--tiling", "--tiny-encoder", "--student", "--video-size",
+        "--describe", "--description",
     ),
 }  # fmt: skip
 """Options by box of the help; the others are for those who tune the distillation, or in boxes of their own."""

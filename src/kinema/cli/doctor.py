@@ -196,12 +196,12 @@ def _cached(repository: str) -> bool:
 def _nano_job() -> dict[str, Any] | None:
     """Memory of a default job and time of its stages, from a few real steps of each."""
     from kinema.create.creatures import creature
-    from kinema.distill.config import Animate
+    from kinema.distill.config import Resolved
     from kinema.job.animate import animate
     from kinema.job.folder import load_named_prior, peak_memory_gb
     from kinema.progress import Progress
 
-    full = Animate("fox", "a fox is walking")
+    full = Resolved("fox", "a fox is walking")
     few = replace(full, views=1, fit_iterations=3, iterations=3, physics_iterations=3)
     try:
         prior = load_named_prior(few)

@@ -17,7 +17,7 @@ from kinema.cli.usage import UsageError, bash_script, check
 from kinema.collect.config import CollectPoses
 from kinema.options import Flag, named
 from kinema.posespace.config import TrainPoses
-from kinema.prior.nano.config import TrainPrior
+from kinema.prior.nano.config import MakeClips, TrainPrior
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ COMMANDS: dict[str, tuple[type, Any]] = {
     "study": (study.StudyCommand, study.study),
     "study-report": (study.StudyReportCommand, study.study_report),
     "train-prior": (TrainPrior, train.train_prior),
+    "make-clips": (MakeClips, train.make_clips),
     "collect-poses": (CollectPoses, train.collect_poses),
     "train-poses": (TrainPoses, train.train_poses),
     "completion": (CompletionCommand, completion),

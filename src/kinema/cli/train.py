@@ -1,19 +1,25 @@
-"""`kinema train-prior`, `collect-poses`, `train-poses`: what is learned, with its log on standard error."""
+"""`kinema train-prior`, `train-poses`, and what they learn from: `make-clips`, `collect-poses`."""
 
 import json
 import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kinema.cli import stop
 from kinema.cli.arguments import SEEDS, check_ranges
 from kinema.cli.batch import BatchCommand, make_executor, run_with_bar
 from kinema.cli.output import Output
 from kinema.collect.config import BLOCK_DONE, CollectPoses
+from kinema.errors import KinemaError
+from kinema.files import read_json
 from kinema.posespace.config import TrainPoses
-from kinema.prior.nano.config import TrainPrior
+from kinema.prior.nano.config import CLIPS_DONE, MakeClips, TrainPrior
+
+if TYPE_CHECKING:
+    from kinema.batch.engine import Batch
+    from kinema.batch.job import Job
 
 
 def train_prior(command: TrainPrior, output: Output) -> None:
@@ -40,8 +46,7 @@ def _train(command: Any, output: Output, train: Callable[..., Path], counts: tup
 
 
 def collect_poses(command: CollectPoses, output: Output) -> None:
-    from kinema.batch.collect import collect_command, collect_jobs
-    from kinema.batch.engine import run_jobs
+    from kinema.batch.blocks import collect_jobs
     from kinema.collect.collect import collect_block
     from kinema.posespace.shards import shards_in
 
@@ -50,11 +55,37 @@ def collect_poses(command: CollectPoses, output: Output) -> None:
     if command.block is not None:
         count = collect_block(command, report=partial(_report, output))
     else:
-        place = BatchCommand(Path(), command.out, workers=command.workers, ray=command.ray)
-        executor, jobs = make_executor(place, collect_jobs(command), collect_command)
-        run_with_bar(jobs, executor, output, run_jobs, done=BLOCK_DONE)
+        _make_blocks(command, collect_jobs(command), output, done=BLOCK_DONE)
         count = sum(1 for _ in shards_in(command.out))
     output.say(f"{command.out}: {count} bodies", folder=command.out, bodies=count)
+
+
+def make_clips(command: MakeClips, output: Output) -> None:
+    from kinema.batch.blocks import clip_jobs
+    from kinema.prior.nano.data import make_block
+
+    counts = {"shards": (1, 10**6), "block": (0, math.inf), "workers": (1, 10_000)}
+    check_ranges(command, seed=SEEDS, **counts)
+    if command.block is not None:
+        count = len(make_block(command))
+    else:
+        batch = _make_blocks(command, clip_jobs(command), output, done=CLIPS_DONE)
+        count = sum(len(read_json(batch.out / key / CLIPS_DONE)) for key in batch.entries)
+    output.say(f"{command.out}: {count} shards", folder=command.out, shards=count)
+
+
+def _make_blocks(command: CollectPoses | MakeClips, jobs: "list[Job]", output: Output, *, done: str) -> "Batch":
+    """Run the blocks that are missing, wherever the command says; an error if some cannot be made."""
+    from kinema.batch.blocks import block_command
+    from kinema.batch.engine import run_jobs
+
+    place = BatchCommand(Path(), command.out, workers=command.workers, ray=command.ray)
+    executor, jobs = make_executor(place, jobs, block_command)
+    batch = run_with_bar(jobs, executor, output, run_jobs, done=done)
+    if failed := batch.failed():
+        first = f"{failed[0].title}: {failed[0].message}"
+        raise KinemaError(f"{batch.out}: {len(failed)} of {len(jobs)} blocks failed; {first}")
+    return batch
 
 
 def _report(output: Output, entry: dict[str, Any]) -> None:

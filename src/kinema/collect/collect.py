@@ -1,4 +1,4 @@
-"""One block of bodies of `kinema collect-poses`, each from the seed and its number alone; `batch.collect` runs all."""
+"""One block of bodies of `kinema collect-poses`, each from the seed and its number alone; `batch.blocks` runs all."""
 
 import json
 import time

@@ -1,6 +1,6 @@
 """The options of `kinema animate`; light, so that the command line can show them without torch."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,6 +12,7 @@ from kinema.options import Flag, named
 
 Positional = tyro.conf.Positional
 Engine = Literal["auto", "fit", "sds"]
+Time = Literal["auto", "fourier", "dct", "free"]
 AS_FOUND = FileOptions()
 RENAMED = {"as_motion": "as", "maker": "with"}
 """Options whose name is a word of Python's, by field."""
@@ -22,7 +23,11 @@ Preset = Literal["default", "fast", "paper", "gpu"]
 
 @dataclass(frozen=True)
 class Animate:
-    """Animate a character from a sentence: the main job."""
+    """Animate a character from a sentence: the main job.
+
+    Options that a preset may set are None where they are not given, so that a given value always wins; `resolve` puts
+    the preset's values there, or those of `Resolved`.
+    """
 
     asset: Annotated[Positional[str], named("ASSET")] = ""
     """A character file (GLB, glTF, FBX, ...) or the words of a built-in creature ("a red fox")."""
@@ -42,16 +47,16 @@ class Animate:
     """Replace what an earlier run left in the folder; otherwise such a folder is refused, or numbered if not given."""
     preset: Preset = "default"
     """`fast`: fewer videos and steps; `paper`: as AKD states (docs/akd.md); `gpu`: a video model, to suit the card."""
-    engine: Engine = "auto"
-    """`fit` samples videos and fits the joints to them; `sds` is the paper's; `auto` fits, then refines by sds."""
+    engine: Annotated[Engine | None, named("{auto,fit,sds}")] = None
+    """`fit` samples videos and fits the joints to them; `sds` is the paper's; `auto` (default) does both in turn."""
     describe: Flag = False
     """Tell the prior a long description made from the prompt, the character's kind and its colours; it is shown."""
     description: Annotated[str | None, named("TEXT")] = None
     """What the prior is told in place of the prompt, such as an edited description."""
-    prior: str = "nano"
-    """nano (embedded), a video model that `kinema doctor` lists, or a checkpoint of one in a folder: NAME=FOLDER."""
-    device: str = "cpu"
-    """Where the prior runs: cpu, cuda, cuda:1 ..."""
+    prior: Annotated[str | None, named("NAME")] = None
+    """nano (embedded, the default), a video model that `kinema doctor` lists, or a checkpoint of one: NAME=FOLDER."""
+    device: Annotated[str | None, named("DEVICE")] = None
+    """Where the prior runs: cpu (the default), cuda, cuda:1 ..."""
     quantize: Annotated[Literal["int8", "nf4"] | None, named("{int8,nf4}")] = None
     """Keep the linear layers of a video model in 8 or 4 bits."""
     offload: Flag = False
@@ -60,6 +65,8 @@ class Animate:
     """Encode a video model's frames in overlapping tiles: less memory, nearly the same latents."""
     tiny_encoder: Annotated[Path | None, named("FILE")] = None
     """TAEHV-style weights (.safetensors) that encode in place of a video model's own encoder."""
+    student: Annotated[Path | None, named("FOLDER")] = None
+    """Few-step student of an image-to-video model: it samples the videos to fit, the model itself judges them."""
     video_size: Annotated[tuple[int, int, int] | None, named("FRAMES HEIGHT WIDTH")] = None
     """Size of the videos that a video model sees; by default what it was trained with."""
     frames: int = 0
@@ -84,28 +91,28 @@ class Animate:
     """Travel [m/s]; by default from the leg length and the words."""
     period: Annotated[float | None, named("FLOAT")] = None
     """Duration of a gait cycle [s]; by default from the leg length and the words."""
-    views: int = 12
-    """Videos to fit: half as many more are sampled, and those kept that the prior finds most like the prompt."""
+    views: Annotated[int | None, named("INT")] = None
+    """Videos to fit, by default 12: half as many more are sampled, and the likest to the prompt kept."""
     iterations: Annotated[int | None, named("INT")] = None
     """Steps of sds; by default 60 after a fit, 350 alone (--engine fit does none)."""
-    fit_iterations: int = 250
-    """Steps of the fit to the sampled videos."""
-    guidance: float = 2.0
-    """Classifier-free guidance; 1 is the plain conditional model."""
-    time: Literal["auto", "fourier", "dct", "free"] = "auto"
-    """How the motion is spelled in time; `auto`: whole cycles for gaits, cosines for actions."""
+    fit_iterations: Annotated[int | None, named("INT")] = None
+    """Steps of the fit to the sampled videos, by default 250."""
+    guidance: Annotated[float | None, named("FLOAT")] = None
+    """Classifier-free guidance, by default 2; 1 is the plain conditional model."""
+    time: Annotated[Time | None, named("{auto,fourier,dct,free}")] = None
+    """How the motion is spelled in time; `auto`, the default: whole cycles for gaits, cosines for actions."""
     parameters: Literal["skeleton", "field"] = "skeleton"
     """`field`: a network moves every point of space (TC4D's baseline, vertices in field.npz); `skeleton`: joints."""
-    learning_rate: float = 0.03
-    """Size of a step of the angles' coefficients [rad]; the refinement starts at half of it."""
-    smooth_weight: float = 3.0
-    """Weight of the second time difference (per mean absolute rad)."""
-    ground_weight: float = 30.0
-    """Weight of feet under the ground (squared depth in leg lengths)."""
-    slip_weight: float = 100.0
-    """Weight of low feet that move over the ground (squared travel per frame in leg lengths)."""
-    limits_weight: float = 2.0
-    """Weight of knees and elbows that bend the wrong way (squared rad)."""
+    learning_rate: Annotated[float | None, named("FLOAT")] = None
+    """Size of a step of the angles' coefficients, by default 0.03 rad; the refinement starts at half of it."""
+    smooth_weight: Annotated[float | None, named("FLOAT")] = None
+    """Weight of the second time difference, by default 3 (per mean absolute rad)."""
+    ground_weight: Annotated[float | None, named("FLOAT")] = None
+    """Weight of feet under the ground, by default 30 (squared depth in leg lengths)."""
+    slip_weight: Annotated[float | None, named("FLOAT")] = None
+    """Weight of low feet that move over the ground, by default 100 (squared travel per frame in leg lengths)."""
+    limits_weight: Annotated[float | None, named("FLOAT")] = None
+    """Weight of knees and elbows that bend the wrong way, by default 2 (squared rad)."""
     pose_space: Flag = False
     """Pull arms, heads, tails and trunk towards the body's pose space (docs/posespace.md says what that changes)."""
     render_ground: bool = True
@@ -134,6 +141,24 @@ class Animate:
         return self.description or self.prompt
 
 
+@dataclass(frozen=True)
+class Resolved(Animate):
+    """A job as it is run: every option that a preset may set has a value, by default this one."""
+
+    engine: Engine = "auto"
+    prior: str = "nano"
+    device: str = "cpu"
+    views: int = 12
+    fit_iterations: int = 250
+    guidance: float = 2.0
+    time: Time = "auto"
+    learning_rate: float = 0.03
+    smooth_weight: float = 3.0
+    ground_weight: float = 30.0
+    slip_weight: float = 100.0
+    limits_weight: float = 2.0
+
+
 PRESETS: dict[Preset, dict[str, Any]] = {
     "default": {},
     # The rest follows from the model and the card (prior/gpu.py).
@@ -152,32 +177,37 @@ PAPER_GUIDANCE = {"nano": 2.0}
 phase and pace too, so that less sets them apart (docs/results/akd.md has both)."""
 
 
-def resolve(config: Animate) -> Animate:
-    """Apply the preset to every option that was left at its default; only cycles can loop."""
-    values = PRESETS[config.preset]
-    if config.preset == "paper" and config.prior in PAPER_GUIDANCE:
-        values = values | {"guidance": PAPER_GUIDANCE[config.prior]}
-    config = _filled(config, values)
+def resolve(config: Animate) -> Resolved:
+    """The job with a value for every option that was not given: the preset's, or else the default; only cycles loop."""
+    given = {field.name: getattr(config, field.name) for field in fields(Animate)}
+    values: dict[str, Any] = _values_of(config) | {name: value for name, value in given.items() if value is not None}
     if config.preset == "gpu":
         from kinema.prior.gpu import setting_here
 
-        config = _filled(config, setting_here(config.prior, config.device))
-    cycles = config.time in ("auto", "fourier") and config.parameters == "skeleton"
-    return replace(config, loop=config.loop and cycles)
+        # A flag can only be given as on.
+        setting = setting_here(values["prior"], values["device"])
+        values |= {name: value for name, value in setting.items() if given[name] in (None, False)}
+    cycles = values["time"] in ("auto", "fourier") and config.parameters == "skeleton"
+    values["loop"] = config.loop and cycles
+    return Resolved(**values)
 
 
-def _filled(config: Animate, values: dict[str, Any]) -> Animate:
-    left = {name: value for name, value in values.items() if getattr(config, name) == getattr(Animate, name)}
-    return replace(config, **left)
+def _values_of(config: Animate) -> dict[str, Any]:
+    """Values of options that are not given, without those that follow from a card."""
+    values = {field.name: field.default for field in fields(Resolved)} | PRESETS[config.preset]
+    prior = config.prior or values["prior"]
+    if config.preset == "paper" and prior in PAPER_GUIDANCE:
+        values["guidance"] = PAPER_GUIDANCE[prior]
+    return values
 
 
 def command_words(config: Animate) -> list[str]:
-    """Arguments of `kinema` that make this job: all options that are not as by default."""
+    """Arguments of `kinema` that make this job: all options that are not as its preset has them."""
     words = ["animate", config.asset, *config.prompts]
     values = {field.name: getattr(config, field.name) for field in fields(config) if field.name not in UNSPOKEN}
     for group in (config.reading, config.naming):
         values |= vars(group)
-    defaults = vars(Animate) | vars(AS_NAMED)
+    defaults = _values_of(config) | vars(AS_NAMED)
     for name, value in values.items():
         option = RENAMED.get(name, name.replace("_", "-"))
         if value is None or value == defaults.get(name):

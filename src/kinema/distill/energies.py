@@ -5,7 +5,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.distill.config import Animate
+from kinema.distill.config import Resolved
 from kinema.distill.parameters import Filmed
 from kinema.geometry.transforms import apply
 from kinema.motion.motion import smoothness
@@ -26,7 +26,7 @@ SLOW = 0.05
 
 
 def weighted_energies(
-    filmed: Filmed, config: Animate, anatomy: Anatomy, *, feet: float, repeats: bool = True
+    filmed: Filmed, config: Resolved, anatomy: Anatomy, *, feet: float, repeats: bool = True
 ) -> Energy:
     """Sum of all energies of a window with the weights of a job; `feet` in [0, 1] scales those of the feet.
 
@@ -55,7 +55,7 @@ def weighted_energies(
     return total
 
 
-def _of_feet(filmed: Filmed, config: Animate, feet: float, ground: float, size: float) -> Energy | float:
+def _of_feet(filmed: Filmed, config: Resolved, feet: float, ground: float, size: float) -> Energy | float:
     """Soles under the ground, that slide on it, and all of them over it."""
     if filmed.soles is None:
         return 0.0

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.distill.config import Animate
+from kinema.distill.config import Resolved
 from kinema.distill.loop import Distiller
 from kinema.distill.parameters import Filmed
 from kinema.distill.targets import Target, conditions
@@ -54,7 +54,7 @@ class Played:
 
 
 def guide_and_refit(
-    config: Animate, prior: VideoPrior, stage: Stage, anatomy: Anatomy, tempo: Tempo, motion: Motion, *,
+    config: Resolved, prior: VideoPrior, stage: Stage, anatomy: Anatomy, tempo: Tempo, motion: Motion, *,
     strength: float, progress: Report = lambda _: None,
 ) -> Motion:  # fmt: skip
     """The motion as the words would have it: joints fitted to its videos after part of them was noise.
@@ -87,7 +87,7 @@ def guide_and_refit(
 
 @torch.no_grad()
 def denoised(
-    prior: VideoPrior, clean: Tensor, context: Context, config: Animate, *, strength: float, generator: torch.Generator
+    prior: VideoPrior, clean: Tensor, context: Context, config: Resolved, *, strength: float, generator: torch.Generator
 ) -> Tensor:
     """Latents noised to a level and taken back by DDIM under the words."""
     words, none = conditions(prior, config.told, context)

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.distill.checkpoint import RunState, load_run, save_run
-from kinema.distill.config import AKD_GUIDANCE, Animate
+from kinema.distill.config import AKD_GUIDANCE, Resolved
 from kinema.distill.energies import weighted_energies
 from kinema.distill.field import Field
 from kinema.distill.parameters import Filmed, MotionParameters
@@ -76,7 +76,7 @@ class Distiller:
 
     def __init__(
         self,
-        config: Animate,
+        config: Resolved,
         prior: VideoPrior,
         stage: Stage,
         anatomy: Anatomy,
@@ -84,10 +84,11 @@ class Distiller:
         *,
         checkpoint: Path | None = None,
         pull: PosePull | None = None,
+        student: VideoPrior | None = None,
     ) -> None:
         config = replace(config, frames=config.frames or default_frames(tempo, config.fps))
         self.config, self.prior, self.anatomy, self.tempo, self.checkpoint = config, prior, anatomy, tempo, checkpoint
-        self.pull = pull
+        self.pull, self.student = pull, student
         self.parameters = make_parameters(config, prior.frames, stage, anatomy, tempo)
         self.windows = Windows(prior, stage, tempo, self.parameters, follow_box=config.preset == "paper")
         self.schedule = Schedule.of(config, prior)
@@ -111,7 +112,7 @@ class Distiller:
             self._save_if_due()
 
         if state.step < schedule.fit and self.targets is None:
-            self.targets = sample_targets(self.config, self.windows, state.sampled, done=sampled)
+            self.targets = sample_targets(self.config, self.windows, state.sampled, student=self.student, done=sampled)
         while state.step < schedule.steps:
             rng = np.random.default_rng((self.config.seed, state.step))
             stage = schedule.stage(state.step)
@@ -245,7 +246,7 @@ def paper_scale(values: int, guidance: float) -> float:
     return AKD_LATENTS / values * AKD_GUIDANCE / max(1.0, guidance)
 
 
-def make_parameters(config: Animate, frames: int, stage: Stage, anatomy: Anatomy, tempo: Tempo) -> MotionParameters:
+def make_parameters(config: Resolved, frames: int, stage: Stage, anatomy: Anatomy, tempo: Tempo) -> MotionParameters:
     """Parameters of the kind that a job asks for, at rest; at least `frames` of the prior's frames long."""
     # Rounded up: the last frame of the clip lies between two of the prior's, never past the last one, where a free
     # motion would snap to rest.

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from kinema.distill.config import Animate
+from kinema.distill.config import Animate, Resolved
 from kinema.errors import KinemaError
 from kinema.gait.match import NONE, find_matches
 from kinema.gait.motions import MOTIONS
@@ -87,7 +87,7 @@ def _as(motion: str, config: Animate, prior: VideoPrior, body: str | None) -> Pr
     return PromptReading(motion, 1.0, phrase=wording, manner=sentence.manner, direction=sentence.direction)
 
 
-def told(config: Animate, prior: VideoPrior, reading: PromptReading) -> Animate:
+def told(config: Resolved, prior: VideoPrior, reading: PromptReading) -> Resolved:
     """The job with the words that the prior is told: one that reads motions was trained on verb phrases alone."""
     if prior.read is None and config.as_motion is None:
         return config

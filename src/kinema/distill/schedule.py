@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from kinema.distill.config import Animate
+from kinema.distill.config import Resolved
 from kinema.errors import KinemaError
 from kinema.prior.protocol import VideoPrior
 
@@ -23,7 +23,7 @@ class Schedule:
     """True: noise levels as AKD states them."""
 
     @staticmethod
-    def of(config: Animate, prior: VideoPrior) -> "Schedule":
+    def of(config: Resolved, prior: VideoPrior) -> "Schedule":
         engines = prior.needs.engines if config.engine == "auto" else (config.engine,)
         if config.engine == "fit" and "fit" not in prior.needs.engines:
             raise KinemaError(f"--engine fit: {config.prior} samples videos of other characters; use --engine sds")

@@ -9,12 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kinema.distill.config import Animate
+from kinema.distill.config import Resolved
 from kinema.distill.window import Window, Windows
 from kinema.evaluate.classify import relative_errors
 from kinema.prior.protocol import Context, VideoPrior, sample
 
-SAMPLING_STEPS = 10
+SAMPLING_STEPS, STUDENT_STEPS = 10, 8
+"""Steps of a video; a student (`prior.load.load_student`) has learnt to take few, and guidance with them."""
 SCORING_LEVELS = (0.5, 0.8)
 """Noise levels at which a sampled video is scored."""
 FIRST_SEED = 1_000_000
@@ -42,10 +43,12 @@ def conditions(prior: VideoPrior, prompt: str, context: Context) -> tuple[Any, A
 
 
 def sample_targets(
-    config: Animate, windows: Windows, sampled: dict[int, Sampled], *, done: Callable[[int, int, float], None]
-) -> list[Target]:
+    config: Resolved, windows: Windows, sampled: dict[int, Sampled], *, student: VideoPrior | None = None,
+    done: Callable[[int, int, float], None],
+) -> list[Target]:  # fmt: skip
     """Sample half as many videos again as wanted and keep the best; those of an interrupted run are in `sampled`.
 
+    A student of the prior samples them where there is one; the prior scores them.
     `done` is called after each with its number from 1 on, how many there will be, and its score.
     """
     count = config.views + config.views // 2
@@ -54,7 +57,7 @@ def sample_targets(
     threads = torch.get_num_threads()
     pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
     try:
-        for index, video in zip(missing, pool.map(lambda index: _sample(config, windows, index), missing)):
+        for index, video in zip(missing, pool.map(lambda index: _sample(config, windows, index, student), missing)):
             sampled[index] = video
             done(index + 1, count, video[1])
     finally:
@@ -65,11 +68,11 @@ def sample_targets(
     return [Target(window, windows.context(window), latents) for window, latents in looks]
 
 
-def _rng(config: Animate, index: int) -> np.random.Generator:
+def _rng(config: Resolved, index: int) -> np.random.Generator:
     return np.random.default_rng((config.seed, FIRST_SEED + index))
 
 
-def _sample(config: Animate, windows: Windows, index: int) -> Sampled:
+def _sample(config: Resolved, windows: Windows, index: int, student: VideoPrior | None) -> Sampled:
     rng, prior = _rng(config, index), windows.prior
     window = windows.draw(rng)
     context = windows.context(window)
@@ -77,6 +80,6 @@ def _sample(config: Animate, windows: Windows, index: int) -> Sampled:
     generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
     with torch.no_grad():
         like = prior.encode(windows.film(window).video, context)
-    guidance, steps = config.guidance, SAMPLING_STEPS
-    video = sample(prior, like, words, none, guidance=guidance, steps=steps, generator=generator)
+    guidance, steps = (config.guidance, SAMPLING_STEPS) if student is None else (1.0, STUDENT_STEPS)
+    video = sample(student or prior, like, words, none, guidance=guidance, steps=steps, generator=generator)
     return video, float(relative_errors(prior, video, [words], none, generator=generator, levels=SCORING_LEVELS))

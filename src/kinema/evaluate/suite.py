@@ -3,8 +3,9 @@
 Reports of runs go in, tables come out; `batch.suite` runs them.
 """
 
+import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,7 +94,8 @@ def _right(case: Case, metrics: dict[str, Any], text: dict[str, Any] | None) -> 
 
 
 NOTES = """\
-- mean ± standard deviation over runs (characters, motions and seeds).
+- mean ± standard deviation over characters and motions, each the mean of its seeds; in brackets the standard deviation
+  between the seeds of one character and motion (root mean square over all).
 - "after" is after feet were planted and physics, which hold stance feet in place by construction; the baseline has no
   such stage. The fair columns are those as distilled.
 - Bones of a skeleton cannot change their length: by construction, so there is no figure.
@@ -118,15 +120,21 @@ def suite_table(rows: Iterable[tuple[Case, dict[str, float | None]]]) -> str:
     names = list(next(iter(found.values()))[0][1])
     lines = [f"| | | runs | {' | '.join(names)} |", "|---" * (3 + len(names)) + "|"]
     for (group, method), entries in sorted(found.items(), key=lambda item: (item[0][0], METHODS.index(item[0][1]))):
-        cells = [cell([values[name] for _, values in entries]) for name in names]
+        cells = [cell([((case.character, case.motion), values[name]) for case, values in entries]) for name in names]
         lines.append(f"| {group} | {method} | {len(entries)} | {' | '.join(cells)} |")
     return "\n".join((*lines, "", NOTES, ""))
 
 
-def cell(values: list[float | None]) -> str:
-    """Mean and standard deviation over runs."""
-    known = [value for value in values if value is not None]
-    if not known:
+def cell(values: Iterable[tuple[Hashable, float | None]]) -> str:
+    """Mean and standard deviation over cases, and that between the runs of a case (`NOTES`)."""
+    runs: dict[Hashable, list[float]] = {}
+    for case, value in values:
+        if value is not None:
+            runs.setdefault(case, []).append(value)
+    if not runs:
         return "–"
-    spread = f" ± {statistics.stdev(known):.2g}" if len(known) > 1 else ""
-    return f"{statistics.fmean(known):.3g}{spread}"
+    means = [statistics.fmean(of) for of in runs.values()]
+    spread = f" ± {statistics.stdev(means):.2g}" if len(means) > 1 else ""
+    within = [statistics.variance(of) for of in runs.values() if len(of) > 1]
+    seeds = f" ({math.sqrt(statistics.fmean(within)):.2g})" if within else ""
+    return f"{statistics.fmean(means):.3g}{spread}{seeds}"

@@ -79,6 +79,7 @@ def animate(
     progress: Report = lambda _: None,
     watch: Callable[[Character, Anatomy, Animate], Observer] | None = None,
     states: Path | None = None,
+    student: VideoPrior | None = None,
 ) -> Outcome:
     """Animate a character as `config.prompt` says.
 
@@ -86,6 +87,7 @@ def animate(
         progress: Called after every step of a stage.
         watch: Called once before the distillation; gives the observer that is called after each of its steps.
         states: Folder in which the long stages save their state and from which they resume; None saves nothing.
+        student: Samples the videos to fit in the prior's place.
     """
     clock = _Clock()
     config = resolve(config)
@@ -97,7 +99,8 @@ def animate(
     clock.lap("rig and splats")
     spoken = told(config, prior, reading)
     pull = PosePull.of(PoseSpace.of(character), anatomy.limbs) if config.pose_space else None
-    distiller = Distiller(spoken, prior, stage, anatomy, tempo, checkpoint=states and states / DISTILLED, pull=pull)
+    how: dict[str, Any] = {"checkpoint": states and states / DISTILLED, "pull": pull, "student": student}
+    distiller = Distiller(spoken, prior, stage, anatomy, tempo, **how)
     result = distiller.run(report=progress, observe=watch(character, anatomy, config) if watch is not None else None)
     deformation = None
     if isinstance(distiller.parameters, Field):

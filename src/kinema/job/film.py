@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from kinema.asset.character import Character
-from kinema.distill.config import Animate
+from kinema.distill.config import Animate, Resolved
 from kinema.distill.guided import guide_and_refit
 from kinema.distill.prompt import read_prompt, told
 from kinema.distill.tempo import choose_tempo
@@ -117,7 +117,7 @@ def _by_nano(
     ahead = turned(rig, motion, -yaw)
     start = (rig.heads[0] - ahead.root_position[0]) * torch.tensor([1.0, 0.0, 1.0])
     ahead = Motion(ahead.root_position + start, ahead.angles, motion.fps)
-    config = Animate(
+    config = Resolved(
         prompt=reading.phrase or options.prompt, views=VIEWS, fit_iterations=FIT_STEPS, seed=options.seed,
         guidance=2.0 if options.guidance is None else options.guidance, speed=speed, period=before.period or None,
     )  # fmt: skip

@@ -20,7 +20,7 @@ import kinema
 from kinema.asset.character import Character
 from kinema.create.make import make_character
 from kinema.create.options import MADE_HERE
-from kinema.distill.config import Animate, resolve
+from kinema.distill.config import Animate, Resolved, resolve
 from kinema.distill.describe import describe
 from kinema.distill.field import Deformation
 from kinema.distill.loop import Observer
@@ -37,7 +37,7 @@ from kinema.job.report import summarise, write_report
 from kinema.motion.motion import Motion, load_motion, save_motion
 from kinema.motion.source import CONFIG, find_character, find_path, load_result, read_config, rigged
 from kinema.options import from_json
-from kinema.prior.load import load_prior
+from kinema.prior.load import load_prior, load_student
 from kinema.prior.protocol import PromptReading, VideoPrior
 from kinema.progress import Report
 from kinema.render.show import FilmOptions, render_character, render_vertices
@@ -110,7 +110,7 @@ def run(
     if finished is not None:
         return finished
     prior = load_named_prior(job) if prior is None else prior
-    Schedule.of(job, prior)  # refuses an engine that the prior does not have
+    student = _student(job, prior)
     if job.resume is None:
         job = made(job, prior)
     character = rigged(find_character(job.asset, **job.reading.arguments()))
@@ -129,14 +129,15 @@ def run(
         if job.resume is None:
             begin(replace(job, out=folder))
         heard(readings[0])
-        outcome = animate_character(job, character, prior, progress=progress, watch=watch, states=folder)
+        how = {"progress": progress, "watch": watch, "states": folder, "student": student}
+        outcome = animate_character(job, character, prior, **how)
         write_clip(job, folder, outcome.character, outcome.motion, outcome.distilled, field=outcome.deformation)
         rig, report = outcome.anatomy.rig, summarise(job, outcome) | spent(begun)
         write_report(folder, report, rig, outcome.anatomy.limbs, outcome.clips)
     return Animation(folder, outcome.character, rig, outcome.motion, outcome.distilled, report)
 
 
-def made(config: Animate, prior: VideoPrior) -> Animate:
+def made(config: Resolved, prior: VideoPrior) -> Resolved:
     """The job with the file of a character that a model or a program has made; it is kept in the run's folder."""
     if config.making.maker is None and config.making.image is None:
         return config
@@ -153,10 +154,20 @@ def made(config: Animate, prior: VideoPrior) -> Animate:
     return replace(config, asset=str(file.resolve()), out=folder, making=MADE_HERE)
 
 
-def load_named_prior(config: Animate) -> VideoPrior:
+def load_named_prior(config: Resolved) -> VideoPrior:
     """The prior that a job names, placed as its options say."""
     options = ("device", "quantize", "offload", "tiling", "tiny_encoder", "video_size")
     return load_prior(config.prior, **{name: getattr(config, name) for name in options})
+
+
+def _student(config: Resolved, prior: VideoPrior) -> VideoPrior | None:
+    """The student that a job names; an error where there is nothing to sample, or an engine that the prior has not."""
+    fits = Schedule.of(config, prior).fit
+    if config.student is None:
+        return None
+    if not fits:
+        raise KinemaError(f"--student {config.student}: --engine {config.engine} with {config.prior} samples no videos")
+    return load_student(config.prior, prior, config.student)
 
 
 def _job(asset: Animate | Character | Path | str, prompt: str, options: dict[str, Any]) -> Animate:
@@ -172,7 +183,7 @@ def _job(asset: Animate | Character | Path | str, prompt: str, options: dict[str
     return replace(job, asset=str(folder / "character.glb"), out=folder)
 
 
-def check(config: Animate) -> Animate:
+def check(config: Animate) -> Resolved:
     """The config that the job is run with; a resumed run has its own."""
     if config.resume is not None:
         return resumed(config.resume)
@@ -223,7 +234,7 @@ def choose_folder(config: Animate) -> Path:
     return next(path for path in numbered if not path.exists())
 
 
-def begin(config: Animate) -> Path:
+def begin(config: Resolved) -> Path:
     """The folder of a new run, with all that it will use."""
     folder = make_folder(choose_folder(config))
     saved = {"config": _plain(asdict(config)), "versions": _versions(), "hashes": file_hashes(config)}
@@ -245,10 +256,10 @@ def _finished(folder: Path) -> Animation | None:
     return Animation(folder, character, rig, motion, load_motion(folder / "distilled.npz", rig), report)
 
 
-def resumed(folder: Path) -> Animate:
+def resumed(folder: Path) -> Resolved:
     """The config of an interrupted run, if its character and the weights of its prior are still the same."""
     _, saved = read_config(folder)
-    config = replace(from_json(Animate, saved.config, about=folder / CONFIG), out=None, resume=folder)
+    config = resolve(replace(from_json(Animate, saved.config, about=folder / CONFIG), out=None, resume=folder))
     try:
         check_options(config)
     except KinemaError as error:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinema.distill.config import Animate
+from kinema.distill.config import Resolved
 from kinema.motion.source import find_path
 from kinema.prior.load import weights_files
 
@@ -13,10 +13,12 @@ HASHED_WHOLE = 1 << 28
 """Files up to this size [bytes] are hashed whole; of larger weights, the size and 64 samples of 1 MiB."""
 
 
-def file_hashes(config: Animate) -> dict[str, str]:
+def file_hashes(config: Resolved) -> dict[str, str]:
     """SHA-256 of the files that decide the result: the character's, and the weights of the prior, whichever it is."""
     files = {"character": [path for path in (find_path(config.asset),) if path is not None]}
     files["prior"] = weights_files(config.prior)
+    if config.student is not None:
+        files["student"] = sorted(config.student.glob("transformer/*.safetensors"))
     return {name: _digest(paths) for name, paths in files.items() if paths}
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from kinema.asset.character import Character
-from kinema.distill.config import Animate, command_words
+from kinema.distill.config import Resolved, command_words
 from kinema.distill.prompt import prompt_parts
 from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
@@ -29,7 +29,7 @@ from kinema.rig.limbs import find_limbs
 
 
 def run_sequence(
-    job: Animate, character: Character, prior: VideoPrior, *, progress: Report, heard: Callable[[PromptReading], None]
+    job: Resolved, character: Character, prior: VideoPrior, *, progress: Report, heard: Callable[[PromptReading], None]
 ) -> Animation:
     """Run or resume the parts of a checked job and join them."""
     begun, parts = clocks(), prompt_parts(job)
@@ -58,7 +58,7 @@ def run_sequence(
     return Animation(folder, character, space.rig, joined.motion, distilled.motion, report)
 
 
-def _report(job: Animate, character: Character, runs: Sequence[Animation], joined: Joined) -> dict[str, Any]:
+def _report(job: Resolved, character: Character, runs: Sequence[Animation], joined: Joined) -> dict[str, Any]:
     """What report.json holds: of every part what its own report says in short, and of the whole what was measured."""
     metrics = measure(character, joined.motion, rig=runs[0].rig, limbs=find_limbs(character)).as_dict()
     rows = [

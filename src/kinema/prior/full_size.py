@@ -34,7 +34,7 @@ T5_XXL: dict[str, Any] = {
     "d_model": 4096, "d_kv": 64, "d_ff": 10240, "num_layers": 24, "num_heads": 64, "feed_forward_proj": "gated-gelu",
 }  # fmt: skip
 CLIP: Any = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 23, "num_attention_heads": 16}
-KNOWN = (*COGVIDEOX, *WAN, "ltx-video", "modelscope")
+KNOWN = (*COGVIDEOX, *WAN, "ltx-video", "ltx-video-i2v", "modelscope")
 
 
 def build(
@@ -55,10 +55,10 @@ def build(
         with _waiting(placement.host, torch.float32):
             vae = diffusers.AutoencoderKLWan()
         prior = WanPrior([denoiser], vae, {"flow_shift": 3.0}, **common)
-    elif name == "ltx-video":
+    elif name.startswith("ltx-video"):
         with _waiting(placement.host, placement.dtype):
             vae, denoiser = diffusers.AutoencoderKLLTXVideo(), diffusers.LTXVideoTransformer3DModel()
-        prior = LTXPrior(denoiser, vae, {}, **common)
+        prior = LTXPrior(denoiser, vae, {}, from_image=name.endswith("i2v"), **common)
     else:
         # Unpacked, because the constructor's annotations allow for one block only.
         blocks: Any = {"down_block_types": ("DownEncoderBlock2D",) * 4, "up_block_types": ("UpDecoderBlock2D",) * 4}

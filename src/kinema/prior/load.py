@@ -1,17 +1,18 @@
 """Priors by name: nano, and video models with their checkpoint on the hub, class and precision."""
 
+import copy
 import os
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
 from kinema.errors import KinemaError
-from kinema.prior.checkpoint import Placement, Quantize, needs_diffusers
+from kinema.prior.checkpoint import Placement, Quantize, needs_diffusers, place, read_part
 from kinema.prior.protocol import VideoPrior
 
-Kind = Literal["cogvideox", "wan", "ltx", "unet"]
+Kind = Literal["cogvideox", "wan", "ltx", "ltx-i2v", "unet"]
 
 MODELS: dict[str, tuple[Kind, str, torch.dtype]] = {
     "cogvideox-2b": ("cogvideox", "zai-org/CogVideoX-2b", torch.float16),
@@ -24,6 +25,7 @@ MODELS: dict[str, tuple[Kind, str, torch.dtype]] = {
     "wan2.2-5b": ("wan", "Wan-AI/Wan2.2-TI2V-5B-Diffusers", torch.bfloat16),
     "wan2.2-a14b": ("wan", "Wan-AI/Wan2.2-T2V-A14B-Diffusers", torch.bfloat16),
     "ltx-video": ("ltx", "Lightricks/LTX-Video", torch.bfloat16),
+    "ltx-video-i2v": ("ltx-i2v", "Lightricks/LTX-Video", torch.bfloat16),
     "modelscope": ("unet", "damo-vilab/text-to-video-ms-1.7b", torch.float16),
     "zeroscope": ("unet", "cerspense/zeroscope_v2_576w", torch.float16),
 }
@@ -93,6 +95,26 @@ def load_prior(
     return prior
 
 
+def load_student(spec: str, prior: Any, folder: Path) -> VideoPrior:
+    """A model distilled from a loaded one to sample in few steps: the same but for its denoiser's weights.
+
+    Args:
+        spec: the loaded model's name, as `load_prior` was given it.
+        folder: has the student's `transformer` in diffusers' layout; a LoRA is fused into one first.
+    """
+    if "fit" not in prior.needs.engines or not hasattr(prior, "transformer"):
+        raise KinemaError(f"--student {folder}: {spec} samples no videos to fit; image-to-video models do")
+    if not folder.is_dir():
+        raise KinemaError(f"{folder}: no such folder; --student needs a transformer in diffusers' layout")
+    student, placement = copy.copy(prior), prior.placement
+    transformer = read_part(type(prior.transformer), folder, "transformer", dtype=placement.dtype)
+    taught, taken = prior.transformer.config.in_channels, transformer.config.in_channels
+    if taught != taken:
+        raise KinemaError(f"{folder}: takes latents of {taken} channels, those of {spec} have {taught}")
+    student.transformer = place(transformer, placement, blocks=transformer.transformer_blocks)
+    return student
+
+
 def _check_card(name: str, placement: Placement, device: str, video_size: tuple[int, int, int] | None) -> None:
     """Refuse what does not fit the card, which is cheaper to find without weights than after loading them."""
     from kinema.prior.full_size import KNOWN
@@ -120,8 +142,10 @@ def _load(kind: Kind, folder: Path, placement: Placement, size: dict[str, int]) 
         from kinema.prior.cogvideox import CogVideoXPrior as Prior
     elif kind == "wan":
         from kinema.prior.wan import WanPrior as Prior
-    elif kind == "ltx":
-        from kinema.prior.ltx import LTXPrior as Prior
+    elif kind in ("ltx", "ltx-i2v"):
+        from kinema.prior.ltx import LTXPrior
+
+        return LTXPrior.load(folder, placement, from_image=kind == "ltx-i2v", **size)
     else:
         from kinema.prior.unet import UNetPrior as Prior
     return Prior.load(folder, placement, **size)

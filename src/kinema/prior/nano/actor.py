@@ -157,7 +157,7 @@ class Shot:
         """Does the body keep to the base path for most of the time?"""
         return float((self._beside(self.pose).norm(dim=-1) < FAR * self.actor.stage.size).float().mean()) > 0.75
 
-    def film(self, rng: np.random.Generator) -> tuple[Video, Video, tuple[float, float]]:
+    def film(self, rng: np.random.Generator) -> tuple[Video, Float[Tensor, "3 3 rows columns"], tuple[float, float]]:
         """A film of point maps from a random side, the still that it starts from, and the camera's angles [rad]."""
         columns, rows = self.actor.picture
         yaw, elevation = CAMERAS.draw_yaw(rng), float(rng.uniform(*CAMERAS.elevation_deg))

@@ -6,6 +6,31 @@ from typing import Annotated
 
 from kinema.options import named
 
+SHARDS_PER_BLOCK = 8
+"""Shards that one process makes: it takes a while to read the third-party characters."""
+CLIPS_DONE = "clips.json"
+"""The shards of a block, in its folder: the last file that is written."""
+
+
+@dataclass(frozen=True)
+class MakeClips:
+    """Make the training clips of `kinema train-prior` on many cores or machines. What is there is not made again."""
+
+    out: Annotated[Path, named("FOLDER", "-o")] = Path("runs/nano/data")
+    """Folder of the shards, the `data` of the training's folder; in a folder for each block of them."""
+    shards: int = 160
+    """How many shards of 256 clips to make."""
+    shared: Annotated[Path | None, named("FOLDER")] = None
+    """Folder with third-party rigs and motions (`clips/`, `motion/`) to make clips of as well."""
+    seed: int = 0
+    """Seed of the clips; a training with this seed makes the same ones by itself."""
+    workers: Annotated[int | None, named("INT")] = None
+    """Processes at a time on this machine, by default one per core."""
+    ray: Annotated[str | None, named("ADDRESS")] = None
+    """Run on a Ray cluster, as in `kinema batch`."""
+    block: Annotated[int | None, named("INT")] = None
+    """Make one block of shards only, in FOLDER itself and in this process, as each job of the batch does."""
+
 
 @dataclass(frozen=True)
 class TrainPrior:
@@ -18,7 +43,7 @@ class TrainPrior:
     shards: int = 160
     """How many shards of 256 clips to make at most."""
     makers: int = 1
-    """Processes that make clips beside the training; 0 waits for shards that another process writes."""
+    """Processes that make clips beside the training; 0 waits for those of `kinema make-clips`."""
     reuse: int = 3
     """How often a clip may be seen, on average, before a new shard is waited for."""
     ahead: int = 1

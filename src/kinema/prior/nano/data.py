@@ -1,5 +1,6 @@
 """Training clips: creatures and rigs do procedural and recorded motions and are filmed as point maps."""
 
+import json
 import multiprocessing
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -7,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from kinema.files import make_folder, write_text
 from kinema.gait.make import Label
 from kinema.prior.nano.actor import Actor, Shot
 from kinema.prior.nano.cast import cast_shots
 from kinema.prior.nano.codec import SCALE, patches, still_tokens
+from kinema.prior.nano.config import CLIPS_DONE, SHARDS_PER_BLOCK, MakeClips
 from kinema.prior.nano.prior import FPS
 from kinema.prior.nano.shards import ARRAYS, SHARD, Clips, shard_path, write_shard
 
@@ -60,3 +63,13 @@ def make_shards(folder: Path, indices: Iterable[int], seed: int, shared: Path | 
             return  # it was killed
         if not shard_path(folder, index).is_dir():
             write_shard(folder, index, make_clips(np.random.default_rng((seed, index)), SHARD, shared=shared))
+
+
+def make_block(config: MakeClips) -> list[int]:
+    """Write the shards of a block that are missing, then a note that all are there; returns their numbers."""
+    assert config.block is not None
+    folder, first = make_folder(config.out), SHARDS_PER_BLOCK * config.block
+    shards = range(first, min(first + SHARDS_PER_BLOCK, config.shards))
+    make_shards(folder, shards, config.seed, config.shared)
+    write_text(folder / CLIPS_DONE, json.dumps(list(shards)))
+    return list(shards)

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Float16, Int
 from torch import Tensor
 
+from kinema.errors import KinemaError
 from kinema.gait.make import Label
 from kinema.gait.takes import Performers
 from kinema.prior.nano.codec import covered_places
@@ -50,6 +51,15 @@ def shard_path(folder: Path, index: int) -> Path:
     return folder / f"shard_{index:05d}"
 
 
+def find_shard(folder: Path, index: int) -> Path | None:
+    """The shard in the folder or, made by a batch, in that of its block; None if it is not there yet."""
+    name = shard_path(folder, index).name
+    found = [path for path in (folder / name, *folder.glob(f"*/{name}")) if path.is_dir()]
+    if len(found) > 1:
+        raise KinemaError(f"{folder}: has {name} twice, in {found[0].parent.name} and {found[1].parent.name}")
+    return found[0] if found else None
+
+
 def write_shard(folder: Path, index: int, clips: Clips) -> None:
     """The folder is renamed into place last, so a reader never sees half a shard."""
     final = shard_path(folder, index)
@@ -65,7 +75,9 @@ def write_shard(folder: Path, index: int, clips: Clips) -> None:
 @cache
 def read_shard(folder: Path, index: int) -> Clips:
     """Latents and stills stay on disk (memory-mapped)."""
-    path = shard_path(folder, index)
+    path = find_shard(folder, index)
+    if path is None:
+        raise KinemaError(f"{shard_path(folder, index)}: no such shard; make it with kinema make-clips")
     labels = [Label(**entry) for entry in json.loads((path / "labels.json").read_text())]
     large = ARRAYS[:2]
     arrays = {key: np.load(path / f"{key}.npy", mmap_mode="r" if key in large else None) for key in ARRAYS}

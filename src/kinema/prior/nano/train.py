@@ -9,7 +9,7 @@ import json
 import multiprocessing
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, astuple, dataclass, replace
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -36,7 +36,7 @@ from kinema.prior.nano.data import make_shards
 from kinema.prior.nano.missed import QUIET, ways_missed
 from kinema.prior.nano.model import Conditions, Nano, signal_noise
 from kinema.prior.nano.prior import FAST_BFLOAT16, NanoPrior, save_weights
-from kinema.prior.nano.shards import SHARD, motions_table, shard_path, told_batch
+from kinema.prior.nano.shards import SHARD, find_shard, motions_table, told_batch
 from kinema.tensor_files import load_tensors, save_tensors
 
 NOTHING = 0.08
@@ -84,7 +84,7 @@ def train(config: TrainPrior, *, report: Report = lambda _: None) -> Path:
         makers.append(context.Process(target=make_shards, args=args, daemon=True))
         makers[-1].start()
     try:
-        _wait_for(data, config.ahead - 1, makers)
+        _wait_for(data, range(config.ahead), makers)
         if config.ranks == 1:
             return _train(config, data, makers, report)
         # Two single-threaded processes do twice the work of one; two threads in one process do half as much again.
@@ -123,10 +123,11 @@ def _train(config: TrainPrior, data: Path, makers: list[BaseProcess], report: Re
     rank = dist.get_rank() if config.ranks > 1 else 0
     run = resume(config)
     log = (config.out / "log.jsonl").open("a")
-    last_save = time.monotonic()
+    last_save, known = time.monotonic(), 0
     while run.seconds < config.minutes * 60:
         ready = _shards_in_use(config, run.step)
-        _wait_for(data, ready - 1, makers)
+        _wait_for(data, range(known, ready), makers)
+        known = ready
         begun = time.monotonic()  # time spent waiting for data is not training time
         loss = step(config, run, data, ready)
         loss, seconds = _mean_over_ranks(config, torch.tensor([loss, time.monotonic() - begun])).tolist()
@@ -256,8 +257,9 @@ def _network(config: TrainPrior, generator: torch.Generator | None = None) -> Na
     return Nano(width=config.width, layers=config.layers, heads=config.heads, generator=generator)
 
 
-def _wait_for(data: Path, index: int, makers: list[BaseProcess]) -> None:
-    while not all(shard_path(data, i).is_dir() for i in range(index + 1)):
-        if makers and not any(maker.is_alive() for maker in makers):
-            raise KinemaError(f"{data}: shard {index} is missing and no maker is running")
-        time.sleep(0.5)
+def _wait_for(data: Path, shards: Iterable[int], makers: list[BaseProcess]) -> None:
+    for index in shards:
+        while find_shard(data, index) is None:
+            if makers and not any(maker.is_alive() for maker in makers):
+                raise KinemaError(f"{data}: shard {index} is missing and no maker is running")
+            time.sleep(0.5)

@@ -54,6 +54,10 @@ def place_legs(at: Mapping[str, Point], balls: Balls) -> dict[str, Point]:
             stem = f"{side}_leg" if pair == "leg" else f"{pair}_{side}"
             top = _top(at, stem, balls)
             if top is not None:
+                # A leg as thick as the body seems to end higher than it can: its first joint is not above the trunk's.
+                trunk = at["chest" if pair == "front" else "hips"][1] - balls.low[1]
+                top = top.copy()
+                top[1] = min(top[1], balls.low[1] + trunk / rules[0].height)
                 placed |= {
                     f"{stem}_{rule.part}": _by_rule(at[f"{stem}_{rule.part}"], rule, top, balls) for rule in rules
                 }
