@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from kinema.create.creatures import creature
-from kinema.distill.config import Animate
+from kinema.distill.config import Animate, resolve
 from kinema.evaluate.judge import text_score
 from kinema.job.animate import Outcome, animate
 from kinema.prior.load import load_prior
 
 
 def outcome_of(noun: str, prompt: str) -> Outcome:
-    config = Animate(noun, prompt)
+    config = resolve(Animate(noun, prompt))
     return animate(config, creature(noun), load_prior(config.prior))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Bool
 from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from kinema.asset.character import Character
@@ -161,7 +162,7 @@ def _with_rounds(
     return roll(found, margin), stance[margin : margin + len(motion)]
 
 
-def _rounds_of(stance: Stance, margin: int) -> Stance:
+def _rounds_of(stance: Stance, margin: int) -> Bool[np.ndarray, "rounds feet"]:
     """The stance of a loop with so many frames of the rounds before and after it."""
     return stance[(np.arange(len(stance) + 2 * margin) - margin) % max(len(stance) - 1, 1)] if margin else stance
 
