@@ -39,7 +39,7 @@ def missed(
 
 
 def ways_missed(model: Nano, data: Path, shards: Iterable[int]) -> dict[WayKey, float]:
-    """Mean share of the motion that is missed, by way: 0 is known by heart, 1 is not known."""
+    """Mean share of the motion that is missed, by way: 0 is known by heart; 1, or less for quiet ones, is not known."""
     every: dict[WayKey, list[int]] = defaultdict(list)
     for shard in shards:
         for index, label in enumerate(read_shard(data, shard).label):
