@@ -75,6 +75,12 @@ def test_feet_stand_or_step_over_the_join(space: PoseSpace, rig: Rig, fox: Chara
     assert measure(fox, joined.motion, rig=rig, limbs=limbs).slide < 0.02
 
 
+def test_clips_of_two_frame_rates_are_joined_at_the_higher(space: PoseSpace, walk: Motion) -> None:
+    joined = join(space, find_limbs(space.character), [walk, walk.resample(30.0)])
+    assert joined.motion.fps == 30
+
+
 def test_what_cannot_be_joined_is_refused(space: PoseSpace, walk: Motion) -> None:
-    with pytest.raises(KinemaError, match="one frame rate"):
-        join(space, find_limbs(space.character), [walk, dataclasses.replace(walk, fps=30.0)])
+    sliding = dataclasses.replace(walk, translation=torch.zeros_like(walk.angles))
+    with pytest.raises(KinemaError, match="turn joints only"):
+        join(space, find_limbs(space.character), [walk, sliding])

@@ -71,8 +71,8 @@ class Animate:
     """Size of the videos that a video model sees; by default what it was trained with."""
     frames: int = 0
     """Length of the clip (of each part of a sequence), of loops in whole cycles; 0: two seconds, or the action."""
-    fps: float = 24.0
-    """Frames per second of the clip."""
+    fps: float = 0.0
+    """Frames per second of the clip; 0: 24, and 60 or 120 for small animals with their quick steps."""
     seed: int = 0
     """Seed of everything random: the same one gives the same clip."""
     physics: bool = True

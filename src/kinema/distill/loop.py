@@ -26,7 +26,7 @@ from kinema.distill.schedule import Schedule
 from kinema.distill.sds import sds
 from kinema.distill.skeleton import Basis, Coefficients
 from kinema.distill.targets import Target, conditions, sample_targets
-from kinema.distill.tempo import Tempo, default_frames
+from kinema.distill.tempo import Tempo, default_frame_rate, default_frames
 from kinema.distill.window import Window, Windows
 from kinema.errors import KinemaError
 from kinema.learn.adam import Adam
@@ -86,7 +86,8 @@ class Distiller:
         pull: PosePull | None = None,
         student: VideoPrior | None = None,
     ) -> None:
-        config = replace(config, frames=config.frames or default_frames(tempo, config.fps))
+        fps = config.fps or default_frame_rate(tempo)
+        config = replace(config, fps=fps, frames=config.frames or default_frames(tempo, fps))
         self.config, self.prior, self.anatomy, self.tempo, self.checkpoint = config, prior, anatomy, tempo, checkpoint
         self.pull, self.student = pull, student
         self.parameters = make_parameters(config, prior.frames, stage, anatomy, tempo)

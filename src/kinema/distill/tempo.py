@@ -24,6 +24,10 @@ ACTION_SECONDS = 2.0
 """Duration of an action that the prior tells nothing of [s]."""
 LEAST_FRAMES, MOST_FRAMES = 12.0, 36.0
 """Frames of the prior that an action takes at least and at most: short ones are shown more slowly."""
+FRAME_RATES = (24.0, 60.0, 120.0)
+"""Frame rates of clips [1/s]; the first is the usual one."""
+LEAST_CYCLE = 7
+"""Frames that a cycle of a clip needs: a mouse runs nine cycles a second, of which 24 frames show nothing."""
 MARGIN = 0.12
 """Time before and after an action, as a share of it."""
 
@@ -137,6 +141,14 @@ def find_known(prior: VideoPrior, motion: str, body: str) -> KnownMotion | None:
     """How a prior knows a motion: on that kind of body or, if it saw none do it, on any."""
     named = [known for known in prior.motions if known.name == motion]
     return next((known for known in named if known.body == body), named[0] if named else None)
+
+
+def default_frame_rate(tempo: Tempo) -> float:
+    """The usual frame rate, or for small bodies the first of the others at which a cycle has frames enough."""
+    if tempo.cycle <= 0:
+        return FRAME_RATES[0]
+    cycle_s = tempo.cycle / tempo.fps
+    return next((rate for rate in FRAME_RATES if cycle_s * rate >= LEAST_CYCLE), FRAME_RATES[-1])
 
 
 def default_frames(tempo: Tempo, fps: float) -> int:

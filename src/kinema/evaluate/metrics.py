@@ -18,6 +18,7 @@ from kinema.motion.feet import Feet, Stance, find_cycle, find_stance, ground_spe
 from kinema.motion.foot_skin import PerFrame, SkinContacts, skin_contacts
 from kinema.motion.loop import without_stills
 from kinema.motion.motion import Motion
+from kinema.motion.similar import grown, grown_motion, growth
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
 
@@ -92,14 +93,21 @@ class Metrics:
     def as_dict(self) -> dict[str, object]:
         return asdict(self)
 
+    def at_pace(self, rate: float) -> "Metrics":
+        """The same motion played so many times as fast."""
+        jerk = self.jerk if self.period else self.jerk * rate**3
+        return replace(self, period=self.period / rate, speed=self.speed * rate, motion=self.motion * rate, jerk=jerk)
+
 
 def measure(
     character: Character, motion: Motion, *, rig: Rig | None = None, limbs: Limbs | None = None, mesh: bool = True
 ) -> Metrics:
     """Measure a motion of a character; `mesh` looks for penetration on the skinned mesh, not only on the soles."""
     assert character.skeleton is not None
-    rig = rig or Rig.from_skeleton(character.skeleton, dtype=torch.float64)
     limbs = limbs or find_limbs(character)
+    if (size := growth(limbs.leg_length)) != 1:
+        return measure(grown(character, size), grown_motion(motion, size), mesh=mesh).at_pace(size**0.5)
+    rig = rig or Rig.from_skeleton(character.skeleton, dtype=motion.angles.dtype)
     motion = without_stills(motion)
     skin = skin_contacts(character, rig, limbs, motion) if mesh and character.weights is not None else None
     return measure_pose(motion.pose(rig).detach().double().cpu().numpy(), limbs, skin, rig.parents, fps=motion.fps)

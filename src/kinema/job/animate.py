@@ -6,22 +6,24 @@ character, anatomy  →  stage (splats)  →  distil  →  plant feet  →  phys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kinema.asset.character import Character
-from kinema.distill.config import Animate, resolve
+from kinema.distill.config import Animate, Resolved, resolve
 from kinema.distill.field import Deformation, Field, deform
 from kinema.distill.loop import Distiller, Observer
 from kinema.distill.prompt import read_prompt, told
 from kinema.distill.pull import PosePull
-from kinema.distill.tempo import Tempo, read_tempo
+from kinema.distill.tempo import Tempo, default_frame_rate, read_tempo
 from kinema.evaluate.metrics import Metrics, measure
 from kinema.gait.hang import hanging_arms
 from kinema.job.feet import as_simulated, follow_physics, plant_feet, settle, settles
 from kinema.motion.motion import Motion
+from kinema.motion.similar import grown, grown_motion, growth
 from kinema.motion.source import rigged
 from kinema.physics.track import TrackResult
 from kinema.posespace.space import PoseSpace
@@ -94,8 +96,14 @@ def animate(
     given, character = character, rigged(character)
     anatomy = Anatomy.of(character)
     reading = read_prompt(config, prior, anatomy.limbs.body)
-    stage = make_stage(config, character, anatomy, prior)
     tempo = read_tempo(config, prior, anatomy, reading)
+    if (size := growth(anatomy.limbs.leg_length)) != 1:
+        large = animate(
+            _at_size(config, tempo, size), grown(character, size), prior, progress=progress, watch=watch,
+            states=states, student=student,
+        )  # fmt: skip
+        return _own_size(large, character, anatomy, tempo, size, _rigging(given, character))
+    stage = make_stage(config, character, anatomy, prior)
     clock.lap("rig and splats")
     spoken = told(config, prior, reading)
     pull = PosePull.of(PoseSpace.of(character), anatomy.limbs) if config.pose_space else None
@@ -124,6 +132,37 @@ def animate(
     return Outcome(
         character, anatomy, reading, tempo, final, result.motion, planted, tracked, metrics, deformation,
         result.history, [*_rigging(given, character), *result.notes], clock.seconds,
+    )  # fmt: skip
+
+
+def _at_size(config: Resolved, tempo: Tempo, size: float) -> Resolved:
+    """The job for a body that is so many times as large and moves at its own pace."""
+    time = size**0.5
+    return replace(
+        config, fps=(config.fps or default_frame_rate(tempo)) / time,
+        speed=None if config.speed is None else config.speed * time,
+        period=None if config.period is None else config.period * time,
+    )  # fmt: skip
+
+
+def _own_size(
+    large: Outcome, character: Character, anatomy: Anatomy, tempo: Tempo, size: float, notes: list[str]
+) -> Outcome:
+    """What came of a job with a body that was so many times as large."""
+    back = partial(grown_motion, growth=1 / size)
+    tracked, deformation = large.tracked, large.deformation
+    if tracked is not None:
+        before, after = tracked.before.at_size(1 / size), tracked.after.at_size(1 / size)
+        moved = {"motion": back(tracked.motion), "target": back(tracked.target)}
+        tracked = replace(tracked, before=before, after=after, **moved)
+    if deformation is not None:
+        own = deformation.metrics.at_pace(size**0.5)
+        deformation = replace(deformation, vertices=deformation.vertices / size, metrics=own)
+    return replace(
+        large, character=character, anatomy=anatomy, tempo=tempo, motion=back(large.motion),
+        distilled=back(large.distilled), planted=back(large.planted), tracked=tracked, deformation=deformation,
+        metrics={name: metrics.at_pace(size**0.5) for name, metrics in large.metrics.items()},
+        notes=[*notes, *large.notes],
     )  # fmt: skip
 
 

@@ -49,7 +49,7 @@ from kinema.view.notebook import play
 LONGEST_PROMPT = 2000
 LEAST_FRAMES = 4
 RANGES = {
-    "frames": (0, 2400), "fps": (1, 240), "seed": (0, 2**63 - 1), "views": (1, 1000), "splats": (1, 1_000_000),
+    "frames": (0, 2400), "fps": (0, 240), "seed": (0, 2**63 - 1), "views": (1, 1000), "splats": (1, 1_000_000),
     "iterations": (1, 10_000_000), "fit_iterations": (1, 10_000_000), "physics_iterations": (1, 10_000_000),
     "guidance": (0, 10_000), "period": (0.05, 60), "speed": (0, 1000), "learning_rate": (1e-6, 10),
     "smooth_weight": (0, 1e9), "ground_weight": (0, 1e9), "slip_weight": (0, 1e9), "limits_weight": (0, 1e9),
@@ -210,6 +210,8 @@ def check_options(config: Animate) -> None:
         raise KinemaError("--pose-space: poses are of joints, and --parameters field has none")
     if 0 < config.frames < LEAST_FRAMES:
         raise KinemaError(f"--frames {config.frames}: must be 0 (as the motion needs) or at least {LEAST_FRAMES}")
+    if 0 < config.fps < 1:
+        raise KinemaError(f"--fps {config.fps}: must be 0 (as the motion needs) or at least 1")
 
 
 def default_folder(config: Animate) -> Path:

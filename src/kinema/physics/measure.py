@@ -1,6 +1,6 @@
 """Report of how a motion stands on the ground: the same for what goes into the tracker and what comes out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,6 +38,12 @@ class GroundReport:
     """Number of stance phases."""
     power: float
     """Mean increase of mechanical energy per second and mass [W/kg]."""
+
+    def at_size(self, growth: float) -> "GroundReport":
+        """Of a body so many times as large that moves alike."""
+        rate = growth**0.5  # of speeds, and of power per mass
+        speeds = {name: getattr(self, name) * rate for name in ("stance_speed", "body_speed", "loaded_slip", "power")}
+        return replace(self, depth=self.depth * growth, **speeds)
 
 
 def ground_report(

@@ -41,9 +41,11 @@ class Joined:
 
 
 def join(space: PoseSpace, limbs: Limbs, clips: Sequence[Motion]) -> Joined:
-    """The clips one after another; the first begins where it did."""
-    if len({clip.fps for clip in clips}) != 1 or any(clip.translation is not None for clip in clips):
-        raise KinemaError("clips can be joined that have one frame rate and turn joints only")
+    """The clips one after another, at the highest of their frame rates; the first begins where it did."""
+    if any(clip.translation is not None for clip in clips):
+        raise KinemaError("clips can be joined that turn joints only")
+    fps = max(clip.fps for clip in clips)
+    clips = [clip if clip.fps == fps else clip.resample(fps) for clip in clips]
     motion, spans, begin = clips[0], [], 0
     for k, clip in enumerate(clips[1:]):
         leave, enter = _best_cut(space.rig, motion[begin:], clip, loops=(closes(clips[k]), closes(clip)))
