@@ -11,8 +11,10 @@ from kinema.asset.character import Character, Clip, Frame, Mesh, Skeleton
 from kinema.asset.load import load
 from kinema.asset.skeleton_json import read_skeleton_json
 from kinema.errors import KinemaError
+from kinema.export.convert import convert
+from kinema.export.targets import SUFFIXES
 from kinema.export.timing import as_clip, world_transforms
-from kinema.export.write import FORMATS, convert, write
+from kinema.export.write import FORMATS, write
 from kinema.motion.motion import Motion, load_motion
 from kinema.rig.kinematics import Rig
 
@@ -175,3 +177,7 @@ def test_mesh_without_rig_is_written(tmp_path: Path, character: Character) -> No
     write(tmp_path / "bare.glb", bare)
     write(tmp_path / "bare.usda", bare)
     assert load(tmp_path / "bare.glb").skeleton is None
+
+
+def test_every_suffix_that_is_known_before_the_writers_are_imported_has_one() -> None:
+    assert tuple(FORMATS) == SUFFIXES

@@ -9,7 +9,7 @@ from kinema.asset.load import load
 from kinema.asset.options import NameOptions
 from kinema.distill.config import Animate
 from kinema.errors import KinemaError
-from kinema.export.write import convert
+from kinema.export.convert import convert
 from kinema.job.folder import run
 from kinema.job.several import run_all
 from kinema.motion.source import load_result, sub_runs

@@ -9,6 +9,7 @@ from physics_bodies import boxes, quadruped
 
 from kinema.asset.character import Character, Mesh
 from kinema.gait.make import make_motion
+from kinema.geometry.rotations import runs
 from kinema.motion.feet import contact_paths, find_box_feet, find_stance, touching, track_feet
 from kinema.motion.motion import Motion
 from kinema.motion.plant import move_feet, plan_stance, plant, travel
@@ -151,3 +152,27 @@ def test_a_motion_without_stance_is_only_lifted_out_of_the_ground(walking) -> No
     target = plant(rig, boxes(body), nobody, Motion(rest.root_position - down, rest.angles, 24.0))
     assert torch.equal(target.angles, rest.angles)
     torch.testing.assert_close(target.root_position, rest.root_position, atol=0.03, rtol=0)
+
+
+def test_feet_that_sink_in_stance_stand_all_the_same(walking) -> None:
+    body, rig, limbs, motion, feet = walking
+    stance = plan_stance(rig, boxes(body), limbs, motion, feet=feet)
+    # The front feet go 8 % of the leg into the ground while they stand: raising them bends the legs by much.
+    down = np.zeros((len(motion), len(feet), 3))
+    down[:, :2, 1] = np.where(stance[:, :2], -0.08 * limbs.leg_length, 0.0)
+    sunk = move_feet(rig, feet, motion, down, leg_length=limbs.leg_length)
+    meant = find_stance(track_feet(rig, limbs, sunk))[:, :2]
+    planned = plan_stance(rig, boxes(body), limbs, sunk, feet=feet)[:, :2]
+    assert (planned & meant).sum() > 0.9 * meant.sum()
+
+
+def test_a_hop_without_a_step_is_no_swing(walking) -> None:
+    body, rig, limbs, motion, feet = walking
+    stance = plan_stance(rig, boxes(body), limbs, motion, feet=feet)
+    first, last = max(runs(stance[:, 0]), key=lambda run: run[1] - run[0])
+    middle = (first + last) // 2
+    up = np.zeros((len(motion), len(feet), 3))
+    up[middle - 1 : middle + 2, 0, 1] = 0.04 * limbs.leg_length
+    hopping = move_feet(rig, feet, motion, up, leg_length=limbs.leg_length)
+    assert not find_stance(track_feet(rig, limbs, hopping))[first:last, 0].all()
+    assert plan_stance(rig, boxes(body), limbs, hopping, feet=feet)[first:last, 0].all()

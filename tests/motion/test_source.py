@@ -10,7 +10,8 @@ import pytest
 from kinema.asset.character import Character, Frame
 from kinema.asset.load import load
 from kinema.errors import KinemaError
-from kinema.export.write import convert, write
+from kinema.export.convert import convert
+from kinema.export.write import write
 from kinema.motion.motion import Motion, rotation_angles
 from kinema.motion.source import find_motion
 from kinema.rig.kinematics import Rig

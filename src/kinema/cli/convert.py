@@ -97,8 +97,8 @@ class ConvertCommand:
 
 
 def convert(command: ConvertCommand, output: Output) -> None:
-    from kinema.export.write import check_target
-    from kinema.export.write import convert as convert_file
+    from kinema.export.convert import convert as convert_file
+    from kinema.export.targets import check_target
 
     check_ranges(command, fps=(1, 240))
     check_target(command.target)
@@ -138,8 +138,7 @@ def create(command: CreateCommand, output: Output) -> None:
         output.say(text, species={s.name: s.family for s in species()})
         return
     from kinema.create.make import make_character
-    from kinema.export.write import check_target, write
-    from kinema.motion.source import rigged
+    from kinema.export.targets import check_target
 
     called = command.words.strip() or (command.making.image or Path("made")).stem
     out = command.out or Path(called.replace(" ", "_")[:60] + ".glb")
@@ -147,5 +146,8 @@ def create(command: CreateCommand, output: Output) -> None:
     made = make_character(command.words, command.making, seed=command.seed)
     for note in made.notes:
         output.hint(note)
+    from kinema.export.write import write
+    from kinema.motion.source import rigged
+
     write(out, rigged(made.character), naming=command.naming)
     output.say(str(out), file=out, **({"notes": made.notes} if made.notes else {}))

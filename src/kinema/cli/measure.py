@@ -31,8 +31,9 @@ class TrackCommand:
 
 def track(command: TrackCommand, output: Output) -> None:
     from kinema.cli.progress import Bar
+    from kinema.export.targets import check_target
     from kinema.export.usd_physics import write_usd_physics
-    from kinema.export.write import check_target, write
+    from kinema.export.write import write
     from kinema.motion.source import find_motion_of
     from kinema.physics.track import Tracking
     from kinema.physics.track import track as track_motion

@@ -156,14 +156,14 @@ def _ranges(frames: list[int]) -> str:
 
 
 def _space(command: PoseCommand, output: Output) -> "PoseSpace":
-    from kinema.export.write import FORMATS
+    from kinema.export.targets import SUFFIXES
     from kinema.files import check_output
     from kinema.posespace.space import STRANGE, PoseSpace
 
     if command.out is None:
         raise KinemaError(f"pose {command.what}: where to? Give -o FILE (.png, .glb, .bvh, .npz ...)")
-    if command.out.suffix.lower() not in (".png", *FORMATS):
-        raise KinemaError(f"{command.out}: give .png for a contact sheet, or one of {' '.join(FORMATS)}")
+    if command.out.suffix.lower() not in (".png", *SUFFIXES):
+        raise KinemaError(f"{command.out}: give .png for a contact sheet, or one of {' '.join(SUFFIXES)}")
     check_output(command.out)
     space = PoseSpace.of(_character(command), weights=command.weights)
     if space.strangeness > STRANGE:

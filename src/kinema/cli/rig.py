@@ -39,7 +39,8 @@ class RigCommand:
 
 def rig(command: RigCommand, output: Output) -> None:
     from kinema.asset.load import load
-    from kinema.export.write import check_rig_target, write_rig
+    from kinema.export.targets import check_rig_target
+    from kinema.export.write import write_rig
     from kinema.files import check_output
     from kinema.rig.describe import describe_roles, role_lines
     from kinema.rig.embed.embed import rig_as

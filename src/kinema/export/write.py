@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,16 +17,13 @@ from kinema.asset.rigs.orientation import unplace_skeleton
 from kinema.asset.skeleton_json import write_skeleton_json
 from kinema.errors import KinemaError
 from kinema.export.arrays import write_json, write_npz
-from kinema.export.gltf.glb import is_bound, write_glb
+from kinema.export.gltf.glb import write_glb
 from kinema.export.names.rename import renamed, root_name
 from kinema.export.root_bone import with_root_bone, with_root_motion
+from kinema.export.targets import ALONE, BLENDER, GLTF, USD, check_target
 from kinema.export.timing import arrange, as_clip, check_rate, in_file_frame, resample
 from kinema.export.usd import write_usd
-from kinema.files import check_output
 from kinema.motion.motion import Motion
-
-GLTF, BLENDER, USD = (".glb", ".gltf"), (".fbx", ".blend"), (".usd", ".usda", ".usdc", ".usdz")
-ALONE = (".json", ".txt")
 
 
 @dataclass(frozen=True)
@@ -99,72 +95,6 @@ def _dressed(
         what = "a simulated body has no bone at the origin" if path.suffix.lower() == ".xml" else "VRM moves the hips"
         raise KinemaError(f"{path}: --root-bone: {what}")
     return with_root_bone(named, *reserved), tuple(with_root_motion(named, clip) for clip in clips)
-
-
-def check_target(path: Path, *, simulator: bool = False) -> None:
-    """Raise before the work if `path` cannot be written; a simulator's scene can only be a USD that is not packed."""
-    known = USD[:-1] if simulator else tuple(FORMATS)
-    if path.is_dir():
-        raise KinemaError(f"{path}: is a folder; give the name of a file: {' '.join(known)}")
-    if path.suffix.lower() not in known:
-        raise KinemaError(f"{path}: cannot write {path.suffix or 'files without a suffix'}; can: {' '.join(known)}")
-    check_output(path)
-
-
-def convert(
-    source: Path | str, target: Path, *, clip: str | None = None, motion: str | None = None, fps: float | None = None,
-    in_place: bool = False, loop: bool = False, naming: NameOptions = AS_NAMED, **reading: Any,
-) -> None:  # fmt: skip
-    """Read any character (a file, a creature's words, the folder of a run) and write it as a file: `kinema convert`.
-
-    All clips go along where the target holds several, the first (or the one named `clip`) where it holds one. A
-    glTF's own clips are copied as they are unless `clip`, `fps`, `in_place`, `loop`, a name or a root bone ask for
-    something else. With a file `motion` (or a run) the character has that motion alone, and a mesh without a rig gets
-    one.
-    `reading` are the options of `asset.load.load`; a skeleton from another file gets its weights by bone heat.
-    """
-    from kinema.motion.source import find_character, find_motion_of, find_path, sub_runs
-
-    source, target, timing = str(source), Path(target), {"fps": fps, "in_place": in_place, "loop": loop}
-    options = {**timing, "naming": naming}
-    folder = find_path(source)
-    if motion is not None or (folder is not None and folder.is_dir()):
-        if clip is not None:
-            raise KinemaError(f"--clip {clip}: chooses among the clips of a character file, not with a motion or a run")
-        several = sub_runs(folder) if folder is not None and folder.is_dir() and motion is None else ()
-        if several:
-            runs = [(one.name.partition("-")[2], find_motion_of(str(one), None)) for one in several]
-            character = runs[0][1][0]
-            clips = [replace(as_clip(character, found[2]), name=name) for name, found in runs]
-            write(target, character, clips, keep_clips=False, **options)
-            return
-        character, _, moves = find_motion_of(source, motion, **reading)
-        write(target, character, moves, name=Path(motion or source).stem, keep_clips=False, **options)
-        return
-    character = find_character(source, **reading)
-    if character.skeleton is not None and character.weights is None:
-        from kinema.rig.weights.bone_heat import rig_character
-
-        character = rig_character(character, character.skeleton)
-    clips = tuple(one for one in character.clips if clip in (None, one.name))
-    if clip is not None and not clips:
-        names = ", ".join(one.name for one in character.clips) or "none"
-        raise KinemaError(f"{source}: has no clip {clip!r}; it has {names}")
-    # These take the character's own glTF along, with its clips.
-    keeping = target.suffix.lower() in GLTF + BLENDER and (character.skeleton is None or is_bound(character))
-    as_they_are = clip is None and fps is None and not in_place and not loop
-    if keeping and as_they_are and not naming.root_bone and naming.clip_name is None:
-        write(target, character, naming=naming)
-    else:
-        write(target, character, clips, keep_clips=False, **options)
-
-
-def check_rig_target(path: Path) -> None:
-    """Raise before the work if a rig cannot be written there."""
-    if path.suffix.lower() in ALONE:
-        check_output(path)
-    else:
-        check_target(path)
 
 
 def write_rig(path: Path, character: Character, *, naming: NameOptions = AS_NAMED) -> None:

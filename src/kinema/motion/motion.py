@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kinema.array_files import Array, read_arrays
 from kinema.asset.character import Clip
+from kinema.asset.motion_npz import read_motion_arrays
 from kinema.errors import KinemaError
 from kinema.files import replacing
 from kinema.geometry.rotations import continuous
@@ -19,16 +19,6 @@ from kinema.rig.kinematics import Rig, angles_from_rotations, forward_kinematics
 
 GRAVITY = 9.81
 """[m/s²]"""
-SLOWEST_FPS, FASTEST_FPS = 0.01, 10_000.0
-"""Frame rates that a file may have."""
-ARRAYS = {
-    "names": Array("joints", kind="text"),
-    "angles": Array("frames joints 3"),
-    "root_position": Array("frames 3"),
-    "fps": Array(),
-    "translation": Array("frames joints 3", optional=True),
-}
-"""What a motion's .npz holds."""
 
 
 @dataclass(frozen=True)
@@ -123,11 +113,9 @@ def save_motion(path: Path, motion: Motion, rig: Rig) -> None:
 
 def load_motion(path: Path, rig: Rig) -> Motion:
     """Read .npz and check that it fits the rig."""
-    data = read_arrays(path, ARRAYS, what="a Kinema motion")
+    data = read_motion_arrays(path)
     if tuple(data["names"].tolist()) != rig.names:
         raise KinemaError(f"{path}: its {len(data['names'])} joints are not those of the rig ({len(rig.names)})")
     fps = float(data["fps"])
-    if not SLOWEST_FPS <= fps <= FASTEST_FPS or not len(data["angles"]):
-        raise KinemaError(f"{path}: {len(data['angles'])} frames at {fps:g} frames per second")
     tensors = {key: torch.from_numpy(data[key]).to(rig.heads) for key in data if key not in ("fps", "names")}
     return Motion(tensors["root_position"], tensors["angles"], fps, tensors.get("translation"))

@@ -13,7 +13,7 @@ from torch import Tensor
 from kinema.geometry.rotations import runs
 from kinema.geometry.transforms import apply
 from kinema.motion.carry import Planted, carry_root, slip, stances
-from kinema.motion.feet import PerFoot, Stance, Velocities, find_stance, touching, track_feet
+from kinema.motion.feet import Feet, PerFoot, Stance, Velocities, find_stance, touching, track_feet
 from kinema.motion.foot_skin import FootSkin
 from kinema.motion.motion import Motion, rotation_angles
 from kinema.rig.cuboids import Cuboids, contact_corners
@@ -25,9 +25,11 @@ CLEARANCE = 0.05
 """Least height of a foot in mid-swing [leg lengths]: one that shuffles along would slide."""
 LARGEST_EFFORT_DEG = 8.0
 """Mean change of a leg's joints beyond which a foot does not stay on the ground."""
-STILL, MOST_LONGER = 0.15, 0.4
-"""Speed below which a raised foot hangs in the air [of the body's speed], and the share of a swing, at each end, for
-which it may stand instead."""
+STILL, MOST_LONGER = 0.3, 0.4
+"""Speed below which a raised foot seems to hang in the air [of the body's speed; a swinging one goes at five times
+that speed], and the share of a swing, at each end, for which it may stand instead."""
+HOP = 0.5
+"""Speed that every swing exceeds [of the body's speed]."""
 ROUNDS = 6
 """How often feet are measured and moved again."""
 ALL, UP = np.ones(3), np.array([0.0, 1.0, 0.0])
@@ -134,11 +136,15 @@ def plan_stance(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, fee
     speed between, and a foot that would be left far behind lifts earlier.
     """
     body, motion = Planted.of(rig, cuboids, limbs, feet), motion.detached(torch.float64)
-    stance = find_stance(track_feet(body.rig, limbs, motion))
+    found = track_feet(body.rig, limbs, motion)
+    stance = _without_hops(found, find_stance(found))
     weight = np.ones(stance.shape)
     for _ in range(2 if stance.any() else 0):
-        effort = _first_try(body, motion, stance, weight)[2]
+        base, _, effort = _first_try(body, motion, stance, weight)
         weight = weight * _importance(effort, stance)
+        # A foot that is under the ground is raised to it in any case, whether it stands there or not.
+        out = np.maximum(-body.paths(base)[0], 0.0)[..., None] * UP
+        effort = effort - _effort(body, base, out)
         for k, first, last in stances(stance):
             # Its longest part that is easy to keep on the ground; at least two frames.
             easy = runs(effort[first:last, k] <= LARGEST_EFFORT_DEG)
@@ -148,6 +154,18 @@ def plan_stance(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, fee
                 b = a + 2
             stance[first : first + a, k] = False
             stance[first + b : last, k] = False
+    return stance
+
+
+def _without_hops(feet: Feet, stance: Stance) -> Stance:
+    """Stances with the gaps in them in which the foot neither rises nor goes ahead, which is no swing."""
+    stance, speed = stance.copy(), np.linalg.norm(feet.velocity[..., [0, 2]], axis=-1)
+    least = HOP * _pace(feet.body, feet.fps, feet.leg)
+    for k, first, last in stances(~stance):
+        if first > 0 and last < len(stance):
+            rises = feet.height[first:last, k].max() > feet.height[[first - 1, last], k].max() + CLEARANCE * feet.leg
+            goes = speed[first - 1 : last, k].max() > least
+            stance[first:last, k] = not (rises or goes)
     return stance
 
 
@@ -166,10 +184,8 @@ def _every_round(stance: Stance, period: int | None) -> Stance:
 def _until_they_move(body: Planted, base: Motion, planted: Motion, stance: Stance) -> Stance:
     """Stances with the frames before and after in which the planted foot is as good as still over the ground and only
     planting raises it; at most `MOST_LONGER` of the swing at each end."""
-    root = planted.root_position[:, [0, 2]].numpy()
-    speed = np.linalg.norm(root[-1] - root[0]) / (len(root) - 1) * planted.fps
     velocity = body.paths(planted)[1][..., [0, 2]]
-    still = np.linalg.norm(velocity, axis=-1) < STILL * max(speed, 0.5 * body.leg)
+    still = np.linalg.norm(velocity, axis=-1) < STILL * _pace(planted.root_position.numpy(), planted.fps, body.leg)
     low, longer = body.paths(base)[0] < CLEARANCE * body.leg, stance.copy()
     for k, first, last in stances(~stance):
         most = int(MOST_LONGER * (last - first))
@@ -183,6 +199,11 @@ def _until_they_move(body: Planted, base: Motion, planted: Motion, stance: Stanc
                 break
             longer[t, k] = True
     return longer
+
+
+def _pace(path: Float[np.ndarray, "frames 3"], fps: float, leg: float) -> float:
+    """Mean speed over the ground of the body, or what counts as one where it goes nowhere [m/s]."""
+    return max(float(np.linalg.norm((path[-1] - path[0])[[0, 2]])) / (len(path) - 1) * fps, 0.5 * leg)
 
 
 def travel(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion) -> Motion:
@@ -215,9 +236,14 @@ def _first_try(body: Planted, motion: Motion, stance: Stance, weight: PerFoot) -
     """The motion with its root carried, how far each foot is then off, and its leg's mean change of angle [deg]."""
     base = carry_root(body, motion, stance, weight)
     offset = _centre_in_reach(body, base, stance, _stance_offsets(*body.paths(base), stance, motion.fps))
+    return base, offset, _effort(body, base, offset)
+
+
+def _effort(body: Planted, base: Motion, offset: Offsets) -> PerFoot:
+    """Mean change of angle of each leg's joints that moves its foot by the offset [deg]."""
     moved = move_feet(body.rig, body.feet, base, offset, leg_length=body.leg, iterations=4)
     bent = np.rad2deg(rotation_angles(body.rig, base, moved).numpy())
-    return base, offset, np.stack([bent[:, list(foot.chain)].mean(1) for foot in body.feet], 1)
+    return np.stack([bent[:, list(foot.chain)].mean(1) for foot in body.feet], 1)
 
 
 def _importance(effort: PerFoot, stance: Stance) -> PerFoot:
