@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -118,3 +120,14 @@ def test_random_creatures_have_the_legs_of_their_family():
         limbs = find_limbs(random_creature(rng, detail="low"))
         assert len(limbs.legs) in (2, 4, 6, 8)
         assert len({(leg.rank, leg.side) for leg in limbs.legs}) == len(limbs.legs)
+
+
+def test_a_last_bone_without_skin_of_its_own_is_still_the_end_of_a_leg(fox):
+    feet = [leg.joints[-1] for leg in find_limbs(fox).legs]
+    weights = fox.weights.copy()
+    for foot in feet:
+        weights[:, fox.skeleton.parents[foot]] += weights[:, foot]
+        weights[:, foot] = 0.0
+    bare = find_limbs(replace(fox, weights=weights, roles={"legs": tuple(names(fox, feet))}))
+    assert [leg.joints[-1] for leg in bare.legs] == feet
+    assert bare.body == "quadruped"

@@ -211,6 +211,8 @@ def _is_slender(tree: JointTree) -> bool:
 def _leg(tree: JointTree, chain: list[int]) -> Leg:
     """Drop a girdle at the top, find the sole below."""
     sole = tree.carried(chain[-1])
+    # A last bone that carries no skin of its own touches with its end.
+    sole = sole if len(sole) else tree.tails[chain[-1]][None]
     low = sole[sole[:, 1] < tree.floor + max(0.06 * tree.height, 1e-6)]
     low = low if len(low) else sole[sole[:, 1] <= sole[:, 1].min() + 1e-9]
     reach = low.mean(0) - tree.heads[chain[0]]
