@@ -5,7 +5,7 @@ python benchmarks/scaling.py [frames joints splats vertices] [--out runs/scaling
 Each point is one `kinema.animate` in a process of its own with one thread: everything from the character's file to the
 film, with few steps (SHORT). All times are those of the processor, which a busy machine changes little. The cost of a
 step is the median of the steps of its stage (fit, sds, physics); `fixed` is all that is no step: reading, splats, one
-sampled video, planting, measuring, export, films. A clip of the default preset would take fixed + 160 fit + 200 sds
+sampled video, planting, measuring, export, films. A clip of the default preset would take fixed + 250 fit + 60 sds
 + 200 physics steps, and 17 more videos, whose cost none of this changes. A point leaves a JSON file and is not measured
 again. An exponent of 1 is linear growth; it is that of the whole range, and of the last two points. (Workers:
 `benchmarks/batch.py throughput`.)
@@ -34,7 +34,7 @@ AXES = {
 }
 """Values that are asked for; joints and vertices come out near them (0 joints: the fox's own)."""
 SHORT = {"views": 1, "fit_iterations": 6, "iterations": 4, "physics_iterations": 6, "seed": 0, "loop": False}
-STEPS = {"fit": 160, "sds": 200, "physics": 200}
+STEPS = {"fit": 250, "sds": 60, "physics": 200}
 """Steps of each stage in the default preset."""
 JOB = ("a fox is walking",)
 

@@ -11,6 +11,7 @@ from kinema.create.creatures import creature
 from kinema.gait.make import make_motion
 from kinema.geometry.rotations import runs
 from kinema.motion.feet import find_cycle, find_feet, find_stance, ground_speed, track_feet
+from kinema.motion.foot_skin import skin_contacts, trunk_depth
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
@@ -121,3 +122,16 @@ def test_stances_and_gaps_of_a_frame_are_noise() -> None:
     found = find_stance(replace(feet, height=height))
     assert found[:, 0].all()
     np.testing.assert_array_equal(np.flatnonzero(~found[:, 1]), np.arange(10, 50))
+
+
+def test_a_trunk_that_hangs_into_the_ground_does_not_carry_the_body():
+    elephant = creature("elephant", detail="low")
+    limbs, rig = find_limbs(elephant), Rig.from_skeleton(elephant.skeleton)
+    motion = Motion.rest(rig, frames=2, fps=24.0)
+    longer = elephant.mesh.vertices.copy()
+    longer[elephant.weights.argmax(1) == rig.names.index("trunk_4"), 1] -= 1.0
+    hanging = replace(elephant, mesh=replace(elephant.mesh, vertices=longer))
+    assert skin_contacts(hanging, rig, limbs, motion).lowest.max() < -0.2
+    assert trunk_depth(hanging, rig, limbs, motion).max() < 1e-3
+    sunk = replace(motion, root_position=motion.root_position - torch.tensor([0.0, 0.3, 0.0]))
+    assert trunk_depth(hanging, rig, limbs, sunk).min() > 0.29

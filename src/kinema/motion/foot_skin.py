@@ -109,9 +109,11 @@ def vertex_contacts(
 
 
 def trunk_depth(character: Character, rig: Rig, limbs: Limbs, motion: Motion) -> PerFrame:
-    """Depth of the skin below the ground [m], without arms, what they hold, and tails: these carry nothing."""
+    """Depth of the skin below the ground [m], without arms, what they hold, tails, and what hangs from heads: trunks
+    and ears. These carry nothing."""
     assert character.weights is not None
     tops = {*(tail[0] for tail in limbs.tails), *(arm.joints[0] for arm in limbs.arms)}
+    tops |= {j for j, parent in enumerate(rig.parents) if parent in limbs.heads}
     apart = [any(is_below(rig.parents, j, top) for top in tops) for j in range(len(rig.parents))]
     chosen = np.flatnonzero(~np.array(apart)[character.weights.argmax(1)])
     skin = Skin.from_dense(character.weights[chosen], dtype=rig.heads.dtype)

@@ -67,9 +67,9 @@ def _ossicones(body: Body, p: Vertebrate, middle: Vector) -> None:
 
 
 def _trunk(body: Body, p: Vertebrate, middle: Vector) -> None:
-    """Four bones that hang from the face and swing forward at the end."""
+    """Four bones that hang from the face and swing forward at the end, off the ground at a gallop too."""
     r, nodes = p.skull, [middle + p.skull * np.array([0, -0.25, 0.75])]
-    room = nodes[0][1] - 0.12 * p.trunk
+    room = nodes[0][1] - 0.4 * p.trunk
     for share, angle in ((0.27, -50), (0.30, -78), (0.26, -85), (0.2, -55)):
         nodes.append(nodes[-1] + share * 1.08 * room * forward(angle))
     limb = body.limb(body.chain([f"trunk_{k + 1}" for k in range(4)], body.core[-1], nodes), 0.45 * r)
