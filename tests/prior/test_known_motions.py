@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from kinema.gait.make import Label
+from kinema.gait.vocabulary import on_body
 from kinema.prior.nano.codec import CHANNELS, PLACES, STILL_VALUES, TOKENS
+from kinema.prior.nano.known import known_motions
 from kinema.prior.nano.shards import Clips, motions_table, write_shard
 from kinema.prior.protocol import KnownMotion, Way
 
@@ -77,3 +79,9 @@ def test_the_table_counts_what_the_clips_show(tmp_path: Path) -> None:
     # Who nods already has no duration; most of the clips are of the left.
     assert (pack.variant, pack.side, pack.performers, pack.build) == ("pack nod", 1, 13, BLOCK)
     assert pack.seconds == pytest.approx(0.6)
+
+
+def test_what_the_prior_has_seen_of_a_body_can_be_asked_for() -> None:
+    """`kinema motions` listed a chick's getting up, and `kinema read` said that a bird cannot."""
+    refused = [(row.body, row.name) for row in known_motions() if on_body(row.name, row.body) is None]
+    assert not refused

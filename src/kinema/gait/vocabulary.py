@@ -23,20 +23,18 @@ PASSIVES = ("hit", "struck", "killed", "knocked", "punched", "defeated", "mortal
 """What is done to a body: "be hit" is "being hit", while "be in flight" is "in flight"."""
 ALSO = {
     "bird": {"pace": "walk", "jog": "run", "trot": "run", "canter": "run", "gallop": "run", "crawl": "walk",
-             "lie": "sit", "march": "walk", "claw": "attack", "headbutt": "attack", "sit_chair": "sit",
+             "march": "walk", "claw": "attack", "headbutt": "attack", "sit_chair": "sit",
              "swim_fast": "swim"},
     "crawler": {"crawl": "walk", "jog": "run", "pace": "walk", "trot": "run", "gallop": "run", "climb": "walk",
-                "march": "walk", "claw": "attack", "flap": "fly", "glide": "fly"},
+                "march": "walk", "flap": "fly", "glide": "fly"},
     "fish": {"glide": "swim", "stand": "float", "slither": "swim"},
-    "other": {"crawl": "walk", "jog": "run", "slither": "walk", "glide": "fly", "flap": "fly", "swim_fast": "swim"},
+    "other": {"crawl": "walk", "jog": "run", "slither": "walk", "glide": "fly", "flap": "fly"},
     "quadruped": {"jog": "trot", "sit_chair": "sit", "stand_up": "get_up", "march": "walk", "stagger": "limp",
                   "swim_fast": "swim", "peck": "eat", "guard": "stand", "punch": "claw", "carry": "pick_up"},
-    "snake": {"crawl": "slither", "sneak": "slither", "glide": "slither", "sleep": "coil", "sit": "coil",
-              "swim_fast": "swim"},
+    "snake": {"crawl": "slither", "sneak": "slither", "glide": "slither", "sit": "coil"},
     "upright": {"pace": "walk", "trot": "jog", "canter": "run", "gallop": "run", "shake": "shiver", "claw": "attack",
                 "swim_fast": "swim", "coil": "crouch", "peck": "eat", "glide": "fly"},
-    "winged": {"jog": "run", "pace": "walk", "trot": "run", "gallop": "run", "hop": "jump", "claw": "attack",
-               "swim_fast": "swim", "lie": "sleep", "crawl": "walk"},
+    "winged": {"jog": "run", "swim_fast": "swim", "crawl": "walk"},
 }  # fmt: skip
 """What the word for a motion means on a kind of body that does it in its own way: a spider that crawls walks."""
 
