@@ -71,7 +71,7 @@ def test_a_jump_is_fine_and_one_that_stops_at_its_top_is_not(jump) -> None:
 
 
 def test_who_lies_on_the_ground_does_not_hang_and_nothing_hangs_without_a_ground(jump) -> None:
-    human, rig, limbs, motion = jump
+    human, rig, limbs, _ = jump
     lying, _ = make_motion(rig, limbs, "lie", frames=49, fps=FPS, phase=-0.1)
     assert measure(human, lying, rig=rig, limbs=limbs).hang < BOUNDS["hang"].good
     raised = Motion(lying.root_position + torch.tensor([0.0, 0.3, 0.0]), lying.angles, lying.fps)
