@@ -1,8 +1,8 @@
 """Run the benchmarks of the table below, or those named: `python benchmarks/run.py [NAME ...]` (`make bench`).
 
 Each prints lines `name.metric value`. They need no third-party data, but for `rigs`; rows that need data, Blender or
-Newton are left out where these are missing. `grounding.py`, `kill.py`, `nano.py`, `prior_memory.py`, the batches of
-`distill.py` and the scripts of README's picture and table are run by hand (CONTRIBUTING.md).
+Newton are left out where these are missing. `grounding.py`, `kill.py`, `nano.py`, `prior_memory.py` and the scripts of
+README's picture and table are run by hand (CONTRIBUTING.md).
 """
 
 import platform

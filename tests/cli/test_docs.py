@@ -74,13 +74,17 @@ def test_the_new_species_of_the_how_to_stands() -> None:
 
 def test_the_new_format_of_the_how_to_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from kinema.create.creatures import creature
+    from kinema.export import targets
     from kinema.export import write as module
     from kinema.files import replacing
+
+    assert set(module.FORMATS) == set(targets.SUFFIXES)
 
     code = next(block for block in blocks(ROOT / "docs" / "extending.md", "python") if "_write_csv" in block)
     names = {**vars(module), "replacing": replacing}
     exec(code, names)
     monkeypatch.setitem(module.FORMATS, ".csv", names["_write_csv"])
+    monkeypatch.setattr(targets, "SUFFIXES", (*targets.SUFFIXES, ".csv"))
     module.write(tmp_path / "fox.csv", creature("fox", detail="low"))
     assert len((tmp_path / "fox.csv").read_text().split(",")) == 3
 

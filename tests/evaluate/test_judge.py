@@ -58,3 +58,10 @@ def test_the_prior_is_asked_where_there_is_a_sentence(horse: Path, capsys: pytes
     lines = capsys.readouterr().out.splitlines()
     assert "gait               walk" in lines[1]
     assert "'walking'" in lines[-2]
+    assert lines[-3].startswith("verdict green")
+    assert (
+        said(["eval", str(horse / "horse.glb"), "--prompt", "standing still", "--no-score"], capsys)["verdict"][
+            "colour"
+        ]
+        == "red"
+    )

@@ -91,7 +91,7 @@ class EvalCommand:
 
 
 def evaluate(command: EvalCommand, output: Output) -> None:
-    from kinema.evaluate.judge import judge, verdict_lines
+    from kinema.evaluate.judge import eval_lines, judge
 
     videophy = None
     if command.videophy is not None:
@@ -102,5 +102,5 @@ def evaluate(command: EvalCommand, output: Output) -> None:
         weights = command.videophy_weights or command.videophy / usual
         videophy = judge_class(command.videophy, weights, command.videophy_python or Path(sys.executable))
     asked = {"prompt": command.prompt, "score": command.score, "videophy": videophy}
-    verdict = judge(command.file, command.motion, **asked, **command.reading.arguments())
-    output.say("\n".join(verdict_lines(verdict)), **verdict)
+    found = judge(command.file, command.motion, **asked, **command.reading.arguments())
+    output.say("\n".join(eval_lines(found)), **found)

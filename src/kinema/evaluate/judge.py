@@ -1,7 +1,7 @@
 """`kinema eval`: metrics of a clip, and how well a sentence fits it by the embedded prior."""
 
 import tempfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,14 @@ import torch
 
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
+from kinema.evaluate.amount import amount_done
 from kinema.evaluate.classify import prompt_errors
 from kinema.evaluate.metrics import UNITS, Metrics, measure
+from kinema.evaluate.verdict import verdict
 from kinema.evaluate.videophy import VideoPhy, VideoPhy2
 from kinema.gait.hang import hanging_arms
+from kinema.gait.motions import MOTIONS
+from kinema.gait.sentence import sequence_parts
 from kinema.motion.motion import Motion
 from kinema.motion.source import find_motion_of, find_path, read_config
 from kinema.prior.nano.prior import NanoPrior
@@ -50,19 +54,31 @@ def judge(
     folder = find_path(words)
     if prompt is None and folder is not None and folder.is_dir():
         prompt = read_config(folder)[0].prompt or None
-    metrics = measure(character, clip, rig=rig)
-    verdict: dict[str, Any] = {"character": character.name, "frames": len(clip), "fps": clip.fps}
-    verdict["metrics"] = metrics.as_dict()
+    limbs = find_limbs(character)
+    wanted = None if prompt is None else _wanted(prompt, limbs.body)
+    if wanted in MOTIONS and MOTIONS[wanted].aloft:
+        limbs = replace(limbs, ground=False)
+    metrics = measure(character, clip, rig=rig, limbs=limbs)
+    amount = None if wanted is None else amount_done(rig, limbs, clip, wanted)
+    found: dict[str, Any] = {"character": character.name, "frames": len(clip), "fps": clip.fps}
+    found["metrics"] = metrics.as_dict()
+    found["verdict"] = asdict(verdict(found["metrics"], wanted=wanted, amount=amount))
     if prompt is not None and score:
-        verdict["text"] = text_score(character, rig, clip, prompt, metrics=metrics)
+        found["text"] = text_score(character, rig, clip, prompt, metrics=metrics)
     if videophy is not None:
         if prompt is None:
             raise KinemaError("VideoPhy needs a sentence: say with --prompt what the clip should show")
         with tempfile.TemporaryDirectory() as folder:
             film = Path(folder) / "film.mp4"
             render_character(character, clip, film, options=FilmOptions(width=512, height=384, ground=False))
-            verdict["videophy"] = videophy.scores(film, prompt)
-    return verdict
+            found["videophy"] = videophy.scores(film, prompt)
+    return found
+
+
+def _wanted(prompt: str, body: str) -> str | None:
+    """The motion that a sentence asks for; None where it asks for several or for an unknown one."""
+    reading = NanoPrior.load().read(prompt, body)
+    return reading.motion if reading.known and len(sequence_parts(prompt)) == 1 else None
 
 
 def text_score(character: Character, rig: Rig, clip: Motion, prompt: str, *, metrics: Metrics) -> dict[str, Any]:
@@ -109,19 +125,20 @@ def film(stage: Stage, motion: Motion, *, yaw_deg: float, width: int, height: in
     return view.film(placed.pose(stage.rig), base), Context(view.still, yaw_deg, elevation_deg)
 
 
-def verdict_lines(verdict: dict[str, Any]) -> list[str]:
-    """The verdict as lines of text."""
-    lines = [f"{verdict['character']}: {verdict['frames']} frames at {verdict['fps']:g} per second"]
-    for name, value in verdict["metrics"].items():
+def eval_lines(found: dict[str, Any]) -> list[str]:
+    """What `judge` found as lines of text."""
+    lines = [f"{found['character']}: {found['frames']} frames at {found['fps']:g} per second"]
+    for name, value in found["metrics"].items():
         if isinstance(value, tuple):
             value = " ".join(f"{v:.2f}" for v in value) or "-"
         # Rounding of the last digits of a float is no measure of anything.
         text = (f"{value:.4g}" if abs(value) >= 1e-5 else "0") if isinstance(value, float) else str(value)
         lines.append(f"  {name:18s} {text} {UNITS.get(name, '')}".rstrip())
-    if "text" in verdict:
-        text = verdict["text"]
+    lines.append(f"verdict {found['verdict']['colour']}: {found['verdict']['reason']}")
+    if "text" in found:
+        text = found["text"]
         lines.append(f"  {text['prompt']!r}: the prior errs {text['error']:.3f} times as much as without words;")
         lines.append("  with other words: " + ", ".join(f"{k} {v:.3f}" for k, v in text["others"].items()))
-    if "videophy" in verdict:
-        lines.append("  VideoPhy: " + ", ".join(f"{k} {v:.2f}" for k, v in verdict["videophy"].items()))
+    if "videophy" in found:
+        lines.append("  VideoPhy: " + ", ".join(f"{k} {v:.2f}" for k, v in found["videophy"].items()))
     return lines

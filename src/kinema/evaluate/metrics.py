@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 from kinema.asset.character import Character
 from kinema.evaluate.amount import joint_swings
+from kinema.evaluate.flight import hanging
 from kinema.evaluate.gaits import name_gait
 from kinema.evaluate.published import foot_contact_score, skating_ratio
 from kinema.motion.feet import Feet, Stance, find_cycle, find_stance, ground_speed, track_pose
@@ -23,7 +24,7 @@ from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
 
 _NAMES = {
-    "s": "period",
+    "s": "period hang",
     "cycles, by leg": "phases",
     "leg lengths": "amplitude lift travel floating hover",
     "leg lengths/s": "speed motion",
@@ -85,6 +86,8 @@ class Metrics:
     """1 if left and right legs swing equally far, 0 if only one side moves."""
     bone_change: float
     """Largest relative change of a bone's length."""
+    hang: float = 0.0
+    """Longest time in the air beyond that of a jump of the same height (`flight`); 0 of a body without skin."""
     skating: float = 0.0
     """Skating ratio of GMD: share of frames in which a low foot moves, scaled to human legs."""
     foot_contact: float = 0.0
@@ -96,7 +99,8 @@ class Metrics:
     def at_pace(self, rate: float) -> "Metrics":
         """The same motion played so many times as fast."""
         jerk = self.jerk if self.period else self.jerk * rate**3
-        return replace(self, period=self.period / rate, speed=self.speed * rate, motion=self.motion * rate, jerk=jerk)
+        times = {"period": self.period / rate, "hang": self.hang / rate}
+        return replace(self, **times, speed=self.speed * rate, motion=self.motion * rate, jerk=jerk)
 
 
 def measure(
@@ -106,11 +110,18 @@ def measure(
     assert character.skeleton is not None
     limbs = limbs or find_limbs(character)
     if (size := growth(limbs.leg_length)) != 1:
-        return measure(grown(character, size), grown_motion(motion, size), mesh=mesh).at_pace(size**0.5)
+        other = grown(character, size)
+        limbs = replace(find_limbs(other), ground=limbs.ground)
+        return measure(other, grown_motion(motion, size), limbs=limbs, mesh=mesh).at_pace(size**0.5)
     rig = rig or Rig.from_skeleton(character.skeleton, dtype=motion.angles.dtype)
-    motion = without_stills(motion)
-    skin = skin_contacts(character, rig, limbs, motion) if mesh and character.weights is not None else None
-    return measure_pose(motion.pose(rig).detach().double().cpu().numpy(), limbs, skin, rig.parents, fps=motion.fps)
+    skinned, moving = mesh and character.weights is not None, without_stills(motion)
+    skin = skin_contacts(character, rig, limbs, moving) if skinned else None
+    pose = moving.pose(rig).detach().double().cpu().numpy()
+    found = measure_pose(pose, limbs, skin, rig.parents, fps=motion.fps)
+    if not skinned or len(moving) == len(motion):
+        return found
+    # Who freezes in the air hangs there, too.
+    return replace(found, hang=_hang(skin_contacts(character, rig, limbs, motion), limbs, motion.fps))
 
 
 def measure_pose(
@@ -158,9 +169,15 @@ def measure_pose(
         swing=float(joint_swings(T_world_joint[..., :3]).max()),
         symmetry=_symmetry(limbs, cycle.reach + 2 * cycle.lift),
         bone_change=bone_change(joints, parents),
+        hang=_hang(skin, limbs, fps),
         skating=skating_ratio(shown) if limbs.ground else 0.0,
         foot_contact=foot_contact_score(shown) if limbs.ground else 0.0,
     )
+
+
+def _hang(skin: SkinContacts | None, limbs: Limbs, fps: float) -> float:
+    known = skin is not None and limbs.ground
+    return hanging(skin.lowest, skin.middle, fps=fps, leg=limbs.leg_length) if known else 0.0
 
 
 def _slide(feet: Feet, stance: Stance, speed: float) -> float:

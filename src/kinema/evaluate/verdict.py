@@ -27,6 +27,7 @@ BOUNDS = {
     "slide": Bound(0.03, 0.10, 100.0, "standing feet slide at {value} % of the body's speed (good: up to {good})"),
     "hover": Bound(0.005, 0.02, 1000.0, "standing feet are {value} mm per metre of leg off the ground (good: {good})"),
     "penetration": Bound(0.003, 0.02, 100.0, "the body is {value} % of its height in the ground (good: up to {good})"),
+    "hang": Bound(0.15, 0.4, 1.0, "it hangs in the air {value} s longer than a jump of that height (good: {good})"),
     "jerk": Bound(800.0, 2000.0, 1.0, "the motion jerks: {value} leg lengths per cycle³ (good: up to {good})"),
     "bone_change": Bound(0.005, 0.05, 100.0, "bones change their length by {value} % (good: up to {good})"),
 }  # fmt: skip
@@ -37,6 +38,10 @@ HARDLY, WEAKLY = 0.25, 0.5
 """Share of its usual swing below which an action is hardly done, and below which it is weak."""
 CALM = STATES | {"glide", "coast"}
 """Motions in which nothing need move."""
+UNGROUNDED = frozenset(
+    ["float", "hover", "coast", "fly", "glide", "flap", "swim", "swim_fast", "climb", "stairs", "ride", "drive"]
+)
+"""Motions in the air, in water or on something that is not there: nobody has to come down."""
 FITS: dict[str, tuple[str, ...]] = {
     "walk": ("walk",), "sneak": ("walk",), "limp": ("walk", "other"), "trot": ("trot",), "pace": ("pace", "walk"),
     "canter": ("canter", "gallop"), "gallop": ("gallop", "canter"), "run": ("run", "gallop", "canter", "trot"),
@@ -70,6 +75,8 @@ def verdict(metrics: Mapping[str, Any], *, wanted: str | None = None, amount: Am
         value = float(metrics[name])
         # Jerk is counted per cycle; of a motion without one nothing is known to be usual.
         if value <= bound.good or (name == "jerk" and not metrics["period"]):
+            continue
+        if name == "hang" and wanted in UNGROUNDED:
             continue
         worst = max(worst, 1 if value <= bound.fair else 2)
         faults.append(bound.words.format(value=f"{bound.unit * value:.3g}", good=f"{bound.unit * bound.good:g}"))

@@ -15,7 +15,7 @@ from kinema.distill.config import Resolved, command_words
 from kinema.distill.prompt import prompt_parts
 from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
-from kinema.evaluate.verdict import COLOURS, verdict
+from kinema.evaluate.verdict import COLOURS, UNGROUNDED, verdict
 from kinema.files import make_folder
 from kinema.job.folder import Animation, begin, choose_folder, clocks, spent, write_clip
 from kinema.job.lock import locked
@@ -83,7 +83,8 @@ def _report(job: Resolved, character: Character, runs: Sequence[Animation], join
 
 def _verdict(rows: list[dict[str, Any]], metrics: dict[str, Any]) -> dict[str, str]:
     """The worst of the parts and of the whole, by feet and ground."""
-    whole = asdict(verdict(metrics | dict.fromkeys(("jerk", "bone_change"), 0.0)))
+    apart = ["jerk", "bone_change", *(["hang"] if UNGROUNDED & {row["read_as"] for row in rows} else [])]
+    whole = asdict(verdict(metrics | dict.fromkeys(apart, 0.0)))
     found = [*((row["read_as"], row["verdict"]) for row in rows), ("whole", whole)]
     worst = max(found, key=lambda each: COLOURS.index(each[1]["colour"]))[1]["colour"]
     faults = [f"{name}: {one['reason']}" for name, one in found if one["colour"] == worst != "green"]

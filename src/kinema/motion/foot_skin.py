@@ -11,6 +11,7 @@ from torch import Tensor
 
 from kinema.asset.character import Character
 from kinema.geometry.rotations import is_below
+from kinema.geometry.surface import face_areas_normals
 from kinema.motion.feet import PerFoot, Poses, Velocities, touch_path
 from kinema.motion.motion import Motion
 from kinema.rig.kinematics import Rig
@@ -29,6 +30,8 @@ class SkinContacts:
 
     lowest: PerFrame
     """Height of the lowest vertex [m]."""
+    middle: PerFrame
+    """Height of the middle of its surface, about where the centre of mass is [m]."""
     height: PerFoot | None = None
     """Height of each foot's lowest vertex [m]."""
     velocity: Velocities | None = None
@@ -97,15 +100,20 @@ def vertex_contacts(
     character: Character, rig: Rig, limbs: Limbs, frames: Iterable[Float[Tensor, "vertices 3"]], *, fps: float
 ) -> SkinContacts:
     """Contacts of a mesh whose vertices are known, whatever moved them."""
-    feet = foot_vertices(character, rig, limbs)
-    lowest, paths = [], [[] for _ in feet]
+    feet, mesh = foot_vertices(character, rig, limbs), character.mesh
+    area, _ = face_areas_normals(mesh.vertices, mesh.faces)
+    share = np.bincount(mesh.faces.ravel(), np.repeat(area, 3), minlength=len(mesh.vertices)) + 1e-12
+    share = share / share.sum()
+    lowest, middle, paths = [], [], [[] for _ in feet]
     for moved in frames:
-        lowest.append(float(moved[:, 1].min()))
+        height = moved[:, 1].cpu().numpy()
+        lowest.append(float(height.min()))
+        middle.append(float(share @ height))
         for path, foot in zip(paths, feet):
             path.append(moved[foot])
     sizes = tuple(float(np.ptp(character.mesh.vertices[foot], axis=0).max()) for foot in feet)
     found = _touch_paths([torch.stack(path) for path in paths], sizes, fps) if feet else (None, None)
-    return SkinContacts(np.array(lowest), *found)
+    return SkinContacts(np.array(lowest), np.array(middle), *found)
 
 
 def trunk_depth(character: Character, rig: Rig, limbs: Limbs, motion: Motion) -> PerFrame:
