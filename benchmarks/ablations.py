@@ -26,7 +26,7 @@ from kinema.distill.field import Field, deform
 from kinema.distill.loop import Distiller
 from kinema.distill.prompt import read_prompt, told
 from kinema.distill.tempo import read_tempo
-from kinema.evaluate.metrics import Metrics, measure
+from kinema.evaluate.metrics import measure
 from kinema.files import make_folder, replacing
 from kinema.job.animate import DISTILLED, TRACKED, make_stage
 from kinema.job.feet import follow_physics
@@ -50,6 +50,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 """What is changed, the figure that it is there for, and whether that figure should be more or less without it."""
 PHYSICS = "full, after physics"
+ALL = [FULL, PHYSICS, *(name for name in VARIANTS if name != FULL)]
 NO_PHYSICS = (PHYSICS, "slide", "more")
 """The row that the motion as distilled is compared with, and the figure that physics is there for."""
 ENOUGH = 7 / 8
@@ -77,42 +78,48 @@ def priors(weights: Path | None) -> dict[str, NanoPrior]:
 
 
 @functools.cache
-def staged(asset: str, weights: Path | None) -> tuple[Any, Anatomy, Stage]:
-    """A character and its refined splats, which all variants and seeds share: they take as long as a run."""
+def body(asset: str) -> tuple[Any, Anatomy]:
     character = find_character(asset)
-    anatomy = Anatomy.of(character)
-    config = resolve(Animate(asset, preset="paper"))
-    return character, anatomy, make_stage(config, character, anatomy, priors(weights)[""])
+    return character, Anatomy.of(character)
 
 
-def measured(name: str, asset: str, seed: int, options: argparse.Namespace, states: Path) -> dict[str, Row]:
-    """Figures of a run as distilled and, for the full method, after physics."""
-    character, anatomy, stage = staged(asset, options.weights)
-    prior = priors(options.weights).get(name) or priors(options.weights)[""]
-    changed = VARIANTS[name][0] | {"iterations": options.iterations, "physics_iterations": options.physics_iterations}
+@functools.cache
+def staged(asset: str, weights: Path | None) -> Stage:
+    """Refined splats, which all variants and seeds share: they take as long as a run."""
+    return make_stage(resolve(Animate(asset, preset="paper")), *body(asset), priors(weights)[""])
+
+
+def measured(name: str, asset: str, seed: int, options: argparse.Namespace, out: Path) -> Row:
+    """Figures of one run: of the motion as distilled, or of what physics makes of that of the full method."""
+    character, anatomy = body(asset)
+    changed = VARIANTS.get(name, ({},))[0] | {
+        "iterations": options.iterations,
+        "physics_iterations": options.physics_iterations,
+    }
     config = resolve(replace(Animate(asset, f"the {asset} is walking", preset="paper", seed=seed), **changed))
-    reading = read_prompt(config, prior, anatomy.limbs.body)
-    tempo = read_tempo(config, prior, anatomy, reading)
-    begun = time.process_time()
-    run = Distiller(told(config, prior, reading), prior, stage, anatomy, tempo, checkpoint=states / DISTILLED)
-    motion = run.run().motion
-    if isinstance(run.parameters, Field):
-        at, fps = run.clip_times()
-        return {name: _row(deform(run.parameters, character, anatomy, at, fps=fps).metrics, begun)}
-    found = {name: _row(measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs), begun)}
-    if name == FULL and options.physics_iterations:
+    begun, kept, states = time.process_time(), out / f"{asset}-{seed}.pt", make_folder(out / f"{name}.{asset}-{seed}")
+    if name == PHYSICS:
+        motion = torch.load(kept, weights_only=False)
         tracked = follow_physics(config, anatomy, motion, None, lambda _: None, states / TRACKED)
         assert tracked is not None
-        found[PHYSICS] = _row(measure(character, tracked.motion, rig=anatomy.rig, limbs=anatomy.limbs), begun)
-    return found
-
-
-def _row(metrics: Metrics, begun: float) -> Row:
-    found = metrics.as_dict()
-    row = {key: found[key] for key in KEYS}
+        found = measure(character, tracked.motion, rig=anatomy.rig, limbs=anatomy.limbs)
+    else:
+        prior = priors(options.weights).get(name) or priors(options.weights)[""]
+        reading = read_prompt(config, prior, anatomy.limbs.body)
+        tempo, stage = read_tempo(config, prior, anatomy, reading), staged(asset, options.weights)
+        run = Distiller(told(config, prior, reading), prior, stage, anatomy, tempo, checkpoint=states / DISTILLED)
+        motion = run.run().motion
+        if isinstance(run.parameters, Field):
+            at, fps = run.clip_times()
+            found = deform(run.parameters, character, anatomy, at, fps=fps).metrics
+        else:
+            found = measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs)
+        if name == FULL:
+            torch.save(motion, kept)
+    shutil.rmtree(states)
     # A gait's jerk is per period³; here clips with and without a gait are compared, so all are per s³.
-    row["jerk"] = metrics.jerk / (metrics.period or 1.0) ** 3
-    return row | {"gait_right": float(found["gait"] == "walk"), "cpu_seconds": round(time.process_time() - begun, 1)}
+    jerk = found.jerk / (found.period or 1.0) ** 3
+    return found.as_dict() | {"jerk": jerk, "cpu_seconds": round(time.process_time() - begun, 1)}
 
 
 def compare(rows: dict[str, dict[str, Row]], name: str) -> tuple[str, int, int] | None:
@@ -159,9 +166,9 @@ def finished(out: Path) -> dict[str, dict[str, Row]]:
     """All runs that are there, by variant and pair."""
     rows: dict[str, dict[str, Row]] = {}
     for path in sorted(out.glob("*.json")):
-        pair, found = path.stem.split(".")[1], json.loads(path.read_text())
-        for name, row in found.items():
-            rows.setdefault(name, {})[pair] = row
+        name, pair = path.stem.split(".")
+        row = json.loads(path.read_text())
+        rows.setdefault(name, {})[pair] = row | {"gait_right": float(row["gait"] == "walk")}
     return rows
 
 
@@ -178,10 +185,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/ablations"))
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--iterations", type=int, default=400)
-    parser.add_argument("--physics-iterations", type=int, default=200, help="0: no physics")
+    parser.add_argument("--physics-iterations", type=int, default=200)
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--only", nargs="*", default=CHARACTERS)
-    parser.add_argument("--variants", nargs="*", default=list(VARIANTS), choices=list(VARIANTS))
+    parser.add_argument("--variants", nargs="*", default=ALL, choices=ALL)
     parser.add_argument("--write", action="store_true", help="put the table into docs/results/akd.md")
     options = parser.parse_args(arguments)
     # Runs of another size are other runs.
@@ -189,15 +196,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Seed by seed: a table of half of the runs then has all characters.
     for asset, seed in [(asset, seed) for seed in range(options.seeds) for asset in options.only]:
         for name in options.variants:
-            stem = f"{name.replace(' ', '_')}.{asset}-{seed}"
-            path, states = out / f"{stem}.json", out / stem
+            path = out / f"{name}.{asset}-{seed}.json"
             if path.exists():
                 continue
-            found = measured(name, asset, seed, options, make_folder(states))
+            found = measured(name, asset, seed, options, out)
             with replacing(path) as partial:
                 partial.write_text(json.dumps(found))
-            shutil.rmtree(states)
-            print(asset, seed, found, flush=True)
+            print(asset, seed, name, found, flush=True)
     rows = finished(out)
     text = f"{table(rows)}\n\n{verdict(rows)}"
     print(text)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from kinema.distill.config import PAPER_GUIDANCE, Animate
+from kinema.distill.config import NANO_GUIDANCE, Animate
 from kinema.files import make_folder, replacing
 from kinema.job.folder import run
 
@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/paper_mode"))
     parser.add_argument("--iterations", type=int, default=1000)
     parser.add_argument("--physics-iterations", type=int, default=60)
-    parser.add_argument("--guidance", type=float, default=PAPER_GUIDANCE["nano"])
+    parser.add_argument("--guidance", type=float, default=NANO_GUIDANCE)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     make_folder(options.out)

@@ -230,9 +230,30 @@ def test_a_preset_leaves_alone_what_was_given() -> None:
     values = PRESETS["paper"]
     assert all(getattr(PAPER, name) == value for name, value in (values | {"guidance": 2.0}).items())
     video = resolve(Animate("fox", "a fox is walking", preset="paper", prior="cogvideox-2b"))
-    assert all(getattr(video, name) == value for name, value in values.items())
+    assert all(getattr(video, name) == value for name, value in (values | {"guidance": 100.0}).items())
     given = resolve(Animate("fox", "a fox is walking", preset="paper", guidance=50.0, iterations=7))
     assert (given.guidance, given.iterations, given.smooth_weight) == (50.0, 7, 2e5)
+
+
+@pytest.mark.parametrize("preset", ["default", "paper"])
+def test_guidance_is_that_of_the_prior(preset: Preset) -> None:
+    """Also of one with weights of one's own, and whatever the preset."""
+    wanted = {"nano": 2.0, "nano=mine.safetensors": 2.0, "wan2.1-1.3b": 100.0, "ltx-video=folder": 100.0}
+    jobs = (Animate("fox", "a fox is walking", preset=preset, prior=prior) for prior in wanted)
+    assert [resolve(job).guidance for job in jobs] == list(wanted.values())
+
+
+def test_energies_weigh_as_much_beside_a_video_model(run: Distiller, monkeypatch) -> None:
+    """Its guidance of 100 makes the score fifty times as large as nano's at 2."""
+    import kinema.distill.loop as loop
+
+    monkeypatch.setattr(loop, "sds", lambda prior, latents, *_, **__: latents.sum() * 0 + latents.numel())
+    monkeypatch.setattr(loop, "weighted_energies", lambda *_, **__: torch.zeros(()))
+    losses = []
+    for prior in ("nano", "wan2.1-1.3b"):
+        run.config = replace(PAPER, preset="default", prior=prior)
+        losses.append(float(run._sds_loss(np.random.default_rng(0))))
+    assert losses[0] == pytest.approx(50 * losses[1])
 
 
 @pytest.mark.parametrize(

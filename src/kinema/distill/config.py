@@ -98,7 +98,7 @@ class Animate:
     fit_iterations: Annotated[int | None, named("INT")] = None
     """Steps of the fit to the sampled videos, by default 250."""
     guidance: Annotated[float | None, named("FLOAT")] = None
-    """Classifier-free guidance, by default 2; 1 is the plain conditional model."""
+    """Classifier-free guidance of sds, by default 2 with nano and 100 with video models; 1 is the plain model."""
     time: Annotated[Time | None, named("{auto,fourier,dct,free}")] = None
     """How the motion is spelled in time; `auto`, the default: whole cycles for gaits, cosines for actions."""
     parameters: Literal["skeleton", "field"] = "skeleton"
@@ -166,15 +166,18 @@ PRESETS: dict[Preset, dict[str, Any]] = {
     "fast": {"views": 4, "fit_iterations": 120, "iterations": 10},
     # What AKD states, and a learning rate, which it does not.
     "paper": {
-        "engine": "sds", "time": "free", "iterations": 10_000, "guidance": 100.0, "smooth_weight": 2e5,
-        "ground_weight": 1e7, "slip_weight": 0.0, "limits_weight": 0.0, "learning_rate": 0.01,
+        "engine": "sds", "time": "free", "iterations": 10_000, "smooth_weight": 2e5, "ground_weight": 1e7,
+        "slip_weight": 0.0, "limits_weight": 0.0, "learning_rate": 0.01,
     },
 }  # fmt: skip
 """Values of a job by preset (docs/akd.md says where those of the paper are from)."""
-AKD_GUIDANCE: float = PRESETS["paper"]["guidance"]
-PAPER_GUIDANCE = {"nano": 2.0}
-"""Guidance in the paper's mode by prior, where it is not the paper's, which is CogVideoX's: nano's estimates differ by
-phase and pace too, so that less sets them apart (docs/results/akd.md has both)."""
+NANO_GUIDANCE, AKD_GUIDANCE = 2.0, 100.0
+
+
+def usual_guidance(prior: str) -> float:
+    """Guidance of score distillation by prior: AKD's, which is CogVideoX's, for all video models, and less for nano,
+    whose estimates differ by phase and pace too, so that less sets them apart (docs/results/akd.md has both)."""
+    return NANO_GUIDANCE if prior.partition("=")[0] == "nano" else AKD_GUIDANCE
 
 
 def resolve(config: Animate) -> Resolved:
@@ -195,10 +198,7 @@ def resolve(config: Animate) -> Resolved:
 def _values_of(config: Animate) -> dict[str, Any]:
     """Values of options that are not given, without those that follow from a card."""
     values = {field.name: field.default for field in fields(Resolved)} | PRESETS[config.preset]
-    prior = config.prior or values["prior"]
-    if config.preset == "paper" and prior in PAPER_GUIDANCE:
-        values["guidance"] = PAPER_GUIDANCE[prior]
-    return values
+    return values | {"guidance": usual_guidance(config.prior or values["prior"])}
 
 
 def command_words(config: Animate) -> list[str]:

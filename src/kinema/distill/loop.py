@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.distill.checkpoint import RunState, load_run, save_run
-from kinema.distill.config import AKD_GUIDANCE, Resolved
+from kinema.distill.config import AKD_GUIDANCE, NANO_GUIDANCE, Resolved, usual_guidance
 from kinema.distill.energies import weighted_energies
 from kinema.distill.field import Field
 from kinema.distill.parameters import Filmed, MotionParameters
@@ -178,9 +178,10 @@ class Distiller:
         words, none = conditions(self.prior, self.config.told, context)
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         score = sds(self.prior, latents, words, none, t=t, guidance=self.state.guidance, generator=generator)
-        # Ours is per token, so that the energies' weights mean the same for every prior.
-        scale = paper_scale(latents.numel(), self.state.guidance) if self.config.preset == "paper" else 1 / tokens
-        return score * scale + energies
+        if self.config.preset == "paper":
+            return score * paper_scale(latents.numel(), self.state.guidance) + energies
+        # Ours is per token and as large as at nano's guidance: the energies' weights mean the same for every prior.
+        return score / tokens * (NANO_GUIDANCE / usual_guidance(self.config.prior)) + energies
 
     def _look(self, window: Window, context: Context) -> tuple[Filmed, Tensor, float, Tensor]:
         """A window of the motion as it is now, its latents, how many tokens they are, and energies."""

@@ -16,6 +16,8 @@ from kinema.prior.protocol import Context, VideoPrior, sample
 
 SAMPLING_STEPS, STUDENT_STEPS = 10, 8
 """Steps of a video; a student (`prior.load.load_student`) has learnt to take few, and guidance with them."""
+MOST_GUIDANCE = 6.0
+"""Of sampled videos: pipelines of video models take 3 to 7, score distillation a hundred."""
 SCORING_LEVELS = (0.5, 0.8)
 """Noise levels at which a sampled video is scored."""
 FIRST_SEED = 1_000_000
@@ -80,6 +82,6 @@ def _sample(config: Resolved, windows: Windows, index: int, student: VideoPrior 
     generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
     with torch.no_grad():
         like = prior.encode(windows.film(window).video, context)
-    guidance, steps = (config.guidance, SAMPLING_STEPS) if student is None else (1.0, STUDENT_STEPS)
+    guidance, steps = (min(config.guidance, MOST_GUIDANCE), SAMPLING_STEPS) if student is None else (1.0, STUDENT_STEPS)
     video = sample(student or prior, like, words, none, guidance=guidance, steps=steps, generator=generator)
     return video, float(relative_errors(prior, video, [words], none, generator=generator, levels=SCORING_LEVELS))

@@ -9,15 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-BETAS = 0.9, 0.999
-EPSILON = 1e-8
-
 
 class Adam:
     """For jobs of a few hundred steps; groups and state are those of `torch.optim.Adam`."""
 
-    def __init__(self, parameters: Iterable[Tensor] | Iterable[dict[str, Any]], lr: float = 1e-3) -> None:
+    def __init__(
+        self, parameters: Iterable[Tensor] | Iterable[dict[str, Any]], lr: float = 1e-3, *,
+        betas: tuple[float, float] = (0.9, 0.999), epsilon: float = 1e-8,
+    ) -> None:  # fmt: skip
         """`parameters` are tensors, or groups of them with a rate each: {"params": [...], "lr": ...}."""
+        self.betas, self.epsilon = betas, epsilon
         given = list(parameters)
         groups: list[Any] = given if given and isinstance(given[0], dict) else [{"params": given}]
         self.param_groups: list[dict[str, Any]] = [{"lr": lr} | group for group in groups]
@@ -42,10 +43,11 @@ class Adam:
             state = self.state.setdefault(number, {"step": torch.tensor(0.0), **zeros})
             state["step"] += 1
             mean, square, count = state["exp_avg"], state["exp_avg_sq"], state["step"].item()
-            mean.lerp_(parameter.grad, 1 - BETAS[0])
-            square.mul_(BETAS[1]).addcmul_(parameter.grad, parameter.grad, value=1 - BETAS[1])
-            spread = (square.sqrt() / (1 - BETAS[1] ** count) ** 0.5).add_(EPSILON)
-            parameter.addcdiv_(mean, spread, value=-rate / (1 - BETAS[0] ** count))
+            first, second = self.betas
+            mean.lerp_(parameter.grad, 1 - first)
+            square.mul_(second).addcmul_(parameter.grad, parameter.grad, value=1 - second)
+            spread = (square.sqrt() / (1 - second**count) ** 0.5).add_(self.epsilon)
+            parameter.addcdiv_(mean, spread, value=-rate / (1 - first**count))
 
     def state_dict(self) -> dict[str, Any]:
         return {"state": {number: dict(state) for number, state in self.state.items()}}

@@ -14,6 +14,7 @@ from kinema.asset.character import Mesh
 from kinema.geometry.camera import Cameras
 from kinema.geometry.surface import SurfacePoints, sample_surface
 from kinema.geometry.transforms import quaternion_to_matrix
+from kinema.learn.adam import Adam
 from kinema.render.follow import framing_distance
 from kinema.render.harmonics import sh_colors
 from kinema.render.image import Image
@@ -158,20 +159,21 @@ class _State:
         values = (splats.centers, splats.scales_log, splats.wxyz, splats.opacity_logit, splats.sh)
         self.parameters = [value.detach().clone().requires_grad_() for value in values]
         # 3DGS's rates, the positions' relative to the size of the object.
-        rates = (1.6e-4 * size, 5e-3, 1e-3, 2.5e-2, 1e-2)
-        groups = [{"params": [p], "lr": rate} for p, rate in zip(self.parameters, rates, strict=True)]
-        self.optimizer = torch.optim.Adam(groups, eps=1e-15, betas=(0.9, 0.99), fused=True)
-        self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 0.05 ** (step / max(steps, 1)))
+        self.rates = (1.6e-4 * size, 5e-3, 1e-3, 2.5e-2, 1e-2)
+        self.done, self.steps = 0, steps
+        self.optimizer = Adam([{"params": [p]} for p in self.parameters], betas=(0.9, 0.99), epsilon=1e-15)
         self.pull = torch.zeros(len(splats))
 
     def step(self, loss: Tensor) -> None:
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         loss.backward()
         grad = self.parameters[0].grad
         assert grad is not None
         self.pull += grad.norm(dim=-1)
+        for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
+            group["lr"] = rate * 0.05 ** (self.done / self.steps)
         self.optimizer.step()
-        self.schedule.step()
+        self.done += 1
 
     @torch.no_grad()
     def densify(self) -> None:
@@ -196,7 +198,7 @@ class _State:
             scales_log[free] = scales_log[source] = shorter
             centers[free] = centers[source] + reach
             centers[source] -= reach
-            for p in self.parameters:
+            for state in self.optimizer.state.values():
                 for moment in ("exp_avg", "exp_avg_sq"):
-                    self.optimizer.state[p][moment][free] = 0
+                    state[moment][free] = 0
         self.pull.zero_()
