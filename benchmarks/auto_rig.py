@@ -4,7 +4,7 @@
     python benchmarks/auto_rig.py table --rows rows.jsonl [--out docs/results/rigging.md]
     python benchmarks/auto_rig.py fit --rows rows.jsonl      # weights of the measure, from rows with --features
     python benchmarks/auto_rig.py facing     # weights of the signs of a body's front
-    python benchmarks/auto_rig.py animate [NAME ...] --rows gaits.jsonl    # gaits of stripped files
+    python benchmarks/auto_rig.py animate [NAME ...] --rows gaits.jsonl    # gaits of stripped files, by a sample
 
 Up axis and facing are found as well, from the mesh alone.
 Characters of `gait/held_out.txt` are held out, the others are for tuning. Rows of files that are already in the row
@@ -13,6 +13,7 @@ marks of that file. The data is read from KINEMA_SHARED (or ../shared/data).
 """
 
 import argparse
+import itertools
 import json
 import os
 import tempfile
@@ -45,14 +46,6 @@ FEW = 10
 """Rigs of fewer joints move legs as one piece, or have none."""
 
 
-WALKERS = (
-    "RiggedFigure", "robot_expressive", "velociraptor", "kaykit_mannequin", "rocketbox_man", "ual1_mannequin",
-    "m2m_human", "quat_man", "zk_zombie", "khronos_fox", "fox", "cow", "m2m_dog", "rocketbox_horse_brown", "quat_cat",
-    "zk_pug",
-)  # fmt: skip
-"""Bipeds and quadrupeds of different authors, for `animate`."""
-
-
 def shared() -> Path:
     return Path(os.environ.get("KINEMA_SHARED", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -63,6 +56,19 @@ def is_for_tuning(name: str) -> bool:
 
 def files() -> list[Path]:
     return [path for folder in FOLDERS for path in sorted((shared() / folder).glob("*.glb"))]
+
+
+def walkers(count: int, seed: int) -> list[str]:
+    """Bipeds and quadrupeds drawn by a seed: one of each pack in turn, a pack being what names begin with."""
+    rng, packs = np.random.default_rng(seed), dict[str, list[str]]()
+    for path in files():
+        legs, _, wings, *_ = truth().get(path.stem, (0, 0, 0))
+        if legs in (2, 4) and not wings:
+            pack = path.stem.split("_")[0] if path.parent.parent.name == "library" else "assets"
+            packs.setdefault(pack, []).append(path.stem)
+    shuffled = [list(rng.permutation(packs[pack])) for pack in rng.permutation(sorted(packs))]
+    turns = itertools.chain.from_iterable(itertools.zip_longest(*shuffled))
+    return [str(name) for name in turns if name is not None][:count]
 
 
 def kinds() -> dict[str, str]:
@@ -280,11 +286,13 @@ def animate_stripped(path: Path) -> dict[str, Any]:
 
 def gait_table(rows: list[dict[str, Any]]) -> str:
     """Markdown: the gaits of stripped files that were asked to walk."""
-    lines = ["| character | kind | found | gait | verdict |", "|" + " --- |" * 5]
+    lines = ["| character | kind | part | found | gait | verdict |", "|" + " --- |" * 6]
     for row in rows:
         found = row.get("found") or [row.get("error", "")]
         verdict = (row.get("verdict") or {}).get("colour", "")
-        lines.append(f"| {row['name']} | {row['true']} | {found[0]} | {row.get('gait', '')} | {verdict} |")
+        part = "tuning" if is_for_tuning(row["name"]) else "held out"
+        said = found[0].removeprefix("no rig: ").removesuffix("; kinema rig to see and change it")
+        lines.append(f"| {row['name']} | {row['true']} | {part} | {said} | {row.get('gait', '')} | {verdict} |")
     right = sum(row.get("right", False) for row in rows)
     return "\n".join([*lines, "", f"Walks: {right} of {len(rows)} ({right / max(len(rows), 1):.0%}).", ""])
 
@@ -292,7 +300,9 @@ def gait_table(rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("measure", "table", "fit", "facing", "animate"))
-    parser.add_argument("files", nargs="*", help="names of characters for `animate`; else WALKERS")
+    parser.add_argument("files", nargs="*", help="names of characters for `animate`; else a sample")
+    parser.add_argument("--sample", type=int, default=30, help="how many bipeds and quadrupeds `animate` draws")
+    parser.add_argument("--seed", type=int, default=0, help="of that sample")
     parser.add_argument("--part", default="1/1", help="which part of the files, such as 2/4")
     parser.add_argument("--rows", type=Path, default=Path("rows.jsonl"))
     parser.add_argument("--cache", type=Path, help="folder in which meshes and rigs of the files are kept")
@@ -306,9 +316,9 @@ def main() -> None:
     elif arguments.what == "facing":
         fit_facing(arguments.cache)
     elif arguments.what == "animate":
-        done = {row["name"] for row in read_rows(arguments.rows)}
-        wanted = set(arguments.files or WALKERS) - done
-        for path in (path for path in files() if path.stem in wanted):
+        done, paths = {row["name"] for row in read_rows(arguments.rows)}, {path.stem: path for path in files()}
+        wanted = arguments.files or walkers(arguments.sample, arguments.seed)
+        for path in (paths[name] for name in wanted if name not in done):
             row = animate_stripped(path)
             with arguments.rows.open("a") as file:
                 file.write(json.dumps(row) + "\n")

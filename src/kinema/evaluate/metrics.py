@@ -15,6 +15,7 @@ from kinema.evaluate.amount import joint_swings
 from kinema.evaluate.flight import hanging
 from kinema.evaluate.gaits import name_gait
 from kinema.evaluate.published import foot_contact_score, skating_ratio
+from kinema.evaluate.undulation import BodyWave, WingBeat, body_wave, wing_beat
 from kinema.motion.feet import Feet, Stance, find_cycle, find_stance, ground_speed, track_pose
 from kinema.motion.foot_skin import PerFrame, SkinContacts, skin_contacts
 from kinema.motion.loop import without_stills
@@ -24,22 +25,28 @@ from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs, find_limbs
 
 _NAMES = {
-    "s": "period hang",
+    "s": "period hang wave_period wing_period",
     "cycles, by leg": "phases",
     "leg lengths": "amplitude lift travel floating hover",
     "leg lengths/s": "speed motion",
     "of the body's speed": "slide",
     "rad": "turn",
-    "deg": "swing",
+    "deg": "swing wing_stroke",
     "of the height": "penetration penetration_worst",
     "m/s": "stance_speed body_speed loaded_slip",
     "m": "depth",
+    "lengths/s": "wave_speed advance",
+    "of the length": "nose tail",
+    "of its speed": "slip",
     "of the frames in stance": "airborne",
     "stances": "missed",
     "of the frames": "skating",
     "in the clip": "stances",
     "W/kg": "power",
 }
+LEGS = {"period", "phases", "periodic", "duty", "amplitude", "lift", "slide", "hover", "symmetry"}
+LEGS |= {"skating", "foot_contact"}
+"""What is said of bodies that step alone."""
 UNITS = {name: unit for unit, names in _NAMES.items() for name in names.split()}
 """Units of `Metrics` and of the physics' `GroundReport`; a value that is not listed has none."""
 
@@ -92,15 +99,31 @@ class Metrics:
     """Skating ratio of GMD: share of frames in which a low foot moves, scaled to human legs."""
     foot_contact: float = 0.0
     """Physical foot contact score (PFC) of EDGE, scaled to human legs: 0 while a foot stands still."""
+    wave: BodyWave | None = None
+    """Of a body that has no legs, or no ground to put them on."""
+    wings: WingBeat | None = None
+    """The same."""
+    steps: bool = True
+    """It has legs and ground: without, what is said of them is nothing."""
 
     def as_dict(self) -> dict[str, object]:
-        return asdict(self)
+        """The values that tell something of this body, by name."""
+        left_out = {"wave", "wings", "steps"} | (set() if self.steps else LEGS)
+        found = {name: value for name, value in asdict(self).items() if name not in left_out}
+        if (wave := self.wave) is not None:
+            found |= {"wave_period": wave.period, "wave_speed": wave.speed, "nose": wave.nose, "tail": wave.tail}
+            found |= {"advance": wave.advance, "slip": wave.slip}
+        if (wings := self.wings) is not None:
+            found |= {"wing_period": wings.period, "wing_stroke": wings.stroke_deg}
+        return found
 
     def at_pace(self, rate: float) -> "Metrics":
         """The same motion played so many times as fast."""
         jerk = self.jerk if self.period else self.jerk * rate**3
-        times = {"period": self.period / rate, "hang": self.hang / rate}
-        return replace(self, **times, speed=self.speed * rate, motion=self.motion * rate, jerk=jerk)
+        wave, wings = self.wave and self.wave.at_pace(rate), self.wings and self.wings.at_pace(rate)
+        times = {"period": self.period / rate, "hang": self.hang / rate, "jerk": jerk}
+        speeds = {"speed": self.speed * rate, "motion": self.motion * rate}
+        return replace(self, **times, **speeds, wave=wave, wings=wings)
 
 
 def measure(
@@ -138,7 +161,7 @@ def measure_pose(
     shown = feet if skin is None or skin.velocity is None else replace(feet, height=skin.height, velocity=skin.velocity)
     speed, duty = ground_speed(feet, stance), float(stance.mean()) if stance.size else 0.0
     gait = name_gait(limbs, feet, cycle, stance, speed=speed)
-    joints = T_world_joint[..., 3]
+    joints, steps = T_world_joint[..., 3], bool(limbs.legs) and limbs.ground
     soles = feet.world[..., 1].min(1) if limbs.legs else np.zeros(len(joints))
     low = soles if skin is None else skin.lowest
     # Without ground nothing can be under it, above it or slide on it.
@@ -172,6 +195,9 @@ def measure_pose(
         hang=_hang(skin, limbs, fps),
         skating=skating_ratio(shown) if limbs.ground else 0.0,
         foot_contact=foot_contact_score(shown) if limbs.ground else 0.0,
+        wave=None if steps else body_wave(T_world_joint, limbs, parents, fps=fps),
+        wings=None if steps else wing_beat(T_world_joint, limbs, fps=fps),
+        steps=steps,
     )
 
 

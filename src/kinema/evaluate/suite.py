@@ -72,12 +72,12 @@ def figures(case: Case, report: dict[str, Any]) -> dict[str, float | None]:
     last = report["metrics"] if case.method == "skeleton" else None
     return {
         "right": _right(case, raw if last is None else last, report.get("text")),
-        "slide": raw["slide"],
-        "slide after": None if last is None else last["slide"],
-        "skating": raw["skating"],
-        "skating after": None if last is None else last["skating"],
-        "PFC": raw["foot_contact"],
-        "PFC after": None if last is None else last["foot_contact"],
+        "slide": raw.get("slide"),
+        "slide after": None if last is None else last.get("slide"),
+        "skating": raw.get("skating"),
+        "skating after": None if last is None else last.get("skating"),
+        "PFC": raw.get("foot_contact"),
+        "PFC after": None if last is None else last.get("foot_contact"),
         "self-int. %": 100 * report["intersection"][0],
         "self-int. % after": None if last is None else 100 * report["intersection"][1],
         "bone change": raw["bone_change"] if case.method == "field" else None,

@@ -50,6 +50,10 @@ FITS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Gaits that a motion may be measured as; of a motion that is not listed nothing can be told."""
 
+BACKWARDS, RIPPLE = {"swim", "swim_fast", "slither", "slither_fast"}, 0.02
+"""Motions whose wave pushes the body forward, and the swing of a tail from which on that is told [body lengths]."""
+BEATS, WEAK_STROKE_DEG = {"fly", "hover"}, 25.0
+"""Motions of wings, and the stroke below which they do not carry."""
 MOVING = {*FITS} - {"hop", "stand"}
 """Gaits that may pass for each other."""
 
@@ -72,9 +76,9 @@ def verdict(metrics: Mapping[str, Any], *, wanted: str | None = None, amount: Am
     """
     worst, faults = 0, []
     for name, bound in BOUNDS.items():
-        value = float(metrics[name])
+        value = float(metrics.get(name, 0.0))
         # Jerk is counted per cycle; of a motion without one nothing is known to be usual.
-        if value <= bound.good or (name == "jerk" and not metrics["period"]):
+        if value <= bound.good or (name == "jerk" and not metrics.get("period")):
             continue
         if name == "hang" and wanted in UNGROUNDED:
             continue
@@ -86,13 +90,20 @@ def verdict(metrics: Mapping[str, Any], *, wanted: str | None = None, amount: Am
         faults.insert(0, f"it was to {wanted} and looks like {gait!r}")
     elif wanted is not None and wanted not in CALM and metrics["swing"] < STILL_DEG:
         worst, faults = 2, [f"it hardly moves: no joint turns by more than {metrics['swing']:.0f}°", *faults]
+    elif wanted in BACKWARDS and metrics.get("wave_speed", 1.0) <= 0 and metrics["tail"] > RIPPLE:
+        worst = max(worst, 1)
+        faults.insert(0, f"it was to {wanted}, and the wave along its body runs forwards")
+    elif wanted in BEATS and metrics.get("wing_stroke", 180.0) < WEAK_STROKE_DEG:
+        worst = max(worst, 1)
+        faults.insert(0, f"it was to {wanted}, and its wings beat by {metrics['wing_stroke']:.0f}° only")
     elif amount is not None and amount.share < WEAKLY:
         worst = max(worst, 2 if amount.share < HARDLY else 1)
         swings = f"joints that should turn by {amount.usual_deg:.0f}° turn by {amount.swing_deg:.0f}°"
         faults.insert(
             0, f"it {'hardly' if amount.share < HARDLY else 'only weakly'} does what was asked ({wanted}): {swings}"
         )
-    return Verdict(COLOURS[worst], "; ".join(faults) or "feet, ground and time are within what is good")
+    fine = "feet, ground and time" if "slide" in metrics else "bones and time"
+    return Verdict(COLOURS[worst], "; ".join(faults) or f"{fine} are within what is good")
 
 
 def good_values() -> dict[str, str]:

@@ -51,7 +51,8 @@ class Kin:
         """One line for the user."""
         names = [f"{name} {share:.1f}" for name, share in self.shares.items()]
         first = next(iter(self.shares))
-        between = f"between {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else f"like a {first}"
+        article = "an" if first[0] in "aeio" else "a"
+        between = f"between {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else f"like {article} {first}"
         return f"{word}: {between}" + "".join(f", {adjective}" for adjective in self.adjectives)
 
 
