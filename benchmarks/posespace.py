@@ -84,7 +84,7 @@ def effectors(space: PoseSpace) -> list[int]:
     return chosen
 
 
-def inverse_kinematics(space: PoseSpace, real: Poses, size: float, *, plausible: float) -> tuple[float, float]:
+def inverse_kinematics(space: PoseSpace, real: Poses, size: float, *, plausible: float | None) -> tuple[float, float]:
     """Median miss of three targets, and distance of the other joints to the pose that the targets are from."""
     ends, misses, others = effectors(space), [], []
     away = (joints(space, real) - joints(space, Poses.rest(space.rig))).norm(dim=-1).mean(-1)
@@ -129,11 +129,12 @@ def measure(name: str, file: str, *, weights: Path | None, seeds: int) -> dict[s
         row["spread"] = float(bb.mean() / aa.mean())
         row["precision"], row["recall"] = covered(aa, ab), covered(bb, ab.T)
         row["real_precision"] = covered(ones, cross) if count > 3 else np.nan
+        row["real_recall"] = covered(twos, cross.T) if count > 3 else np.nan
         row["intersecting"] = 100 * float(body.intersecting(made).mean())
         row["intersecting_artists"] = 100 * float(body.intersecting(artists).mean())
         back = space.decode(space.invert(artists[:16]))
         row["inversion"] = 100 * float((joints(space, back) - joints(space, artists[:16])).norm(dim=-1).mean()) / size
-        for label, level in (("ik", 0.5), ("plain", 0.0)):
+        for label, level in (("ik", None), ("plain", 0.0)):
             row[f"{label}_miss"], row[f"{label}_others"] = inverse_kinematics(space, artists, size, plausible=level)
         row |= walks(space, artists, size, rng)
         rows.append(row)

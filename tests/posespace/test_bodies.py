@@ -8,7 +8,7 @@ import torch
 
 from kinema.asset.character import Character
 from kinema.motion.motion import Motion
-from kinema.posespace.augment import mirrored, regrown, reshaped, rested
+from kinema.posespace.augment import mirrored, regrown, reshaped, rested, shared_turns
 from kinema.posespace.batch import Bodies, features, place
 from kinema.posespace.body import CHILD, FARTHEST, PARENT, PARTNER, Body
 from kinema.posespace.pose import Poses, from_six, to_six, without_heading
@@ -123,12 +123,25 @@ def test_other_proportions_keep_the_scale_at_one_and_the_lowest_joint_over_the_g
 @pytest.mark.parametrize("seed", range(3))
 def test_joints_added_and_dropped_leave_the_others_in_place(fox: Character, rig: Rig, seed: int) -> None:
     body, poses = Body.of(fox), some_poses(rig, 1)
-    variant = regrown(body, np.random.default_rng(seed), insert=0.5, drop=0.5)
-    source = np.array(variant.source)
-    assert (source < 0).any()
+    variant = regrown(body, np.random.default_rng(seed), insert=0.5, drop=0.5, fine=0.0)
+    source, shares = list(variant.source), torch.tensor(variant.shares)
+    old = np.flatnonzero(shares == 1)
+    assert (shares == 0).any()
     assert all(p < j for j, p in enumerate(variant.body.parents))
-    local = torch.eye(3).expand(1, len(source), 3, 3).clone()
-    local[:, source >= 0] = poses.rotations[:, source[source >= 0]]
+    local = shared_turns(poses.rotations[:, source], shares[None])
     after = place(Bodies.of([variant.body]), local, poses.height / variant.body.scale)[1] * variant.body.scale
     before = place(*scaled(body, poses))[1] * body.scale
-    torch.testing.assert_close(after[:, source >= 0], before[:, source[source >= 0]], atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(after[:, old], before[:, np.array(source)[old]], atol=1e-5, rtol=1e-4)
+
+
+def test_finer_chains_share_the_turns_of_coarse_ones(fox: Character, rig: Rig) -> None:
+    body, poses = Body.of(fox), some_poses(rig, 1)
+    variant = regrown(body, np.random.default_rng(0), insert=0.0, drop=0.0, fine=1.0)
+    source, shares = np.array(variant.source), torch.tensor(variant.shares)
+    assert len(source) > len(body.parents)
+    assert variant.body.scale == pytest.approx(body.scale, rel=0.02)
+    torch.testing.assert_close(torch.bincount(torch.from_numpy(source), shares), torch.ones(len(body.parents)))
+    local = shared_turns(poses.rotations[:, source], shares[None])
+    after, _ = place(Bodies.of([variant.body]), local, poses.height / variant.body.scale)
+    last = len(source) - 1 - np.unique(source[::-1], return_index=True)[1]
+    torch.testing.assert_close(after[:, last], place(*scaled(body, poses))[0], atol=1e-4, rtol=1e-4)

@@ -8,11 +8,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from kinema.geometry.transforms import rotation_matrix, rotation_vector
 from kinema.posespace.batch import Bodies, Places, Turns, place, take
 from kinema.posespace.body import Body
 from kinema.posespace.pose import without_heading
 
 Heights = Float[Tensor, "batch"]
+SPLITS = (2, 3)
+"""Joints that take the place of one in finer chains."""
 Posed = tuple[Bodies, Turns, Heights]
 """Bodies with local rotations and heights in scales."""
 MIRRORED, AT_ANOTHER_REST, RESHAPED, BARE = 0.5, 0.3, 0.6, 0.15
@@ -142,16 +145,38 @@ class Variant:
 
     body: Body
     source: tuple[int, ...]
-    """Joint of the first body; -1 for a joint that was added, which never turns."""
+    """Joint of the first body that each joint turns like."""
+    shares: tuple[float, ...]
+    """Share of that joint's turn; 0 for a joint that was added and never turns."""
+
+    @staticmethod
+    def same(body: Body) -> "Variant":
+        return Variant(body, tuple(range(len(body.parents))), (1.0,) * len(body.parents))
 
 
-def regrown(body: Body, rng: np.random.Generator, *, insert: float = 0.08, drop: float = 0.15) -> Variant:
-    """Leaves dropped and joints inserted into bones at random; the others keep their order."""
-    count = len(body.parents)
+def shared_turns(local: Turns, shares: Float[Tensor, "batch joints"]) -> Turns:
+    """Rotations by a share of their angle."""
+    local = local.clone()
+    split = shares < 1
+    local[split] = rotation_matrix(shares[split][:, None] * rotation_vector(local[split]))
+    return local
+
+
+def regrown(
+    body: Body, rng: np.random.Generator, *, insert: float = 0.08, drop: float = 0.15, fine: float = 0.3
+) -> Variant:
+    """Leaves dropped and joints inserted into bones at random; the others keep their order.
+
+    A share of the bodies, `fine`, has two or three joints for each one of its spine, neck or tail, which share its
+    turn: rigs of strangers have tails of twenty bones, which would curl up if each turned like one of five.
+    """
+    count, most = len(body.parents), SPLITS[int(rng.integers(len(SPLITS)))] if rng.random() < fine else 1
     light = body.skin_shares < 0.02
     gone = {j for j in range(1, count) if body.counts[j] == 0 and light[j] and rng.random() < drop}
+    central = np.abs(body.heads[:, 0] - body.heads[0, 0]) < 0.02 * body.scale
     parents: list[int] = []
     source: list[int] = []
+    shares: list[float] = []
     heads: list[np.ndarray] = []
     place_of: dict[int, int] = {}
     for j in range(count):
@@ -160,24 +185,28 @@ def regrown(body: Body, rng: np.random.Generator, *, insert: float = 0.08, drop:
         above = body.parents[j]
         parent = place_of[above] if above >= 0 else -1
         length = np.linalg.norm(body.heads[j] - body.heads[above]) if above >= 0 else 0.0
-        if above >= 0 and length > 0.06 * body.scale and rng.random() < insert:
-            share = float(rng.uniform(0.3, 0.7))
+        own, between = 1.0, []
+        if above >= 0 and most > 1 and central[j] and central[above] and length > 0.01 * body.scale:
+            own, between = 1 / most, [(k / most, 1 / most) for k in range(1, most)]
+        elif above >= 0 and length > 0.06 * body.scale and rng.random() < insert:
+            between = [(float(rng.uniform(0.3, 0.7)), 0.0)]
+        for at, share in between:
             parents.append(parent)
-            source.append(-1)
-            heads.append((1 - share) * body.heads[above] + share * body.heads[j])
+            source.append(j)
+            shares.append(share)
+            heads.append((1 - at) * body.heads[above] + at * body.heads[j])
             parent = len(parents) - 1
         place_of[j] = len(parents)
         parents.append(parent)
         source.append(j)
+        shares.append(own)
         heads.append(body.heads[j])
-    kept = np.array(source)
-    tails = np.where(kept[:, None] >= 0, body.tails[kept], 0.0)
-    places = np.stack(heads)
-    for k in np.flatnonzero(kept < 0).tolist():
-        tails[k] = places[parents.index(k)] if k in parents else places[k]
-    own = kept >= 0
-    new = Body(
-        tuple(parents), places, tails, np.where(own[:, None], body.skin_centers[kept], 0.0),
-        np.where(own[:, None, None], body.skin_spreads[kept], 0.0), np.where(own, body.skin_shares[kept], 0.0),
-    )  # fmt: skip
-    return Variant(new, tuple(source))
+    kept, places = np.array(source), np.stack(heads)
+    added = np.ones(len(kept), dtype=bool)
+    added[list(place_of.values())] = False
+    tails = body.tails[kept]
+    for k in np.flatnonzero(added).tolist():
+        tails[k] = places[parents.index(k)]
+    skin = (np.where(added.reshape(-1, *(1,) * (x.ndim - 1)), 0.0, x[kept])
+            for x in (body.skin_centers, body.skin_spreads, body.skin_shares))  # fmt: skip
+    return Variant(Body(tuple(parents), places, tails, *skin), tuple(source), tuple(shares))

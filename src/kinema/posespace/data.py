@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.errors import KinemaError
-from kinema.posespace.augment import Variant, augment, regrown
+from kinema.posespace.augment import Variant, augment, regrown, shared_turns
 from kinema.posespace.batch import Bodies
 from kinema.posespace.pose import from_six
 from kinema.posespace.shards import BodyPoses, read_shard, shards_in
@@ -72,8 +72,9 @@ class Dataset:
             # A body counts by the root of its poses, the bodies of a family and source by the root of their number: a
             # hundred artists' rigs shall be heard beside a thousand creatures.
             weight = len(shard.height) ** 0.5 / families[shard.family, shard.source] ** 0.5
-            own = Variant(shard.body, tuple(range(len(shard.body.parents))))
+            own = Variant.same(shard.body)
             changed = [regrown(shard.body, np.random.default_rng((seed, number)))] if variants else []
+            changed = [variant for variant in changed if len(variant.source) <= SIZES[-1]]
             entries += [Entry(shard, variant) for variant in (own, *changed)]
             weights += [weight] * (1 + len(changed))
         sizes = np.array([len(entry.variant.source) for entry in entries])
@@ -97,20 +98,21 @@ class Dataset:
         index = rng.choice(len(group.entries), size=count, p=group.weights / group.weights.sum())
         bodies = group.bodies[torch.from_numpy(index)]
         joints = bodies.mask.shape[1]
-        six, height, captions = np.zeros((2, count, joints, 6), np.float32), np.zeros(count, np.float32), []
+        six, shares = np.zeros((2, count, joints, 6), np.float32), np.ones((count, joints), np.float32)
+        height, captions = np.zeros(count, np.float32), []
         for row, number in enumerate(index):
             entry = group.entries[number]
-            shard, source = entry.shard, np.array(entry.variant.source)
+            shard, source = entry.shard, list(entry.variant.source)
             pose, other = (int(k) for k in rng.integers(len(shard.height), size=2))
-            own = np.flatnonzero(source >= 0)
-            six[0, row, own], six[1, row, own] = shard.six[pose, source[own]], shard.six[other, source[own]]
+            six[0, row, : len(source)], six[1, row, : len(source)] = shard.six[pose, source], shard.six[other, source]
+            shares[row, : len(source)] = entry.variant.shares
             height[row] = shard.height[pose] / float(bodies.scale[row])
             captions.append(shard.captions[shard.caption[pose]] if rng.random() > UNWORDED else "")
-        turns, others = from_six(torch.from_numpy(six)).unbind(0)
-        raised = torch.from_numpy(height)
+        raised, parts = torch.from_numpy(height), torch.from_numpy(shares)
+        rotations, others = (shared_turns(turns, parts) for turns in from_six(torch.from_numpy(six)))
         if change:
             generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
             # Mirrored words would have to be told too: sides are left out.
             captions = ["" if "left" in c or "right" in c else c for c in captions]
-            bodies, turns, raised = augment(bodies, turns, raised, others, generator=generator)
-        return Batch(bodies, turns, raised, tuple(captions))
+            bodies, rotations, raised = augment(bodies, rotations, raised, others, generator=generator)
+        return Batch(bodies, rotations, raised, tuple(captions))

@@ -76,8 +76,9 @@ class PoseModel(nn.Module):
         skip, out, scale_in = path_factors(t)
         c = silu(self.level(level_features(t)) + given.text)
         x = self.values_in(scale_in[:, None, None] * noisy) + given.tokens
-        for number, block in enumerate(self.blocks):
-            x = block(x, c[:, None], given.bias[number])
+        # Unbound at once: backwards, each index into the layers would fill a tensor of all of them with zeros.
+        for block, bias in zip(self.blocks, given.bias.unbind(0), strict=True):
+            x = block(x, c[:, None], bias)
         shift, scale = self.final(c).unsqueeze(1).chunk(2, -1)
         x = self.values_out(layer_norm(x, (self.width,)) * (1 + scale) + shift)
         return (skip[:, None, None] * noisy + out[:, None, None] * x.to(noisy)) * given.alive

@@ -14,16 +14,12 @@ from kinema.posespace.validate import polyak
 from kinema.rig.kinematics import Rig
 
 Start = Float[torch.Tensor, "1 tokens 6"]
-CANDIDATES = 4
-"""Poses that are tried; the best is kept."""
+CANDIDATES = 8
+"""Guided poses, of which the mean is brought to the targets: it is nearer to what a body would do than any of them."""
 STEPS = 4
 """Noise levels between `plausible` and clean."""
 GUIDING_STEPS = 3
 """Steps towards the targets at each level."""
-JUDGED_AT = 0.3
-"""Level at which candidates are compared by how much the network would change them."""
-MET = 0.004
-"""Distance below which a target counts as met [scales]."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +65,7 @@ def solve(
     rig: Rig, clean: Denoiser, start: Poses, targets: Sequence[Target], *, scale: float, plausible: float = 0.5,
     frozen: Sequence[int] = (), generator: torch.Generator, count: int = CANDIDATES, steps: int = STEPS,
 ) -> Solution:  # fmt: skip
-    """The best of several guided poses, brought to the targets exactly.
+    """The mean of several guided poses, brought to the targets exactly.
 
     Args:
         start: the pose to begin with; one.
@@ -79,14 +75,11 @@ def solve(
     values = poses_to_values(start, scale)
     if plausible > 2 * END:
         wished = {"scale": scale, "level": plausible, "frozen": frozen, "generator": generator}
-        values = guided(rig, clean, values, targets, **wished, count=count, steps=steps)
+        values = guided(rig, clean, values, targets, **wished, count=count, steps=steps).mean(0, keepdim=True)
     found = _held(values_to_poses(values, scale), start, frozen)
     # Rounding of a hundred products is put back too: frozen is frozen.
     found = _held(reach(rig, found, targets, scale=scale, frozen=frozen), start, frozen)
     missing = residuals(rig, found.place(rig), targets, scale).unflatten(-1, (-1, 3)).norm(dim=-1)
-    if len(found) > 1:
-        best = int(_cost(clean, found, missing, scale, generator).argmin())
-        found, missing = found[best : best + 1], missing[best : best + 1]
     metres = [k is t.position for t in targets for k in (t.position, t.look_at, t.rotation) if k is not None]
     units = (scale if metric else 1.0 for metric in metres)
     return Solution(found, tuple(float(m) * unit for m, unit in zip(missing[0], units, strict=True)))
@@ -97,14 +90,3 @@ def _held(poses: Poses, start: Poses, frozen: Sequence[int]) -> Poses:
     rotations = poses.rotations.clone()
     rotations[:, list(frozen)] = start.rotations[:, list(frozen)]
     return Poses(rotations, poses.height)
-
-
-def _cost(
-    clean: Denoiser, found: Poses, missing: Float[torch.Tensor, "n wishes"], scale: float, generator: torch.Generator
-) -> Float[torch.Tensor, "n"]:
-    """Missed targets first, then how far the network would change the pose."""
-    values = poses_to_values(found, scale)
-    noise = torch.randn(1, *values.shape[1:], generator=generator)
-    with torch.no_grad():
-        changed = clean((1 - JUDGED_AT) * values + JUDGED_AT * noise, JUDGED_AT) - values
-    return 1e3 * (missing.amax(1) - MET).clamp(min=0) + changed.square().mean((1, 2))

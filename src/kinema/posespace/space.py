@@ -23,6 +23,7 @@ from kinema.posespace.flow import Denoiser, decode, denoiser, invert, sample
 from kinema.posespace.model import TEXT, Given, Values, poses_to_values, values_to_poses
 from kinema.posespace.pose import Poses
 from kinema.posespace.reach import Target, check_targets
+from kinema.posespace.skinned import TOUCHING, Skinned
 from kinema.posespace.solve import CANDIDATES, STEPS, Solution, solve
 from kinema.posespace.validate import Validator, repair
 from kinema.posespace.walk import Key, in_between, plant_between, walk
@@ -33,6 +34,10 @@ from kinema.rig.kinematics import Rig
 GUIDANCE = 2.0
 """How much words are amplified."""
 SAMPLING_STEPS = 8
+REDRAWS = 2
+"""How often samples that go through themselves are drawn again."""
+FAITHFUL, FREE = 0.5, 0.95
+"""How plausible a solution is that begins with a given pose, and one that begins with none."""
 PROJECTED_AT, PROJECTIONS = (0.35, 0.2), 8
 """Levels of a projection, and noises that are averaged at each."""
 SCORED_AT = (0.2, 0.4, 0.6)
@@ -81,12 +86,30 @@ class PoseSpace:
         return Validator.of(self.character, known=self._known)
 
     def sample(self, count: int, words: str | None = None, *, seed: int = 0, valid: bool = True) -> Poses:
-        """Random poses, of a kind of motion if words say so; `valid` moves limbs out of each other and the ground."""
+        """Random poses, of a kind of motion if words say so; `valid` moves limbs out of each other and the ground, and
+        draws poses again whose faces still go through each other."""
         if count < 1:
             raise KinemaError(f"{count} poses: ask for one or more")
-        noise = torch.randn(count, len(self.rig.parents) + 1, 6, generator=torch.Generator().manual_seed(seed))
-        with torch.no_grad():
-            values = sample(self._clean(words, fast=True), noise, steps=SAMPLING_STEPS)
+        generator = torch.Generator().manual_seed(seed)
+        poses = self._draw(count, words, generator, valid=valid)
+        if not valid or self._skinned.contacts is None:
+            return poses
+        touching = torch.from_numpy(self._skinned.touching(poses))
+        for _ in range(REDRAWS):
+            bad = torch.nonzero(touching > TOUCHING).flatten()
+            # A body that is in itself in most of its poses, as one of boxes is, would be held to the few others.
+            if not 0 < len(bad) <= count / 2:
+                break
+            other = self._draw(len(bad), words, generator)
+            found = torch.from_numpy(self._skinned.touching(other))
+            better = found < touching[bad]
+            touching[bad[better]] = found[better]
+            poses.rotations[bad[better]], poses.height[bad[better]] = other.rotations[better], other.height[better]
+        return poses
+
+    def _draw(self, count: int, words: str | None, generator: torch.Generator, *, valid: bool = True) -> Poses:
+        noise = torch.randn(count, len(self.rig.parents) + 1, 6, generator=generator)
+        values = sample(self._clean(words, fast=True), noise, steps=SAMPLING_STEPS)
         poses = values_to_poses(values, self.body.scale)
         return repair(self.validator, poses, scale=self.body.scale) if valid else poses
 
@@ -122,7 +145,7 @@ class PoseSpace:
 
     def solve(
         self, targets: Sequence[Target], *, start: Poses | None = None, pins: Sequence[int] = (),
-        frozen: Sequence[int] = (), plausible: float = 0.5, seed: int = 0, quick: bool = False,
+        frozen: Sequence[int] = (), plausible: float | None = None, seed: int = 0, quick: bool = False,
     ) -> Solution:  # fmt: skip
         """A pose that meets targets and is one of the body's.
 
@@ -130,10 +153,13 @@ class PoseSpace:
             start: the pose to begin with, by default rest.
             pins: joints that stay where they are in `start`.
             frozen: joints that keep their rotation.
-            plausible: 0 changes the start as little as possible ("faithful"), 0.8 hardly keeps anything of it.
+            plausible: 0 changes the start as little as possible ("faithful"), 0.8 hardly keeps anything of it; by
+                default 0.5, and 0.95 where there is no start to be faithful to.
             quick: one candidate and one noise level, to be called while something is dragged.
         """
-        if not 0 <= plausible <= 0.95:
+        if plausible is None:
+            plausible = FREE if start is None else FAITHFUL
+        if not 0 <= plausible <= FREE:
             raise KinemaError(f"plausible {plausible}: must be from 0 (faithful) to 0.95")
         start = self._own(start if start is not None else Poses.rest(self.rig))[:1]
         check_targets(self.rig, [*targets, *(Target(j) for j in pins)], frozen)
@@ -162,6 +188,10 @@ class PoseSpace:
         likeness = min(self._usual / max(change, 1e-9), 1.0)
         strange = max(self.strangeness / STRANGE, 1e-6)
         return Score(likeness, strange**2 / (1 + strange**2), float(self.validator.energy(own)[0]))
+
+    @cached_property
+    def _skinned(self) -> Skinned:
+        return Skinned.of(self.character)
 
     @cached_property
     def _known(self) -> Poses:

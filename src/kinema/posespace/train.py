@@ -30,6 +30,7 @@ from kinema.learn.training import (
 from kinema.posespace.batch import place
 from kinema.posespace.config import TrainPoses
 from kinema.posespace.data import Batch, Dataset
+from kinema.posespace.flow import FAST_BFLOAT16
 from kinema.posespace.model import SIX_SCALE, PoseModel, from_values, path_factors, to_values
 from kinema.posespace.weights import Trained, save_weights
 from kinema.tensor_files import load_tensors, save_tensors
@@ -56,7 +57,8 @@ class Run:
 
     @staticmethod
     def begin(model: PoseModel) -> "Run":
-        return Run(model, first_average(model), make_optimizers(model))
+        precision = torch.bfloat16 if FAST_BFLOAT16 else torch.float32
+        return Run(model, first_average(model), make_optimizers(model, precision))
 
 
 def train(config: TrainPoses, *, report: Report = lambda _: None) -> Path:
@@ -116,8 +118,7 @@ def batch_loss(model: PoseModel, batch: Batch, text: Tensor, *, generator: torch
     level = t[:, None, None]
     given = model.given(batch.bodies, text)
     noisy = ((1 - level) * clean + level * noise) * given.alive
-    fast = torch.backends.mkldnn.is_available() and torch.cpu._is_avx512_bf16_supported()
-    with torch.autocast("cpu", torch.bfloat16, enabled=fast):
+    with torch.autocast("cpu", torch.bfloat16, enabled=FAST_BFLOAT16):
         found = model(noisy, t, given).float()
     out = path_factors(t)[1]
     error = ((found - clean) * given.alive).square()

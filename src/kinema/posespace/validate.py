@@ -120,11 +120,12 @@ def polyak(values: Values, energy_of: Callable[[Values], Float[Tensor, "n"]]) ->
 def repair(validator: Validator, poses: Poses, *, scale: float) -> Poses:
     """Small changes that take limbs out of each other and out of the ground; poses that nothing is wrong with stay."""
     values = poses_to_values(poses, scale)
+    wrong = torch.arange(len(values))
     for _ in range(REPAIR_STEPS):
-        step, energy = polyak(values, lambda found: validator.energy(values_to_poses(found, scale)))
-        wrong = energy > 1e-3
-        if not bool(wrong.any()):
+        step, energy = polyak(values[wrong], lambda found: validator.energy(values_to_poses(found, scale)))
+        wrong, step = wrong[energy > 1e-3], step[energy > 1e-3]
+        if not len(wrong):
             break
         length = step.square().mean((1, 2), keepdim=True).sqrt()
-        values = values - step * (FAR / length.clamp(min=FAR)) * wrong[:, None, None]
-    return values_to_poses(values.detach(), scale)
+        values[wrong] = values[wrong] - step * (FAR / length.clamp(min=FAR))
+    return values_to_poses(values, scale)
