@@ -333,10 +333,9 @@ def group_ranges(body: Body, motion: Motion) -> dict[str, float]:
     turn = motion.pose(rig).detach().double()[..., :3]
     parents = torch.tensor([max(parent, 0) for parent in rig.parents])
     local = turn[:, parents].mT @ turn
-    middle = local[len(local) // 2]
-    trace = (middle[None].mT @ local).diagonal(dim1=-2, dim2=-1).sum(-1)
-    angle = torch.rad2deg(torch.acos(((trace - 1) / 2).clamp(-1, 1)))
-    spread = 2 * angle.quantile(0.9, dim=0)
+    # tr(Aᵀ B) of all pairs of frames, joint by joint.
+    trace = torch.einsum("fjab,gjab->fgj", local, local)
+    spread = torch.rad2deg(torch.acos(((trace - 1) / 2).clamp(-1, 1))).amax((0, 1))
     chains = {"arms": [arm.joints[:4] for arm in limbs.arms], "legs": [leg.joints[:3] for leg in limbs.legs]}
     chains |= {"spine": [limbs.spine], "neck": [limbs.neck, limbs.heads], "tail": list(limbs.tails)}
     groups = {name: [joint for chain in parts for joint in chain] for name, parts in chains.items()}
