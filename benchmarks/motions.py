@@ -7,10 +7,11 @@ python benchmarks/motions.py judge     the judge of `actions` judged: other arti
 python benchmarks/motions.py two-legs  the judge of `gaits` and `swap` judged: artists' and captured walks and runs
 python benchmarks/motions.py chibi     the whole job on two big-headed figures: the gait and the slide after physics
 python benchmarks/motions.py ranges    6 rigs: ranges of joint groups in walk and run against the artist's clips
+python benchmarks/motions.py suite     actions of `kinema eval suite -o SUITE`, joints and field, judged as in `actions`
 
 Options: --out FOLDER (each run leaves a JSON file and is not repeated), --only TEXT, --weights FILE, --seeds N,
---most N (actions per character), --shared FOLDER, --preset NAME. Characters from files are never among those that the
-prior was trained on (gait/held_out.txt).
+--most N (actions per character), --shared FOLDER, --preset NAME, --suite FOLDER. Characters from files are never among
+those that the prior was trained on (gait/held_out.txt).
 """
 
 import argparse
@@ -18,6 +19,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +28,26 @@ import torch
 from likeness import Landmarks, distance, features
 
 from kinema.asset.character import Character
+from kinema.batch.engine import MANIFEST
+from kinema.batch.suite import case_named
 from kinema.create.creatures import creature
 from kinema.distill.config import Animate, resolve
 from kinema.distill.loop import Distiller
 from kinema.distill.prompt import told
 from kinema.distill.tempo import choose_tempo
 from kinema.evaluate.metrics import measure
+from kinema.evaluate.suite import MOTIONS as ASKED
+from kinema.evaluate.suite import Case
+from kinema.evaluate.verdict import FITS
 from kinema.files import make_folder
 from kinema.gait.motions import MOTIONS
+from kinema.gait.recording import Recording
 from kinema.gait.retarget import retarget
 from kinema.gait.takes import HELD_OUT, Take, gait_body, load_character, read_takes, record, usual_heading
-from kinema.gait.vocabulary import vocabulary
+from kinema.gait.vocabulary import body_kind, vocabulary
 from kinema.job.animate import make_stage
 from kinema.job.folder import run
-from kinema.motion.motion import Motion
+from kinema.motion.motion import Motion, load_motion
 from kinema.prior.nano.prior import NanoPrior
 from kinema.prior.protocol import PromptReading
 from kinema.rig.anatomy import Anatomy
@@ -60,6 +68,8 @@ PAIRS = {
 SWAPPED = ("fox", "horse", "cat", "bear", "human", "robot", "ostrich", "raptor")
 ACTORS = ("kaykit_knight", "rocketbox_woman", "uac_viking_female", "quat_alien", "husky", "quat_wolf", "quat_cat")
 CLASSES = 20
+BORROWED = 3
+"""Clips of a motion, drawn at random, by which bodies without clips of their own are judged."""
 LENGTH_S = 2.0
 """How much of a cycle or state is compared."""
 
@@ -153,7 +163,7 @@ def actions(given: argparse.Namespace, prior: NanoPrior) -> Iterator[tuple[str, 
             yield f"{name}-{motion}", lambda n=name, m=motion: one_action(given, prior, n, m)
 
 
-def one_action(given: argparse.Namespace, prior: NanoPrior, name: str, motion: str) -> dict[str, Any]:
+def one_action(given: argparse.Namespace, prior: NanoPrior, name: str, motion: str) -> dict[str, Any] | None:
     body = cached_body(name, given.shared)
     return ranked(given, name, motion, distil(body, prior, motion, motion, seed=0, preset=given.preset))
 
@@ -178,8 +188,7 @@ def one_judged(given: argparse.Namespace, name: str, motion: str) -> dict[str, A
 
 def carried_over(take: Take, body: Body) -> tuple[Motion, bool] | None:
     """Another character's clip on this body, and whether it repeats; None if it cannot be carried over."""
-    other = load_character(take.file)
-    recording = record(take, {c.name: c for c in other.clips}, gait_body(other), heading=None)
+    recording = recorded(take)
     if recording is None or len(recording.body.limbs.legs) != len(body.anatomy.limbs.legs):
         return None
     frames = max(8, round(min((len(recording.motion) - 1) / recording.motion.fps, 4.0) * 12))
@@ -187,9 +196,17 @@ def carried_over(take: Take, body: Body) -> tuple[Motion, bool] | None:
     return moved, recording.repeats or recording.period == 0
 
 
-def ranked(given: argparse.Namespace, name: str, motion: str, shown: Motion) -> dict[str, Any]:
+@cache
+def recorded(take: Take) -> Recording | None:
+    other = load_character(take.file)
+    return record(take, {c.name: c for c in other.clips}, gait_body(other), heading=None)
+
+
+def ranked(given: argparse.Namespace, name: str, motion: str, shown: Motion) -> dict[str, Any] | None:
     """Where the motion comes among the classes of artists' clips on the same rig, by their nearest clip."""
     body, clips = cached_body(name, given.shared), exemplars(name, given.shared)
+    if motion not in {label for label, *_ in clips}:
+        return None  # no clip of it can be carried over: a gorilla on four legs does not punch as people do
     marks, limbs = Landmarks.of(body.anatomy.limbs), body.anatomy.limbs
     seen = features(shown, body.anatomy.rig, marks, height=limbs.height)
     stands = [clip for label, clip, _ in clips if label == "stand"]
@@ -209,7 +226,7 @@ _EXEMPLARS: dict[str, list[tuple[str, np.ndarray, bool]]] = {}
 
 def exemplars(name: str, shared: Path) -> list[tuple[str, np.ndarray, bool]]:
     """Artists' clips of a rig with their motions, and whether they repeat; where they are fewer than 20, others are
-    carried over to it."""
+    carried over to it: one of each motion, or where it has none of its own `BORROWED`, those of the suite first."""
     if name in _EXEMPLARS:
         return _EXEMPLARS[name]
     body, found = cached_body(name, shared), []
@@ -222,25 +239,41 @@ def exemplars(name: str, shared: Path) -> list[tuple[str, np.ndarray, bool]]:
         recording = record(take, clips, target, heading=heading)
         if recording is not None:
             found.append((take.name, recording.motion, recording.repeats or recording.period == 0))
-    have, tried = {label for label, *_ in found}, Counter[str]()
+    have, tried = Counter(label for label, *_ in found), Counter[str]()
+    kind, each = (own[0].kind, 1) if own else (body_kind(limbs.body), BORROWED)
+    if not own:
+        takes = sorted(np.random.default_rng(0).permutation(np.array(takes, dtype=object)), key=asked_last)
     for take in takes:
-        if (
-            len(have) >= CLASSES + 4
-            or take.name in have
-            or take.file.stem == name
-            or not take.clip
-            or tried[take.name] > 1
-        ):
-            continue
-        if take.kind != next(t.kind for t in own):
+        full = have[take.name] >= each or (take.name not in have and len(have) >= CLASSES + 4)
+        if full or tried[take.name] > each or take.file.stem == name or not take.clip or take.kind != kind:
             continue
         tried[take.name] += 1
         if (moved := carried_over(take, body)) is None:
             continue
         found.append((take.name, *moved))
-        have.add(take.name)
+        have[take.name] += 1
     _EXEMPLARS[name] = [(n, features(m, body.anatomy.rig, marks, height=limbs.height), r) for n, m, r in found]
     return _EXEMPLARS[name]
+
+
+def asked_last(take: Take) -> bool:
+    return take.name not in ASKED
+
+
+def suite(given: argparse.Namespace, prior: NanoPrior) -> Iterator[tuple[str, Any]]:
+    for line in (given.suite / MANIFEST).read_text().splitlines():
+        job = json.loads(line)
+        case = case_named(job["title"])
+        if case.motion not in FITS and job["state"] == "done":
+            yield f"{case.method}-{case.name}", lambda c=case, f=given.suite / job["key"]: one_of_suite(given, c, f)
+
+
+def one_of_suite(given: argparse.Namespace, case: Case, folder: Path) -> dict[str, Any] | None:
+    """An action of a built-in body as distilled; a field is read off the vertices as joints."""
+    motion = "distilled.npz" if case.method == "skeleton" else "motion.npz"
+    found = load_motion(folder / motion, cached_body(case.character, given.shared).anatomy.rig)
+    row = ranked(given, case.character, case.motion, found)
+    return row and row | {"kind": case.method}
 
 
 def chibi(given: argparse.Namespace, prior: NanoPrior) -> Iterator[tuple[str, Any]]:
@@ -300,10 +333,9 @@ def group_ranges(body: Body, motion: Motion) -> dict[str, float]:
     turn = motion.pose(rig).detach().double()[..., :3]
     parents = torch.tensor([max(parent, 0) for parent in rig.parents])
     local = turn[:, parents].mT @ turn
-    middle = local[len(local) // 2]
-    trace = (middle[None].mT @ local).diagonal(dim1=-2, dim2=-1).sum(-1)
-    angle = torch.rad2deg(torch.acos(((trace - 1) / 2).clamp(-1, 1)))
-    spread = 2 * angle.quantile(0.9, dim=0)
+    # tr(Aᵀ B) of all pairs of frames, joint by joint.
+    trace = torch.einsum("fjab,gjab->fgj", local, local)
+    spread = torch.rad2deg(torch.acos(((trace - 1) / 2).clamp(-1, 1))).amax((0, 1))
     chains = {"arms": [arm.joints[:4] for arm in limbs.arms], "legs": [leg.joints[:3] for leg in limbs.legs]}
     chains |= {"spine": [limbs.spine], "neck": [limbs.neck, limbs.heads], "tail": list(limbs.tails)}
     groups = {name: [joint for chain in parts for joint in chain] for name, parts in chains.items()}
@@ -327,7 +359,7 @@ def summary(what: str, rows: dict[str, dict[str, Any]]) -> None:
         groups["all"].append(row)
     for group, members in sorted(groups.items()):
         line = f"{what}, {group}: {sum(row['right'] for row in members)} of {len(members)} right"
-        if what in ("actions", "judge"):
+        if what in ("actions", "judge", "suite"):
             line += f", {sum(row['rank'] < 3 for row in members)} among the first three"
         if what == "gaits":
             slides = [row["slide"] for row in members]
@@ -344,6 +376,7 @@ RUNS = {
     "chibi": chibi,
     "two-legs": two_legs,
     "ranges": ranges,
+    "suite": suite,
 }
 
 
@@ -356,6 +389,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--most", type=int, default=40)
     parser.add_argument("--preset", default="default")
+    parser.add_argument("--suite", type=Path, default=Path("runs/suite"))
     parser.add_argument("--shared", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
     given = parser.parse_args()
     prior, rows = NanoPrior.load(given.weights), {}

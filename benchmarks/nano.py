@@ -13,6 +13,7 @@ clean estimate misses with everything told, relative to a body that stands still
 import argparse
 import json
 from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,7 @@ def errors(prior: NanoPrior, shot: Shot, motions: list[str], *, told: bool, rng:
     pace = (phase, period, speed, bool(repeats)) if told else (None,)
     context = Context(reference, float(np.rad2deg(yaw)), float(np.rad2deg(elevation)), *pace)
     clean = prior.encode(video, context)
-    words = [prior.condition(vocabulary()[name].wordings[0].doing, context) for name in motions]
+    words = [prior.condition(name, replace(context, motion=name)) for name in motions]
     generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
     return relative_errors(prior, clean, words, prior.condition("", context), generator=generator).numpy()
 
@@ -86,6 +87,7 @@ def score(prior: NanoPrior, shared: Path, most: int) -> None:
             for told, found in rows.items():
                 errs = np.mean([errors(prior, shot, motions, told=told, rng=rng) for shot in shots], axis=0)
                 found.append((kind, name, int((errs < errs[0]).sum())))
+            print(take.file.stem, take.clip, name, *(f"rank {found[-1][2]}" for found in rows.values()), flush=True)
     for told, found in rows.items():
         report(found, f"clips of unseen rigs, {CLASSES} classes, {'told' if told else 'untold'}")
 

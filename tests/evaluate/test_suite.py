@@ -2,7 +2,7 @@
 
 import pytest
 
-from kinema.batch.suite import Suite, case_of, job_of
+from kinema.batch.suite import Suite, case_named, job_of
 from kinema.create.find import find_character
 from kinema.errors import KinemaError
 from kinema.evaluate.suite import ANIMALS, CHARACTERS, MOTIONS, Case, cases, cell, figures, suite_table
@@ -27,7 +27,7 @@ def test_characters_are_built_in(name: str) -> None:
 
 def test_jobs_know_their_case_and_methods_differ_in_the_parameters_only() -> None:
     jobs = Suite(("thin human",), ("walk",), 1, "fast").jobs()
-    assert [case_of(job) for job in jobs] == [Case("thin human", "walk", 0, m) for m in ("skeleton", "field")]
+    assert [case_named(job.title) for job in jobs] == [Case("thin human", "walk", 0, m) for m in ("skeleton", "field")]
     ours, field = (job.content for job in jobs)
     assert (ours.preset, ours.prompt, ours.seed) == (field.preset, field.prompt, field.seed)
     assert (field.parameters, field.physics) == ("field", False)
@@ -37,19 +37,19 @@ def test_jobs_know_their_case_and_methods_differ_in_the_parameters_only() -> Non
 
 
 def test_figures_are_those_of_the_right_stage() -> None:
-    after = STAGE | {"slide": 0.01, "gait": "run"}
+    after = STAGE | {"slide": 0.01, "gait": "run", "jerk": 50.0}
     report = {"stages": {"distilled": STAGE, "physics": after}, "metrics": after, "cpu_seconds": 7.0}
     report["intersection"] = [0.02, 0.01]
     ours = figures(Case("fox", "run", 0, "skeleton"), report)
-    assert (ours["right"], ours["slide"], ours["slide after"], ours["bone change"]) == (1.0, 0.2, 0.01, None)
+    assert (ours["right"], ours["right after"], ours["bone change"]) == (0.0, 1.0, None)
+    assert (ours["slide"], ours["slide after"]) == (0.2, 0.01)
     assert (ours["self-int. %"], ours["self-int. % after"]) == (2.0, 1.0)
     report["stages"]["field"] = STAGE | {"bone_change": 0.3}
     field = figures(Case("fox", "run", 0, "field"), report)
-    assert (field["right"], field["slide after"], field["bone change"]) == (0.0, None, 0.3)
-    action = Case("human", "punch", 0, "skeleton")
-    assert figures(action, report)["right"] is None
-    report["text"] = {"error": 0.8, "others": {"walking": 0.9}}
-    assert figures(action, report)["right"] == 1.0
+    assert (field["right"], field["right after"], field["slide after"]) == (0.0, None, None)
+    assert (field["bone change"], field["jerk"], ours["jerk"], ours["jerk after"]) == (0.3, 100.0, 100.0, 50.0)
+    action = figures(Case("human", "punch", 0, "skeleton"), report)
+    assert action["right"] is action["right after"] is None
 
 
 def test_spreads_are_those_of_cases_and_of_their_seeds() -> None:

@@ -16,7 +16,7 @@ from kinema.evaluate.suite import CHARACTERS, METHODS, MOTIONS, Case, cases, fig
 from kinema.files import make_folder, read_json, replacing, write_text
 
 JUDGED = "judged.json"
-"""What a run's report has not, in its folder: how its mesh meets itself, and what the prior says of an action."""
+"""What a run's report has not, in its folder: how its mesh meets itself."""
 FILM_SIZE = 320, 240
 """Width and height of the films without ground [px]."""
 TABLE, FIGURES = "suite.md", "suite.json"
@@ -52,9 +52,9 @@ def job_of(case: Case, **options: Any) -> Job:
     return Job(key_of(config), f"{case.name} ({case.method})", content=config)
 
 
-def case_of(job: Job) -> Case:
-    """The case that a job was made of."""
-    name, _, method = job.title.removesuffix(")").rpartition(" (")
+def case_named(title: str) -> Case:
+    """The case that a job of that title was made of."""
+    name, _, method = title.removesuffix(")").rpartition(" (")
     character, motion, seed = name.rsplit("-", 2)
     return Case(character.replace("-", " "), motion, int(seed), method)
 
@@ -63,7 +63,7 @@ def tabulate(jobs: list[Job], batch: Batch) -> str:
     """Write suite.json and suite.md of all runs that are done; returns the table."""
     rows = []
     for job in jobs:
-        folder, case = batch.out / job.key, case_of(job)
+        folder, case = batch.out / job.key, case_named(job.title)
         if batch.entries[job.key].state == "done":
             rows.append((case, figures(case, read_json(folder / DONE) | read_json(folder / JUDGED))))
     table = suite_table(rows)
@@ -76,18 +76,15 @@ def tabulate(jobs: list[Job], batch: Batch) -> str:
 
 
 def judge_runs(jobs: list[Job], batch: Batch) -> None:
-    """Look for self-intersections in each run, and ask the prior which sentence fits each action best."""
+    """Look for self-intersections in each run."""
     import numpy as np
 
-    from kinema.evaluate.judge import text_score
-    from kinema.evaluate.metrics import measure
-    from kinema.evaluate.verdict import FITS
     from kinema.motion.motion import load_motion
     from kinema.motion.source import load_result
     from kinema.posespace.skinned import Skinned
 
     for job in jobs:
-        folder, case = batch.out / job.key, case_of(job)
+        folder, case = batch.out / job.key, case_named(job.title)
         if batch.entries[job.key].state != "done" or (folder / JUDGED).is_file():
             continue
         character, rig, clip = load_result(folder)
@@ -99,11 +96,8 @@ def judge_runs(jobs: list[Job], batch: Batch) -> None:
         else:
             clips = (load_motion(folder / "distilled.npz", rig), clip)
             meshes = [body.posed(each.pose(rig)).double().numpy() for each in clips]
-        found: dict[str, Any] = {"intersection": [float(body.contacts.share(mesh).mean()) for mesh in meshes]}
-        if case.motion not in FITS:
-            metrics = measure(character, clip, rig=rig)
-            found["text"] = text_score(character, rig, clip, MOTIONS[case.motion], metrics=metrics)
-        write_text(folder / JUDGED, json.dumps(found))
+        shares = [float(body.contacts.share(mesh).mean()) for mesh in meshes]
+        write_text(folder / JUDGED, json.dumps({"intersection": shares}))
 
 
 def film(jobs: list[Job], batch: Batch) -> None:
@@ -118,7 +112,7 @@ def film(jobs: list[Job], batch: Batch) -> None:
     options = FilmOptions(*FILM_SIZE, ground=False, count=8000)
     prompts: dict[str, list[str]] = {}
     for job in jobs:
-        run, case = batch.out / job.key, case_of(job)
+        run, case = batch.out / job.key, case_named(job.title)
         if batch.entries[job.key].state != "done":
             continue
         ground, plain = (make_folder(batch.out / "films" / f"{case.method}{kind}") for kind in ("", "-plain"))
