@@ -6,7 +6,7 @@ import torch
 
 from kinema.evaluate.amount import amount_done, joint_swings
 from kinema.evaluate.metrics import Metrics, measure
-from kinema.evaluate.verdict import BOUNDS, good_values, verdict
+from kinema.evaluate.verdict import BOUNDS, SLOW, good_values, verdict
 from kinema.gait.kinds import Style
 from kinema.gait.make import action_times, make_motion
 from kinema.gait.motions import MOTIONS
@@ -87,3 +87,12 @@ def test_a_motion_that_floats_is_red(fox, rig, walk):
 def test_good_values_are_of_metrics():
     assert set(good_values()) <= set(Metrics.__dataclass_fields__)
     assert set(BOUNDS) <= set(good_values())
+
+
+def test_who_acts_in_place_slides_relative_to_a_slow_walk(clean):
+    """A cheering figure that swayed by a few millimetres slid at 150 % of its speed, which was next to nothing."""
+    bad = clean | {"slide": BOUNDS["slide"].fair * 2}
+    assert verdict(bad).colour == "red"
+    found = verdict(bad | {"speed": SLOW / 4})
+    assert found.colour == "amber"
+    assert "a slow walk's speed" in found.reason

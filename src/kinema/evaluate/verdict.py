@@ -24,13 +24,15 @@ class Bound:
 
 
 BOUNDS = {
-    "slide": Bound(0.03, 0.10, 100.0, "standing feet slide at {value} % of the body's speed (good: up to {good})"),
+    "slide": Bound(0.03, 0.10, 100.0, "standing feet slide at {value} % of {speed} speed (good: up to {good})"),
     "hover": Bound(0.005, 0.02, 1000.0, "standing feet are {value} mm per metre of leg off the ground (good: {good})"),
     "penetration": Bound(0.003, 0.02, 100.0, "the body is {value} % of its height in the ground (good: up to {good})"),
     "hang": Bound(0.15, 0.4, 1.0, "it hangs in the air {value} s longer than a jump of that height (good: {good})"),
     "jerk": Bound(800.0, 2000.0, 1.0, "the motion jerks: {value} leg lengths per cycle³ (good: up to {good})"),
     "bone_change": Bound(0.005, 0.05, 100.0, "bones change their length by {value} % (good: up to {good})"),
 }  # fmt: skip
+SLOW = 0.3
+"""Leg lengths per second of a very slow walk: who acts in place hardly travels, and slides relative to this."""
 STILL_DEG = 14.0
 """Swing of the liveliest joint up to which nothing moves: a body that stands and breathes has 6 to 10, our own
 motions have 18 at least (`joint_swings`)."""
@@ -75,15 +77,19 @@ def verdict(metrics: Mapping[str, Any], *, wanted: str | None = None, amount: Am
     `amount` is how much of an action it shows, where that is known.
     """
     worst, faults = 0, []
+    in_place = metrics.get("speed", SLOW) < SLOW
     for name, bound in BOUNDS.items():
         value = float(metrics.get(name, 0.0))
+        if name == "slide" and in_place:
+            value *= metrics["speed"] / SLOW
         # Jerk is counted per cycle; of a motion without one nothing is known to be usual.
         if value <= bound.good or (name == "jerk" and not metrics.get("period")):
             continue
         if name == "hang" and wanted in UNGROUNDED:
             continue
         worst = max(worst, 1 if value <= bound.fair else 2)
-        faults.append(bound.words.format(value=f"{bound.unit * value:.3g}", good=f"{bound.unit * bound.good:g}"))
+        shown = {"value": f"{bound.unit * value:.3g}", "good": f"{bound.unit * bound.good:g}"}
+        faults.append(bound.words.format(**shown, speed="a slow walk's" if in_place else "the body's"))
     gait = metrics["gait"]
     if wanted in FITS and gait not in FITS[wanted]:
         worst = max(worst, 1 if {wanted, gait} <= MOVING else 2)
