@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from kinema.gait.vocabulary import vocabulary
+from kinema.prior.nano.known import known_motions
 from kinema.prior.nano.reader import HEADER, WEIGHTS, Reader, trained_names
 from kinema.prior.nano.reader_fit import words_checksum
 from kinema.prior.protocol import KnownMotion
@@ -138,3 +139,16 @@ def test_a_prior_knows_what_it_was_trained_on():
     assert trained_names((), "biped") == set(vocabulary())
     dancing = Reader.load().read("a man is dancing", "biped", known=names)
     assert (dancing.motion, dancing.known, dancing.nearest) == ("dance", False, ("walk",))
+
+
+@pytest.mark.parametrize(
+    ("text", "body", "motion"),
+    [
+        ("a bird pecks at seeds", "bird", "eat"),
+        ("a cobra strikes", "snake", "bite"),
+        ("a dog attacks", "quadruped", "attack"),
+    ],
+)
+def test_what_was_not_seen_of_a_body_is_done_as_what_comes_nearest(text, body, motion):
+    reading = Reader.load().read(text, body, known=trained_names(known_motions(), body))
+    assert (reading.motion, reading.known) == (motion, True)

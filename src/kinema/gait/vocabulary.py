@@ -118,8 +118,10 @@ def motions_of(body: str) -> tuple[str, ...]:
     return tuple(name for name, words in vocabulary().items() if kind in words.bodies)
 
 
-VARIANTS = {"float": ("hover", "coast"), "flap": ("hover",), "rear": ("rise",)}
-"""Motions of the procedural table that are meant by the same words on some bodies."""
+VARIANTS = {
+    "float": ("hover", "coast"), "flap": ("hover",), "rear": ("rise",), "peck": ("eat",), "attack": ("bite",),
+}  # fmt: skip
+"""What is done in a motion's place by a prior that has not seen it on this kind of body: a snake that attacks bites."""
 HURRIED = {"swim": "swim_fast", "slither": "slither_fast"}
 """Motions that have a row of their own when they are fast."""
 
