@@ -86,6 +86,8 @@ def joint_limits(character: Character, limbs: Limbs) -> JointLimits:
         # A clavicle, if there is one, comes before the upper arm.
         shoulder = 1 if len(arm.joints) >= 4 else 0
         upper[[*arm.joints[: shoulder + 1]]] = (2.2, 2.2, 1.2)
+        if arm.kind == "wing":  # spread at rest, and folded flat against the body, joint upon joint
+            upper[[*arm.joints]] = np.pi
         if shoulder + 2 < len(arm.joints) and not arm.wing:
             a, b, c = heads[list(arm.joints[shoulder : shoulder + 3])]
             above = _unit(b - a)
