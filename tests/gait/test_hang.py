@@ -10,7 +10,7 @@ from kinema.rig.anatomy import Anatomy
 
 @pytest.mark.parametrize("species", ["human", "crow", "dragon"])
 def test_limits_allow_the_pose_in_which_a_body_stands(species: str) -> None:
-    """Limits that hold a wing half open kept walking birds from folding them, and physics burst the folded ones open."""
+    """Limits held the wings of walking birds half open, and physics burst open those that were folded."""
     anatomy = Anatomy.of(creature(species))
     standing = hanging_arms(anatomy.rig, anatomy.limbs).double()
     assert standing.abs().max() > 0.5
