@@ -10,8 +10,9 @@ from physics_bodies import boxes, quadruped
 from kinema.asset.character import Character, Mesh
 from kinema.gait.make import make_motion
 from kinema.geometry.rotations import runs
+from kinema.motion.carry import Planted, carry_root
 from kinema.motion.feet import contact_paths, find_box_feet, find_stance, touching, track_feet
-from kinema.motion.motion import Motion
+from kinema.motion.motion import GRAVITY, Motion
 from kinema.motion.plant import move_feet, plan_stance, plant, travel
 from kinema.physics.measure import joint_error_deg
 from kinema.rig.ik import effector_jacobian
@@ -176,3 +177,29 @@ def test_a_hop_without_a_step_is_no_swing(walking) -> None:
     hopping = move_feet(rig, feet, motion, up, leg_length=limbs.leg_length)
     assert not find_stance(track_feet(rig, limbs, hopping))[first:last, 0].all()
     assert plan_stance(rig, boxes(body), limbs, hopping, feet=feet)[first:last, 0].all()
+
+
+def test_a_body_that_leaves_its_feet_is_not_thrown_and_comes_to_rest_on_the_ground(walking) -> None:
+    """After the last stance the root's shift went on evenly, which threw the dying into the air."""
+    body, rig, limbs, _, _ = walking
+    planted = Planted.of(rig, boxes(body), limbs)
+    stand, _ = make_motion(rig, limbs, "stand", frames=40, fps=24.0)
+    stance = np.zeros((40, len(limbs.legs)), dtype=bool)
+    stance[:8] = True
+    weight, time = np.ones(stance.shape), torch.arange(40, dtype=torch.float64)
+
+    def shifted(height: torch.Tensor) -> np.ndarray:
+        moved = Motion(stand.root_position + torch.stack((0 * time, height, 0 * time), 1), stand.angles, stand.fps)
+        return (carry_root(planted, moved, stance, weight).root_position - stand.root_position)[:, 1].numpy()
+
+    # It sinks while it stands, and is thrown and falls then: on the ground it is raised, and no further.
+    sinks = -0.01 * time.clamp(max=8)
+    thrown = sinks + (2.5 * (time - 8).clamp(min=0) / 24 - GRAVITY * ((time - 8).clamp(min=0) / 24) ** 2 / 2).clamp(
+        min=0
+    )
+    raised = shifted(thrown) - thrown.numpy()
+    assert raised[6] == pytest.approx(0.06, abs=0.01)
+    assert raised.max() < 0.12
+    assert raised[-1] == pytest.approx(raised[10], abs=0.03)
+    # It goes up and stays there: it comes down again.
+    assert shifted(0.3 * ((time - 8) / 6).clamp(0, 1))[-10:].max() < 0.1

@@ -12,11 +12,11 @@ from jaxtyping import Float, Int
 
 from kinema.asset.character import Character
 from kinema.evaluate.amount import joint_swings
-from kinema.evaluate.flight import hanging
 from kinema.evaluate.gaits import name_gait
 from kinema.evaluate.published import foot_contact_score, skating_ratio
 from kinema.evaluate.undulation import BodyWave, WingBeat, body_wave, wing_beat
 from kinema.motion.feet import Feet, Stance, find_cycle, find_stance, ground_speed, track_pose
+from kinema.motion.flight import hanging
 from kinema.motion.foot_skin import PerFrame, SkinContacts, skin_contacts
 from kinema.motion.loop import without_stills
 from kinema.motion.motion import Motion
@@ -94,7 +94,7 @@ class Metrics:
     bone_change: float
     """Largest relative change of a bone's length."""
     hang: float = 0.0
-    """Longest time in the air beyond that of a jump of the same height (`flight`); 0 of a body without skin."""
+    """For how long nothing bears the body where it touches nothing (`motion.flight`); 0 of a body without skin."""
     skating: float = 0.0
     """Skating ratio of GMD: share of frames in which a low foot moves, scaled to human legs."""
     foot_contact: float = 0.0
@@ -144,7 +144,7 @@ def measure(
     if not skinned or len(moving) == len(motion):
         return found
     # Who freezes in the air hangs there, too.
-    return replace(found, hang=_hang(skin_contacts(character, rig, limbs, motion), limbs, motion.fps))
+    return replace(found, hang=_hang(skin_contacts(character, rig, limbs, motion), limbs, motion.fps, ends=True))
 
 
 def measure_pose(
@@ -192,7 +192,7 @@ def measure_pose(
         swing=float(joint_swings(T_world_joint[..., :3]).max()),
         symmetry=_symmetry(limbs, cycle.reach + 2 * cycle.lift),
         bone_change=bone_change(joints, parents),
-        hang=_hang(skin, limbs, fps),
+        hang=_hang(skin, limbs, fps, ends=not feet.loops),
         skating=skating_ratio(shown) if limbs.ground else 0.0,
         foot_contact=foot_contact_score(shown) if limbs.ground else 0.0,
         wave=None if steps else body_wave(T_world_joint, limbs, parents, fps=fps),
@@ -201,9 +201,9 @@ def measure_pose(
     )
 
 
-def _hang(skin: SkinContacts | None, limbs: Limbs, fps: float) -> float:
+def _hang(skin: SkinContacts | None, limbs: Limbs, fps: float, *, ends: bool) -> float:
     known = skin is not None and limbs.ground
-    return hanging(skin.lowest, skin.middle, fps=fps, leg=limbs.leg_length) if known else 0.0
+    return hanging(skin.lowest, skin.middle, fps=fps, leg=limbs.leg_length, ends=ends) if known else 0.0
 
 
 def _slide(feet: Feet, stance: Stance, speed: float) -> float:

@@ -27,7 +27,7 @@ BOUNDS = {
     "slide": Bound(0.03, 0.10, 100.0, "standing feet slide at {value} % of {speed} speed (good: up to {good})"),
     "hover": Bound(0.005, 0.02, 1000.0, "standing feet are {value} mm per metre of leg off the ground (good: {good})"),
     "penetration": Bound(0.003, 0.02, 100.0, "the body is {value} % of its height in the ground (good: up to {good})"),
-    "hang": Bound(0.15, 0.4, 1.0, "it hangs in the air {value} s longer than a jump of that height (good: {good})"),
+    "hang": Bound(0.15, 0.4, 1.0, "for {value} s it hangs in the air, where nothing bears it (good: up to {good})"),
     "jerk": Bound(800.0, 2000.0, 1.0, "the motion jerks: {value} leg lengths per cycle³ (good: up to {good})"),
     "bone_change": Bound(0.005, 0.05, 100.0, "bones change their length by {value} % (good: up to {good})"),
 }  # fmt: skip

@@ -6,17 +6,23 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from kinema.geometry.rotations import runs
+from kinema.geometry.rotations import is_below, runs
 from kinema.motion.feet import PerFoot, Stance, Velocities, contact_paths, find_feet
+from kinema.motion.flight import CLEAR, carried
 from kinema.motion.foot_skin import FootSkin
 from kinema.motion.motion import GRAVITY, Motion
-from kinema.rig.cuboids import Cuboids
+from kinema.rig.cuboids import Cuboids, contact_corners
 from kinema.rig.ik import Effector
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import Limbs
 
 FALL_WEIGHT = 1e3
 """Weight of falling faster than gravity, against 1 for the height of a stance foot [frames⁴]."""
+
+BODY_WEIGHT = 10.0
+"""Weight of the height of a body that rests or is under the ground before the first stance and after the last one."""
+RESTING_S = 0.1
+"""For so long nothing may bear a body that has left the ground: a prior's jump is not quite that of a thrown body."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,8 @@ class Planted:
     """Centres of mass in the joints' frames [m]."""
     shares: Float[np.ndarray, "joints"]
     """Shares of the body's mass."""
+    corners: Float[np.ndarray, "joints 8 3"]
+    """What of each joint may touch the ground, in its frame [m]."""
 
     @staticmethod
     def of(
@@ -41,7 +49,9 @@ class Planted:
     ) -> "Planted":
         mass = np.maximum(cuboids.volumes, 1e-4 * cuboids.volumes.sum())
         feet = find_feet(limbs) if feet is None else feet
-        return Planted(rig.to(torch.float64), feet, skin, limbs.leg_length, cuboids.centers, mass / mass.sum())
+        corners = contact_corners(rig, cuboids).double().numpy()
+        rig = rig.to(torch.float64)
+        return Planted(rig, feet, skin, limbs.leg_length, cuboids.centers, mass / mass.sum(), corners)
 
     def paths(self, motion: Motion) -> tuple[PerFoot, Velocities]:
         """Height of each foot [m] and velocity of what touches the ground [m/s]."""
@@ -58,6 +68,9 @@ def carry_root(
     shift is smooth and goes on evenly while nothing touches. Heights alike, with footholds at 0, as far as the ground,
     which pushes and never pulls, can do it: where the height y of the centre of mass would fall faster than gravity
     makes it, fall |ÿ + g|² is added (Newton on which frames these are). `ahead`: off, it only moves up and down.
+
+    Before the first stance and after the last one the shift of heights stays as it is: going on evenly, it would throw
+    a body that dies into the air. One that rests in the air there comes down to the ground with what of it is lowest.
     """
     frames, fps = len(motion), motion.fps
     heights, velocities = body.paths(motion)
@@ -66,20 +79,52 @@ def carry_root(
     if ahead:
         slips = [slip(velocities[at.start : at.stop - 1, k], fps)[:, [0, 2]] for k, at in pieces]
         level = np.linalg.solve(*_smooth_fit(frames, spans, slips, 0.06 * fps, free=True))[:frames]
-    normal, right = _smooth_fit(frames, spans, [heights[at, k, None] for k, at in pieces], 0.1 * fps, free=False)
-    bend = np.diff(np.eye(frames), n=2, axis=0)
     y = motion.pose(body.rig).numpy()[:, :, 1]
     mass_height = (np.einsum("fjk,jk->fj", y[..., :3], body.centers) + y[..., 3]) @ body.shares
+    lows = (np.einsum("fjk,jck->fjc", y[..., :3], body.corners) + y[..., None, 3]).min(2)
+    low, hips = lows.min(1), [foot.chain[0] for foot in body.feet]
+    legs = [any(is_below(body.rig.parents, j, hip) for hip in hips) for j in range(lows.shape[1])]
+    trunk = np.where(legs, np.inf, lows).min(1)  # legs are bent where they are under the ground
+    rests = _rests(stance, low - CLEAR * body.leg, mass_height, fps)
+    over = [heights[at, k, None] for k, at in pieces] + [low[at, None] for at in rests]
+    spans += [(at, np.full(at.stop - at.start, BODY_WEIGHT)) for at in rests]
+    normal, right = _smooth_fit(frames, spans, over, 0.1 * fps, free=False)
+    bend = np.diff(np.eye(frames), n=2, axis=0)
+    known = stance.any(1)
+    for at in rests:
+        known[at] = True
+    first, last = np.flatnonzero(known)[[0, -1]]
+    step = np.diff(np.eye(frames), axis=0)
+    normal += (0.1 * fps) ** 2 * (step[:first].T @ step[:first] + step[last:].T @ step[last:])
     least = -bend @ mass_height - GRAVITY / fps**2
-    falls, up = np.zeros(len(bend), dtype=bool), np.zeros(frames)
+    stood, time = np.flatnonzero(stance.any(1)), np.arange(frames)
+    lying = (time < stood[0]) | (time > stood[-1])
+    falls, sinks, up = np.zeros(len(bend), dtype=bool), np.zeros(frames, dtype=bool), np.zeros(frames)
     for _ in range(20):
-        rows = bend[falls]
-        up = np.linalg.solve(normal + fall * rows.T @ rows, right[:, 0] + fall * rows.T @ least[falls])
-        before, falls = falls, bend @ up < least
-        if (falls == before).all():
+        rows, deep = bend[falls], BODY_WEIGHT * np.where(sinks, trunk, 0.0)
+        up = np.linalg.solve(
+            normal + fall * rows.T @ rows + BODY_WEIGHT * np.diag(sinks.astype(float)),
+            right[:, 0] + fall * rows.T @ least[falls] - deep,
+        )
+        before, falls, sinks = (falls, sinks), bend @ up < least, lying & (up + trunk < 0)
+        if (falls == before[0]).all() and (sinks == before[1]).all():
             break
     shift = np.stack((level[:, 0], up, level[:, 1]), -1)
     return Motion(motion.root_position + torch.from_numpy(shift), motion.angles, fps)
+
+
+def _rests(
+    stance: Stance, low: Float[np.ndarray, "frames"], mass_height: Float[np.ndarray, "frames"], fps: float
+) -> list[slice]:
+    """The frames at the ends of a motion in which the body rests in the air: nothing stands, the lowest point is up,
+    and gravity alone does not explain the path."""
+    frames, found = len(stance), []
+    touching = np.flatnonzero(stance.any(1) | (low <= 0))
+    for first, last in ((0, touching[0]), (touching[-1] + 1, frames)):
+        seconds, begin, end = carried(mass_height[first:last], fps) if last - first > 2 else (0.0, 0, 0)
+        if seconds > RESTING_S:
+            found.append(slice(0, end) if first == 0 else slice(first + begin, last))
+    return found
 
 
 def _smooth_fit(
