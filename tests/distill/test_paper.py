@@ -14,6 +14,7 @@ from kinema.distill.config import PRESETS, Animate, Preset, command_words, resol
 from kinema.distill.energies import weighted_energies
 from kinema.distill.loop import MOST_GRADIENT, Distiller
 from kinema.distill.parameters import Filmed
+from kinema.distill.skeleton import cubic
 from kinema.distill.tempo import base_path, choose_tempo
 from kinema.distill.window import Window
 from kinema.job.animate import make_stage
@@ -80,6 +81,20 @@ def test_no_frame_of_the_clip_snaps_to_rest(body: tuple[Stage, Anatomy], prior: 
     with torch.no_grad():
         run.parameters.angles += 0.3
     torch.testing.assert_close(run.motion().angles, torch.full((frames, 25, 3), 0.3))
+
+
+def test_values_per_frame_are_joined_without_kinks() -> None:
+    """Through the values, straight where they are straight, to the ends; on a swing of eight frames the velocity has no
+    jumps, which straight pieces have at each of them."""
+    frames = torch.arange(9.0)
+    assert torch.equal(cubic(frames, 9), torch.eye(9))
+    at = torch.linspace(0, 8, 801)
+    table = cubic(at, 9)
+    torch.testing.assert_close(table @ (3 * frames - 2), 3 * at - 2, atol=1e-4, rtol=0)
+    torch.testing.assert_close(cubic(torch.tensor([0.3]), 2), torch.tensor([[0.7, 0.3]]))
+    jumps = (table @ torch.sin(2 * torch.pi * frames / 8)).diff(n=2).abs() / 0.01
+    kinks = torch.sin(2 * torch.pi * frames / 8).diff(n=2).abs()
+    assert float(jumps.amax()) < 0.05 * float(kinks.amax())
 
 
 def test_every_frame_of_a_window_that_starts_late_is_seen(run: Distiller) -> None:

@@ -100,6 +100,18 @@ def test_paper_mode_runs_with_a_control_per_substep(walking) -> None:
     assert torch.equal(result.controls[:, 3:6], leaning.angles[:1, 0].expand(len(result.controls), 3))
 
 
+def test_feet_that_stand_do_not_slide_in_paper_mode(walking) -> None:
+    """Friction has to hold them at the explicit integrator's step length too; as thick oil it let them slide at 15 %
+    of the body's speed."""
+    body, rig, limbs, motion = walking
+    options = replace(Tracking.paper(), iterations=6)
+    result = track(None, rig, motion[:13], limbs=limbs, cuboids=boxes(body), options=options)
+    assert result.before.stance_speed < 0.02
+    assert result.model.contact.slip_speed < 0.05
+    assert result.after.stance_speed < 0.06 * result.after.body_speed
+    assert min(result.losses) < 0.8 * result.losses[0]
+
+
 def test_the_explicit_integrator_tracks_with_hundreds_of_substeps(walking) -> None:
     body, rig, limbs, motion = walking
     options = Tracking(implicit=False, substeps=400, iterations=3)

@@ -82,8 +82,23 @@ class Basis:
         terms = torch.arange(self.terms, device=at.device)
         if self.kind == "dct":
             return torch.cos(torch.pi * (at[:, None] + 0.5) * terms / self.frames)
-        # Free: linear interpolation between the frames' own values.
-        return (1 - (at[:, None] - terms).abs()).clamp(min=0)
+        return cubic(at, self.terms)
+
+
+def cubic(at: Float[Tensor, "times"], count: int) -> Float[Tensor, "times terms"]:
+    """Catmull and Rom's interpolation of one value per frame, as if the first and last step went on beyond the ends.
+
+    On straight pieces every value would be a kink: a clip at three times the prior's rate jerks, and a simulated body
+    that follows it is kicked at each of them.
+    """
+    x = (at[:, None] - torch.arange(-1, count + 1, device=at.device)).abs()
+    near, far = (1.5 * x - 2.5) * x * x + 1, ((2.5 - 0.5 * x) * x - 4) * x + 2
+    weights = torch.where(x < 1, near, torch.where(x < 2, far, 0.0))
+    beyond = weights.new_tensor([2.0, -1.0])
+    table = weights[:, 1:-1].clone()
+    table[:, :2] += weights[:, :1] * beyond
+    table[:, -2:] += weights[:, -1:] * beyond.flip(0)
+    return table
 
 
 class Coefficients(nn.Module):

@@ -67,7 +67,7 @@ class Tracking:
         """AKD's options (docs/akd.md): hundreds of explicit substeps, each with its control; the motion as it is."""
         return Tracking(
             substeps=400, knots=0, targets=1, summed=True, steer_root=False, lock_feet=False, hold=0.0, still=0.0,
-            implicit=False, learning_rate=3e-4, velocity_rate=5e-3,
+            implicit=False, learning_rate=1e-3, velocity_rate=5e-3,
         )  # fmt: skip
 
     @staticmethod
