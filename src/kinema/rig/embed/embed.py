@@ -28,6 +28,10 @@ SYMMETRIC = 0.02
 WEIGHTS = (0.99, 5.04, 0.9, 2.78, 1.77, 3.15)
 """Weights of the measure's parts: cost per point, branches without a bone, tips that no end of the body is near to,
 limbs as thick as the trunk, legs off the ground, feet more or less than legs."""
+FOLDED = "bird with folded wings"
+"""What a biped with a tail and no arms is."""
+SURE_OF_WINGS = 0.7
+"""Greatest confidence of such a bird: some that are modelled so have no wings to be seen."""
 TREE = 8.45
 """Measure from which on a template is worse than a tree of the body's own branches."""
 
@@ -100,10 +104,13 @@ def choose(mesh: Mesh, balls: Balls, branches: list[Branch], plan: BodyPlan | No
         if measures[own.plan] <= min(measures.values()):
             sure = 1.0 if plan is not None else _confidence(own.plan, measures)
             return Embedding(own.plan, own.plan, own.skeleton, own.roles, sure, measures)
-    best = min(fits, key=lambda one: measures[one.template.form.name]).template.form
-    skeleton = shape(next(one for one in fits if one.template.form is best), balls, branches, mesh.vertices)
-    sure = 1.0 if plan is not None else _confidence(best.plan, measures)
-    return Embedding(best.plan, best.name, skeleton, roles_of(skeleton.names), sure, measures)
+    best = min(fits, key=lambda one: measures[one.template.form.name])
+    skeleton, form = shape(best, balls, branches, mesh.vertices), best.template.form
+    sure = 1.0 if plan is not None else _confidence(form.plan, measures)
+    found, name = form.plan, form.name
+    if found == "biped" and any("wing" in joint for joint in skeleton.names):
+        found, name, sure = "bird", FOLDED, min(sure, SURE_OF_WINGS)
+    return Embedding(found, name, skeleton, roles_of(skeleton.names), sure, measures)
 
 
 def measure(found: Fit, balls: Balls, branches: list[Branch]) -> float:

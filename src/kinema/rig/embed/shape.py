@@ -25,7 +25,7 @@ SLENDER = 2.5
 """Least length of such a part in radii where it begins."""
 EXTRA, ORNAMENT = (0.13, 0.08), (0.2, 0.2)
 """Least length of an ear, a horn or a trunk that gets joints of its own, and of a joint there, in lengths of the
-longest side; on a biped more: people wear much that is none."""
+longest side; on a biped more: people wear hats and belts and hold things."""
 FINGERS = (0.35, 0.6, 0.8)
 """Places of the joints that bend all fingers, between wrist and tip."""
 CUSTOM: dict[str, dict[str, tuple[float, float, float]]] = {
@@ -43,6 +43,18 @@ CUSTOM: dict[str, dict[str, tuple[float, float, float]]] = {
 """Where artists put joints beside the middle of the flesh, outward, up and forward in units of the form: the spine of a
 quadruped near its back. Of quadrupeds robust means over the rigs for tuning, of bipeds by
 benchmarks/auto_rig_shifts.py on the same rigs."""
+SKULL_RADIUS, SKULL_BASE, NAPE = 0.075, 1.1, 0.055
+"""Least radius of the ball in a big head, in heights of the body; where the head's joint lies below its centre, in
+radii, and the neck's below that, in heights: under a big head the template has them anywhere."""
+REACH = 1.7
+"""Distance of a hand from the line of the trunk from which on it is one, in radii of the trunk: of the figures for
+tuning arms reach 1.9 or more, and 1.5 at most where there are none."""
+LEVEL = 0.5
+"""How far the head of a bird is before its hips, at least, in heights above them; one without arms that is upright is
+no bird."""
+WING, WING_HEIGHT = (("upper", 0.0, 0.6), ("lower", 0.4, 0.9), ("hand", 0.8, 0.9), ("end", 1.2, 0.8)), 0.3
+"""Joints of a folded wing: places between chest and hips, and distances from the middle and height above that line in
+radii of the trunk."""
 HAND, PALM = 0.2, 0.08
 """Greatest length and radius of a hand, in lengths of the longest side."""
 NECK_GAP = 0.1
@@ -58,6 +70,8 @@ HIP = (2.1, 1.5)
 body."""
 SHOULDER, NECK = 1.7, 1.93
 """Heights of the shoulders and the neck of a toy on two legs, in heights of its hips."""
+STOUT_ARM = 0.4
+"""Least radius of an arm of such a toy, in radii of its legs: ears and hair are thinner."""
 SKULL = 0.4
 """Least radius of a head on such a body, in radii of the trunk."""
 AXIS = (0.13, 0.32, 0.47, 0.61, 0.75, 0.87)
@@ -109,9 +123,17 @@ def shape(found: Fit, balls: Balls, branches: list[Branch], vertices: Float[np.n
         at |= place_legs(at, balls)
         at |= _fingertips(at, vertices, size)
     at = _as_artists_do(points.form, at, balls)
+    above = {name: points.names[p] if p >= 0 else "" for name, p in zip(points.names, points.parents)}
+    if points.form.plan == "biped" and not has_arms(found, balls):
+        level = "tail_1" in at and at["head"][2] - at["hips"][2] > LEVEL * (at["head"][1] - at["hips"][1])
+        for side in ("left", "right"):
+            _find_arm(at, above, side, balls, there=not level)
+        if level:
+            _fold_wings(at, above, balls)
+    if points.form.plan == "biped" and "tail_1" not in at:
+        at |= _under_skull(at, balls)
     if points.form.plan == "fish":
         at |= _axis(at)
-    above = {name: points.names[p] if p >= 0 else "" for name, p in zip(points.names, points.parents)}
     if points.form.plan in ("quadruped", "winged", "bird"):
         _split_neck(at, above, size)
     absent = _absent(at, balls)
@@ -131,7 +153,7 @@ def shape(found: Fit, balls: Balls, branches: list[Branch], vertices: Float[np.n
             joints.chain(f"{name.removesuffix('hand')}fingers", index[name], rows, tip)
     _add_tail(joints, at | _tail(at, balls, branches, size), index, size)
     if points.form.plan != "fish":
-        _add_extras(joints, balls, branches, size, *(ORNAMENT if points.form.plan == "biped" else EXTRA))
+        _add_extras(joints, balls, branches, size, biped=points.form.plan == "biped")
     return joints.skeleton()
 
 
@@ -176,20 +198,39 @@ def _stub_tops(balls: Balls) -> dict[str, Point]:
 
 
 def _toy_person(tops: dict[str, Point], balls: Balls) -> Skeleton:
-    """A trunk of one piece as long as its legs, with legs, arms and a head of one bone."""
+    """A trunk of one piece with legs, arms and a head of one bone."""
     hips, radius = np.mean(list(tops.values()), axis=0), float(np.median(balls.feet.radii))
     leg = hips[1] - balls.low[1]
-    neck, crown = hips + [0.0, (NECK - 1) * leg, 0.0], np.array([hips[0], balls.high[1], hips[2]])
+    outer = max(abs(float(top[0] - hips[0])) for top in tops.values()) + radius
+    shoulder_y, neck_y = balls.low[1] + SHOULDER * leg, balls.low[1] + NECK * leg
+    if arm := _arm_aside(balls, hips, outer, STOUT_ARM * radius, 1.0):
+        shoulder_y = float(balls.centers[arm[0], 1])
+        neck_y = shoulder_y + float(balls.radii[arm[0]])
+    neck, crown = np.array([hips[0], neck_y, hips[2]]), np.array([hips[0], balls.high[1], hips[2]])
     joints = Joints([], [], [], [])
     joints.add("hips", -1, hips, neck)
     joints.add("head", 0, neck, np.maximum(crown, neck))
     for name, top in tops.items():
         out = 1.0 if "left" in name else -1.0
-        shoulder = np.array([top[0] + 0.4 * out * radius, balls.low[1] + SHOULDER * leg, hips[2]])
+        shoulder = np.array([top[0] + 0.4 * out * radius, shoulder_y, hips[2]])
         hand = np.array([balls.high[0] if out > 0 else balls.low[0], shoulder[1], hips[2]])
         joints.add(name, 0, top, np.array([top[0], balls.low[1], top[2]]))
         joints.add(name.replace("leg", "arm"), 0, shoulder, hand)
     return joints.skeleton()
+
+
+def _arm_aside(balls: Balls, hips: Point, outer: float, stout: float, side: float) -> tuple[int, int] | None:
+    """Balls at the shoulder and at the tip of the limb that sticks out most on a side (1 or -1), farther than `outer`
+    from the middle, above the hips, of balls larger than `stout`; none if nothing does."""
+    aside = side * (balls.centers[:, 0] - float(balls.low[0] + balls.high[0]) / 2)
+    arm = np.flatnonzero((balls.centers[:, 1] > hips[1]) & (aside > outer) & (balls.radii > stout))
+    if len(arm) == 0:
+        return None
+    tip = arm[aside[arm].argmax()]
+    to_tip, to_middle = balls.paths[tip], balls.paths[balls.middle]
+    # Balls on the way from the tip to the trunk: the last one beside the legs is the shoulder.
+    on_way = arm[to_tip[arm] + to_middle[arm] < 1.1 * to_tip[balls.middle]]
+    return int(on_way[aside[on_way].argmin()]), int(tip)
 
 
 def _toy(at: dict[str, Point], tops: dict[str, Point], balls: Balls) -> Skeleton:
@@ -256,6 +297,68 @@ def _as_artists_do(form: Form, at: dict[str, Point], balls: Balls) -> dict[str, 
     return moved
 
 
+def _under_skull(at: dict[str, Point], balls: Balls) -> dict[str, Point]:
+    """Head and neck of an upright body with a big head, at the lower end of its skull, and the trunk below them."""
+    tall, middle = float(balls.high[1] - balls.low[1]), float(balls.low[0] + balls.high[0]) / 2
+    high = (balls.centers[:, 1] > (at["neck"][1] + at["head"][1]) / 2) & (
+        np.abs(balls.centers[:, 0] - middle) < 0.05 * tall
+    )
+    if not high.any() or (radius := float(balls.radii[high].max())) < SKULL_RADIUS * tall:
+        return {}
+    center = balls.centers[high][int(balls.radii[high].argmax())]
+    head = center - [0.0, SKULL_BASE * radius, 0.0]
+    neck, hips = head - [0.0, NAPE * tall, 0.0], at["hips"]
+    rise = (neck[1] - hips[1]) / max(float(at["neck"][1] - hips[1]), 1e-9)
+    if rise <= 0.3:
+        return {}
+    neck[2] = (at["chest"][2] + head[2]) / 2
+    trunk = {
+        name: at[name] * [1, 0, 1] + [0, hips[1] + rise * (at[name][1] - hips[1]), 0] for name in ("spine", "chest")
+    }
+    return trunk | {"neck": neck, "head": head}
+
+
+def has_arms(found: Fit, balls: Balls) -> bool:
+    """Do the hands of a fitted biped stick out of its trunk?"""
+    at = dict(zip(found.template.names, found.places))
+    trunk = [at[name] for name in ("tail_1", "hips", "spine", "chest", "neck", "head", "head_end") if name in at]
+    line = np.concatenate([a + np.linspace(0, 1, 12)[:, None] * (b - a) for a, b in zip(trunk, trunk[1:])])
+    gap = np.linalg.norm(balls.centers[:, None] - line[None], axis=2)
+    # The largest ball around each place of the trunk, or the nearest.
+    thick = np.where(gap < balls.radii[:, None], balls.radii[:, None], 0.0).max(axis=0)
+    thick = np.where(thick > 0, thick, balls.radii[gap.argmin(axis=0)])
+    hands = [at[f"{side}_hand"] for side in ("left", "right")]
+    return max(float((np.linalg.norm(line - hand, axis=1) / thick).min()) for hand in hands) > REACH
+
+
+def _find_arm(at: dict[str, Point], above: dict[str, str], side: str, balls: Balls, *, there: bool) -> None:
+    """Put an arm of two bones, which the template missed, where something sticks out beside the body, or none."""
+    for part in ("arm_upper", "arm_lower", "hand", "hand_end"):
+        del at[f"{side}_{part}"]
+    if not there:
+        return
+    thick = float(np.median(balls.feet.radii)) if len(balls.feet.radii) else 0.0
+    outer = abs(float(at[f"{side}_leg_foot"][0] - at["hips"][0])) + thick
+    arm = _arm_aside(balls, at["hips"], outer, STOUT_ARM * thick, 1.0 if side == "left" else -1.0)
+    if arm is not None:
+        shoulder, tip = balls.centers[arm[0]], balls.centers[arm[1]]
+        for part, share in (("upper", 0.0), ("lower", 0.5), ("end", 1.0)):
+            at[f"{side}_arm_{part}"] = shoulder + share * (tip - shoulder)
+        above[f"{side}_arm_end"] = f"{side}_arm_lower"
+
+
+def _fold_wings(at: dict[str, Point], above: dict[str, str], balls: Balls) -> None:
+    """Put wings along the sides of a trunk that lies level: a bird that stands has folded them."""
+    chest, hips = at["chest"], at["hips"]
+    near = np.linalg.norm(balls.centers - (chest + hips) / 2, axis=1).argmin()
+    for side, out in (("left", 1.0), ("right", -1.0)):
+        parent = "chest"
+        for part, share, beside in WING:
+            name, radius = f"{side}_wing_{part}", float(balls.radii[near])
+            at[name] = chest + share * (hips - chest) + [out * beside * radius, WING_HEIGHT * radius, 0.0]
+            above[name], parent = parent, name
+
+
 def _lies(ankle: Point, tip: Point) -> bool:
     """Does a foot lie on its sole rather than stand on its toes?"""
     away = tip - ankle
@@ -319,8 +422,9 @@ def _add_tail(joints: Joints, at: dict[str, Point], index: dict[str, int], size:
         parent = joints.add(f"tail_{k + 1}", parent, rows[k], rows[k + 1])
 
 
-def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: float, least: float, step: float) -> None:
-    """Joints for branches that no bone lies in: ears, horns, a trunk."""
+def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: float, *, biped: bool) -> None:
+    """Joints for branches that no bone lies in: ears, horns, a trunk; of a biped long ears alone."""
+    least, step = ORNAMENT if biped else EXTRA
     middle = float(balls.low[0] + balls.high[0]) / 2
     count: dict[str, int] = {}
     for branch in branches:
@@ -341,6 +445,8 @@ def _add_extras(joints: Joints, balls: Balls, branches: list[Branch], size: floa
             continue  # it comes with its left image
         parent = int(np.linalg.norm(np.array(joints.heads) - part[0, :3], axis=1).argmin())
         ear = "head" in joints.names and parent == joints.names.index("head")
+        if biped and not (ear and abs(side) > 0.02 * size):
+            continue
         kind = "ear" if ear else "extra"
         count[kind] = count.get(kind, 0) + 1
         label = kind if count[kind] == 1 else f"{kind}{count[kind]}"
