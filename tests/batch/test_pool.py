@@ -13,7 +13,7 @@ import pytest
 from small_work import command, jobs, steps_of
 
 from kinema.batch.engine import LOG, MANIFEST, run_jobs
-from kinema.batch.process import Pool
+from kinema.batch.process import THREADS, Pool
 from kinema.errors import KinemaError, MachineError
 from kinema.job.lock import locked
 
@@ -189,6 +189,8 @@ def test_two_batches_do_not_share_a_folder(tmp_path: Path) -> None:
 
 def test_workers_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kinema.batch.process.cores", lambda: 8)
+    for name in THREADS:
+        monkeypatch.delenv(name, raising=False)
     assert [Pool(command, tmp_path, workers=n).threads for n in (1, 2, 3, 8, 20)] == [8, 4, 2, 1, 1]
     assert Pool(command, tmp_path).workers == 8
 
@@ -198,6 +200,8 @@ def test_workers_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     run_jobs(jobs(1), Pool(told, tmp_path, workers=2))
     assert (tmp_path / "job00" / "report.json").read_text() == "4"
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert [Pool(command, tmp_path, workers=n).threads for n in (1, 2, 3, 8)] == [3, 3, 2, 1]
 
 
 def test_a_program_that_does_not_exist_fails_its_job_only(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from gait_bodies import biped
 from scipy.spatial.transform import Rotation
 
 from kinema.create.creatures import creature
@@ -323,6 +324,28 @@ def test_a_foot_that_swings_low_is_not_dragged() -> None:
         torch.stack((torch.zeros(12, 2), torch.zeros(12, 2), 0.1 * frames.expand(12, 2)), -1), 1.0
     )
     assert float(swing) < 0.2 * float(dragged)
+
+
+def test_heels_of_feet_of_two_bones_are_soles_too() -> None:
+    character = biped()
+    anatomy = Anatomy.of(character)
+    rest = Motion(anatomy.rig.heads[:1].double(), torch.zeros(1, len(anatomy.rig.parents), 3).double(), 24.0)
+    points = energies.sole_points(rest.pose(anatomy.rig.to(torch.float64)), anatomy.limbs)[0]
+    left = points[points[:, 0] > 0]
+    assert len(left) == 3
+    # The ankle is above z = 0, the toes begin at 0.14.
+    assert left[:, 2].min() <= 0
+    assert left[:, 2].max() > 0.14
+    assert left[:, 1].abs().max() < 0.03
+
+
+def test_small_changes_of_speed_are_forgiven_and_large_ones_are_not() -> None:
+    def rough(size: float) -> float:
+        angles = size * torch.tensor([0.0, 1.0]).repeat(8)[:, None, None].expand(-1, 2, 3)
+        return float(energies.roughness(Motion(torch.zeros(16, 3), angles, 24.0)))
+
+    assert rough(0.01) / 0.01 < 0.2 * rough(1.0)
+    assert rough(2.0) == pytest.approx(2 * rough(1.0), rel=0.15)
 
 
 def test_ground_and_limits_are_zero_where_nothing_is_wrong() -> None:

@@ -38,6 +38,13 @@ def test_a_way_that_is_not_known_is_not_asked_for() -> None:
     assert known.way(HORSE).variant == "well"
 
 
+def test_the_beginning_of_an_action_is_not_the_action() -> None:
+    known = nod(Way("begins", 0.25, 1, 1, HORSE), Way("does it", 1.0, 1, 1, (0.55, 4.0)))
+    assert known.way(HORSE).variant == "does it"
+    # What takes longer is the whole of it, too.
+    assert nod(Way("slow", 4.0, 1, 1, HORSE), Way("usual", 1.0, 1, 1, (0.55, 4.0))).way(HORSE).variant == "slow"
+
+
 def test_a_body_unlike_all_others_takes_what_bodies_of_all_builds_do() -> None:
     known = nod(Way("", 2.0, 1), Way("blocks", 0.5, 1, 1, BLOCK))
     assert known.way(HORSE).variant == ""

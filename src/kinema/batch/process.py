@@ -124,6 +124,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def most_threads() -> int:
+    """Threads that a process may have: as many as there are cores, or as the user's environment allows."""
+    given = [os.environ.get(name, "") for name in THREADS]
+    return min((int(value) for value in given if value.isdigit() and int(value)), default=cores())
+
+
 class Pool:
     """At most `workers` processes at a time (see `Executor`)."""
 
@@ -131,7 +137,7 @@ class Pool:
         self.command, self.out = command, out
         self.workers = workers or cores()
         # A job on one thread takes about as long as on two: cores are better spent on more jobs.
-        self.threads = max(1, cores() // self.workers)
+        self.threads = max(1, min(cores() // self.workers, most_threads()))
         self.running: dict[str, tuple[Job, Attempt]] = {}
 
     def free(self) -> bool:

@@ -135,6 +135,8 @@ NEUTRAL = 0.3
 """How far from every build a way is that bodies of all builds do."""
 USUAL = 0.3
 """What a way gains that e times as many characters do: it owes less to one of them."""
+PART = 0.3
+"""What a way loses that takes an e-th of the usual time: a jump of 0.3 s is its take-off only."""
 UNKNOWN = 2.0
 """What a way loses of which all is missed: a foreign way that is known goes before one's own that is not."""
 
@@ -171,7 +173,8 @@ class KnownMotion:
 
         def unlike(way: Way) -> float:
             apart = NEUTRAL if way.build is None else _unlike(way.build, build)
-            return apart + UNKNOWN * way.missed - USUAL * math.log(way.performers)
+            short = math.log(self.seconds / way.seconds) if 0 < way.seconds < self.seconds else 0.0
+            return apart + PART * short + UNKNOWN * way.missed - USUAL * math.log(way.performers)
 
         return min(usual or timed or self.ways, key=unlike, default=None)
 
