@@ -100,7 +100,7 @@ def test_missing_and_misshapen_tensors(checkpoint: Path, tmp_path: Path, capsys)
 
 def test_a_size_that_the_model_cannot_take(checkpoint: Path, tmp_path: Path, capsys) -> None:
     line = refused(capsys, tmp_path, "--prior", f"modelscope={checkpoint}", "--video-size", "4", "17", "16")
-    assert line == "kinema: 4 frames of 16 x 17: this U-Net needs sides divisible by 4"
+    assert line == "kinema: --video-size 4 17 16: this U-Net needs sides divisible by 4"
 
 
 def test_a_student_needs_videos_to_sample(checkpoint: Path, tmp_path: Path, capsys) -> None:

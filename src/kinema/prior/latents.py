@@ -30,15 +30,15 @@ def video_size(
     frames, height, width = (size.get(k) or v for k, v in zip(("frames", "height", "width"), default))
     if frames % time != 1 % time or height % cell or width % cell:
         rule = f"{time}k + 1 frames and sides" if time > 1 else "sides"
-        raise KinemaError(f"{frames} frames of {width} x {height}: {model} needs {rule} divisible by {cell}")
+        raise KinemaError(f"--video-size {frames} {height} {width}: {model} needs {rule} divisible by {cell}")
     return frames, height, width
 
 
 def check_video(prior: Any, video: Tensor) -> None:
     """Refuse a video of another size than the prior takes."""
-    if tuple(video.shape) != (prior.frames, 3, prior.height, prior.width):
-        size = f"{prior.frames} frames of {prior.width} x {prior.height}"
-        raise KinemaError(f"video of shape {tuple(video.shape)}; this prior takes {size}")
+    wanted = (prior.frames, 3, prior.height, prior.width)
+    if tuple(video.shape) != wanted:
+        raise KinemaError(f"video of shape {tuple(video.shape)}; this prior takes {wanted}")
 
 
 def encode_mean(prior: Any, video: Video) -> Latents:
