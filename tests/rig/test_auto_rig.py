@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from kinema.asset.character import Character, Mesh
+from kinema.asset.character import Character, Mesh, Skeleton
 from kinema.create.creatures import creature
 from kinema.evaluate.rig_distance import rig_distance
 from kinema.rig.anatomy import Anatomy
@@ -148,6 +148,37 @@ def test_a_figure_of_blocks_has_limbs_of_one_bone() -> None:
     np.testing.assert_allclose(places["left_leg_upper"], (0.15, 0.4, 0), atol=0.06)
     np.testing.assert_allclose(places["right_arm_upper"], (-0.2, 0.7, 0), atol=0.08)
     np.testing.assert_allclose(places["head"], (0, 0.8, 0), atol=0.08)
+
+
+@pytest.mark.parametrize(("name", "plan", "arms", "wings"), [("chicken", "bird", 0, 2), ("t-rex", "biped", 2, 0)])
+def test_a_level_body_on_two_legs_without_arms_is_a_bird(name: str, plan: str, arms: int, wings: int) -> None:
+    found = embed(creature(name, detail="low").mesh)
+    assert found.plan == plan
+    assert (len(found.roles["arms"]), len(found.roles["wings"])) == (arms, wings)
+    assert len(found.roles["legs"]) == 2
+
+
+def test_shoulders_of_a_toy_are_where_its_arms_are() -> None:
+    def person(y: float) -> Skeleton:
+        legs = [((0.2, 0.35, 0.25), (x, 0.175, 0)) for x in (-0.15, 0.15)]
+        body = [((0.5, 0.5, 0.3), (0, 0.6, 0)), ((0.9, 0.6, 0.5), (0, 1.15, 0))]
+        return embed(in_boxes([*legs, *body, ((1.3, 0.18, 0.2), (0, y, 0))]), "biped").skeleton
+
+    for y in (0.55, 0.72):
+        found = person(y)
+        assert "left_arm_lower" not in found.names
+        assert abs(found.heads[found.names.index("left_arm_upper"), 1] - y) < 0.06
+        assert 0.03 < found.heads[found.names.index("head"), 1] - y < 0.2
+
+
+def test_a_big_head_turns_about_the_lower_end_of_its_skull() -> None:
+    legs = [((0.2, 0.9, 0.25), (x, 0.45, 0)) for x in (-0.15, 0.15)]
+    body = [((0.5, 0.5, 0.3), (0, 1.1, 0)), ((0.15, 0.2, 0.15), (0, 1.4, 0)), ((0.8, 0.8, 0.8), (0, 1.85, 0))]
+    found = embed(in_boxes([*legs, *body, ((1.8, 0.12, 0.12), (0, 1.25, 0))]), "biped").skeleton
+    neck, head = (found.heads[found.names.index(name), 1] for name in ("neck", "head"))
+    # The ball in the head lies between 1.45 and 2.25.
+    assert 1.3 < head < 1.55
+    assert 1.1 < neck < head
 
 
 def test_hind_legs_bend_forward_at_the_knee_and_back_at_the_hock() -> None:

@@ -100,9 +100,9 @@ class Metrics:
     foot_contact: float = 0.0
     """Physical foot contact score (PFC) of EDGE, scaled to human legs: 0 while a foot stands still."""
     wave: BodyWave | None = None
-    """Of a body that has no legs, or no ground to put them on."""
+    """Of a body that has no legs, or no ground to put them on, and no wings."""
     wings: WingBeat | None = None
-    """The same."""
+    """Of a body with wings or fins that does not step."""
     steps: bool = True
     """It has legs and ground: without, what is said of them is nothing."""
 
@@ -111,8 +111,9 @@ class Metrics:
         left_out = {"wave", "wings", "steps"} | (set() if self.steps else LEGS)
         found = {name: value for name, value in asdict(self).items() if name not in left_out}
         if (wave := self.wave) is not None:
-            found |= {"wave_period": wave.period, "wave_speed": wave.speed, "nose": wave.nose, "tail": wave.tail}
+            found |= {"wave_period": wave.period, "nose": wave.nose, "tail": wave.tail}
             found |= {"advance": wave.advance, "slip": wave.slip}
+            found |= {} if wave.speed is None else {"wave_speed": wave.speed}
         if (wings := self.wings) is not None:
             found |= {"wing_period": wings.period, "wing_stroke": wings.stroke_deg}
         return found
@@ -195,7 +196,7 @@ def measure_pose(
         hang=_hang(skin, limbs, fps, ends=not feet.loops),
         skating=skating_ratio(shown) if limbs.ground else 0.0,
         foot_contact=foot_contact_score(shown) if limbs.ground else 0.0,
-        wave=None if steps else body_wave(T_world_joint, limbs, parents, fps=fps),
+        wave=None if steps or limbs.limbs_of("wing") else body_wave(T_world_joint, limbs, parents, fps=fps),
         wings=None if steps else wing_beat(T_world_joint, limbs, fps=fps),
         steps=steps,
     )

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from kinema.geometry.rotations import ancestors
 from kinema.rig.limbs import Limbs
 
 LOUD = 0.15
 """Share of the greatest swing below which the phase of a place on the body is noise."""
+STIFF = 0.12
+"""Cycles between nose and tail up to which there is no wave."""
 Signals = Float[np.ndarray, "frames n"]
 Poses = Float[np.ndarray, "frames joints 3 4"]
 
@@ -20,8 +21,9 @@ class BodyWave:
 
     period: float
     """[s]"""
-    speed: float
-    """How fast the wave runs from head to tail [lengths of the line per second]; a swimmer is slower than it."""
+    speed: float | None
+    """How fast the wave runs from head to tail [lengths of the line per second]; a swimmer is slower than it. None
+    where the line swings as one piece."""
     nose: float
     tail: float
     """Amplitudes at the ends [lengths of the line]."""
@@ -34,7 +36,8 @@ class BodyWave:
 
     def at_pace(self, rate: float) -> "BodyWave":
         """The same wave so many times as fast."""
-        return replace(self, period=self.period / rate, speed=self.speed * rate, advance=self.advance * rate)
+        speed = None if self.speed is None else self.speed * rate
+        return replace(self, period=self.period / rate, speed=speed, advance=self.advance * rate)
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class WingBeat:
 
 def body_wave(T_world_joint: Poses, limbs: Limbs, parents: tuple[int, ...], *, fps: float) -> BodyWave | None:
     """The wave along the line of a body; None without a line of three joints, or in a clip too short to tell."""
-    line = midline(limbs, parents)
+    line = limbs.line(parents)
     if len(line) < 3 or len(T_world_joint) < 8:
         return None
     points = T_world_joint[..., 3][:, line]
@@ -78,10 +81,11 @@ def body_wave(T_world_joint: Poses, limbs: Limbs, parents: tuple[int, ...], *, f
     # Later towards the tail: the phase falls along the body by 2π per wavelength.
     lag, loud = -np.unwrap(np.angle(wave)), size > LOUD * size.max()
     slope = np.polyfit(place[loud], lag[loud], 1, w=size[loud])[0] if loud.sum() > 1 else 0.0
-    speed = 2 * np.pi / max(abs(slope), 0.1 / length) * fps / cycle * np.sign(slope)
+    turns = float(slope) * length / (2 * np.pi)
+    speed = fps / cycle / turns if abs(turns) > STIFF else None
     nose, tail = float(size[0]) / length, float(size[-1]) / length
     slip = track_slip(T_world_joint[..., 3][:, line])
-    return BodyWave(cycle / fps, float(speed) / length, nose, tail, bool(level), forward / length, slip)
+    return BodyWave(cycle / fps, speed, nose, tail, bool(level), forward / length, slip)
 
 
 def track_slip(points: Float[np.ndarray, "frames line 3"]) -> float:
@@ -106,14 +110,6 @@ def wing_beat(T_world_joint: Poses, limbs: Limbs, *, fps: float) -> WingBeat | N
     span, falls = np.linalg.norm(tip, axis=-1), np.gradient(height) < 0
     down, up = (float(span[part].mean()) if part.any() else 0.0 for part in (falls, ~falls))
     return WingBeat(cycle / fps, phase, float(np.rad2deg(np.ptp(height))), down, up)
-
-
-def midline(limbs: Limbs, parents: tuple[int, ...]) -> list[int]:
-    """Joints from the head to the tip of the tail, through what carries both."""
-    front, back = limbs.head or 0, limbs.tail[-1] if limbs.tail else 0
-    up, down = ([j, *ancestors(parents, j)] for j in (front, back))
-    meet = next(j for j in up if j in down)
-    return [*up[: up.index(meet) + 1], *reversed(down[: down.index(meet)])]
 
 
 def _flesh(T_world_joint: Poses, limbs: Limbs, joint: int, which: int) -> Float[np.ndarray, "frames 3"]:

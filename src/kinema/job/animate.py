@@ -22,6 +22,7 @@ from kinema.distill.tempo import Tempo, default_frame_rate, read_tempo
 from kinema.evaluate.metrics import Metrics, measure
 from kinema.gait.hang import hanging_arms
 from kinema.job.feet import as_simulated, follow_physics, plant_feet, settle, settles
+from kinema.motion.lie import lie_down
 from kinema.motion.motion import Motion
 from kinema.motion.similar import grown, grown_motion, growth
 from kinema.motion.source import rigged
@@ -38,6 +39,9 @@ from kinema.splat.transfer import transfer_weights
 
 DISTILLED, TRACKED = "distill.safetensors", "track.npz"
 """Files in which the long stages save their state."""
+
+ON_THE_BELLY = {"slither", "slither_fast"}
+"""Motions of bodies without legs in which all of the body lies on the ground."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,9 @@ def animate(
     clock.lap("distill")
     if tempo.aloft:  # the prior films it over ground, but nothing is planted on it, simulated or judged by it
         anatomy = replace(anatomy, limbs=replace(anatomy.limbs, ground=False))
-    planted, stance = plant_feet(config, character, anatomy, result.motion)
+    crawls = tempo.motion in ON_THE_BELLY and not anatomy.limbs.legs and anatomy.limbs.ground
+    moved = lie_down(anatomy.rig, anatomy.limbs, result.motion) if crawls else result.motion
+    planted, stance = plant_feet(config, character, anatomy, moved)
     clock.lap("plant")
     tracked = follow_physics(config, anatomy, planted, stance, progress, states and states / TRACKED)
     final = planted if tracked is None else settle(config, character, anatomy, planted, stance, tracked.motion)

@@ -5,7 +5,7 @@ A character faces +Z and stands on y = 0, so a limb is a subtree whose vertices 
 middle: the part behind the hips is the tail, the part in front or above ends in the head (`midline`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Character
+from kinema.geometry.rotations import ancestors
 from kinema.rig.given import as_given, given_chains, given_joints, given_legs
 from kinema.rig.midline import find_heads, find_tails, spine_and_neck
 from kinema.rig.roles import ARM, FIN, LEG, WING, Part, find_parts
@@ -117,6 +118,13 @@ class Limbs:
     def limbs_of(self, kind: Kind) -> tuple[Arm, ...]:
         """The limbs that are an "arm", a "wing" or a "fin"."""
         return tuple(arm for arm in self.arms if arm.kind == kind)
+
+    def line(self, parents: Sequence[int]) -> list[int]:
+        """Joints from the head to the tip of the tail, through what carries both."""
+        front, back = self.head or 0, self.tail[-1] if self.tail else 0
+        up, down = ([j, *ancestors(parents, j)] for j in (front, back))
+        meet = next(j for j in up if j in down)
+        return [*up[: up.index(meet) + 1], *reversed(down[: down.index(meet)])]
 
     @property
     def body(self) -> str:

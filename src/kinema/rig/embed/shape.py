@@ -4,6 +4,7 @@ Four legs that are short blocks are one bone each, as artists rig toys.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
@@ -46,9 +47,9 @@ benchmarks/auto_rig_shifts.py on the same rigs."""
 SKULL_RADIUS, SKULL_BASE, NAPE = 0.075, 1.1, 0.055
 """Least radius of the ball in a big head, in heights of the body; where the head's joint lies below its centre, in
 radii, and the neck's below that, in heights: under a big head the template has them anywhere."""
-REACH = 1.7
-"""Distance of a hand from the line of the trunk from which on it is one, in radii of the trunk: of the figures for
-tuning arms reach 1.9 or more, and 1.5 at most where there are none."""
+REACH = 1.4
+"""Distance of a hand from the line of the trunk from which on it is one, in radii of the trunk: arms of the figures for
+tuning reach 1.9 or more and a T. rex's 1.5; birds that have folded their wings reach 1.2 at most."""
 LEVEL = 0.5
 """How far the head of a bird is before its hips, at least, in heights above them; one without arms that is upright is
 no bird."""
@@ -322,7 +323,7 @@ def has_arms(found: Fit, balls: Balls) -> bool:
     """Do the hands of a fitted biped stick out of its trunk?"""
     at = dict(zip(found.template.names, found.places))
     trunk = [at[name] for name in ("tail_1", "hips", "spine", "chest", "neck", "head", "head_end") if name in at]
-    line = np.concatenate([a + np.linspace(0, 1, 12)[:, None] * (b - a) for a, b in zip(trunk, trunk[1:])])
+    line = np.concatenate([a + np.linspace(0, 1, 12)[:, None] * (b - a) for a, b in pairwise(trunk)])
     gap = np.linalg.norm(balls.centers[:, None] - line[None], axis=2)
     # The largest ball around each place of the trunk, or the nearest.
     thick = np.where(gap < balls.radii[:, None], balls.radii[:, None], 0.0).max(axis=0)
