@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from kinema import Motion, Rig, creature, load, write
-from kinema.export.write import convert
+from kinema.export.convert import convert
 from kinema.gait.make import make_motion
 from kinema.motion.motion import load_motion
 from kinema.motion.source import find_motion

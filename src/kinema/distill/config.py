@@ -197,7 +197,7 @@ def resolve(config: Animate) -> Resolved:
 
 def _values_of(config: Animate) -> dict[str, Any]:
     """Values of options that are not given, without those that follow from a card."""
-    values = {field.name: field.default for field in fields(Resolved)} | PRESETS[config.preset]
+    values: dict[str, Any] = {field.name: field.default for field in fields(Resolved)} | PRESETS[config.preset]
     return values | {"guidance": usual_guidance(config.prior or values["prior"])}
 
 

@@ -203,8 +203,9 @@ def measure_pose(
 
 
 def _hang(skin: SkinContacts | None, limbs: Limbs, fps: float, *, ends: bool) -> float:
-    known = skin is not None and limbs.ground
-    return hanging(skin.lowest, skin.middle, fps=fps, leg=limbs.leg_length, ends=ends) if known else 0.0
+    if skin is None or not limbs.ground:
+        return 0.0
+    return hanging(skin.lowest, skin.middle, fps=fps, leg=limbs.leg_length, ends=ends)
 
 
 def _slide(feet: Feet, stance: Stance, speed: float) -> float:

@@ -90,7 +90,7 @@ def carry_root(
     spans += [(at, np.full(at.stop - at.start, BODY_WEIGHT)) for at in rests]
     normal, right = _smooth_fit(frames, spans, over, 0.1 * fps, free=False)
     bend = np.diff(np.eye(frames), n=2, axis=0)
-    known = stance.any(1)
+    known = np.asarray(stance.any(1))
     for at in rests:
         known[at] = True
     first, last = np.flatnonzero(known)[[0, -1]]
