@@ -11,10 +11,11 @@ import torch
 
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
+from kinema.geometry.transforms import rotation_matrix
 from kinema.motion.motion import Motion
 from kinema.posespace.flow import slerp
 from kinema.posespace.pose import Poses
-from kinema.posespace.reach import Target, jacobian, residuals
+from kinema.posespace.reach import Target, jacobian, metric_of, reach, residuals, turned
 from kinema.posespace.space import PoseSpace
 from kinema.posespace.walk import Key, between, speeds
 from kinema.rig.limbs import find_limbs
@@ -82,9 +83,7 @@ def test_the_jacobian_is_that_of_finite_differences(space: PoseSpace, steps: Pos
     ]
     free = torch.ones(len(rig.parents), dtype=torch.bool)
     J = jacobian(rig, pose.place(rig), targets, 1.0, free)[0]
-    from kinema.posespace.reach import _turned
-
-    placed, h = pose.place(rig), 1e-6
+    h = 1e-6
     for column in (3 * joint, 3 * rig.parents[joint] + 1, 3 * rig.parents[rig.parents[joint]] + 2, J.shape[1] - 1):
         missing = []
         for sign in (1, -1):
@@ -94,8 +93,8 @@ def test_the_jacobian_is_that_of_finite_differences(space: PoseSpace, steps: Pos
                 turn.view(1, -1)[0, column] = sign * h
             else:
                 height += sign * h
-            turned = Poses(_turned(rig, placed, pose.rotations, turn), height)
-            missing.append(residuals(rig, turned.place(rig), targets, 1.0)[0])
+            changed = Poses(turned(pose.rotations, turn), height)
+            missing.append(residuals(rig, changed.place(rig), targets, 1.0)[0])
         finite = -(missing[0] - missing[1]) / (2 * h)
         np.testing.assert_allclose(J[:, column].numpy(), finite.numpy(), atol=1e-6)
 
@@ -109,6 +108,24 @@ def test_a_target_within_reach_is_met(space: PoseSpace) -> None:
     assert found.misses[0] < 0.003 * space.body.scale
     reached = joints_of(found.poses, space)[0, joint]
     np.testing.assert_allclose(float((reached - wanted).norm()), found.misses[0], atol=1e-4)
+
+
+def test_joints_that_turn_together_in_known_poses_do_so_to_reach(space: PoseSpace) -> None:
+    near, far = (leg.joints[0] for leg in find_limbs(space.character).legs[:2])
+    known = Poses.rest(space.rig, 40)
+    swing = rotation_matrix(torch.linspace(-0.6, 0.6, 40)[:, None] * torch.tensor([1.0, 0.0, 0.0]))
+    rotations = known.rotations.clone()
+    rotations[:, near], rotations[:, far] = swing, swing.mT
+    metric = metric_of(Poses(rotations, known.height), space.body.scale)
+    start, foot = Poses.rest(space.rig), find_limbs(space.character).legs[0].joints[-1]
+    place = joints_of(Poses(rotations[[30]], known.height[:1]), space)[0, foot]
+    wished = [Target(foot, tuple(place.tolist()))]
+    found = reach(space.rig, start, wished, scale=space.body.scale, metric=metric)
+    alone = reach(space.rig, start, wished, scale=space.body.scale)
+    away = [(p.rotations[0] - rotations[30]).norm() for p in (found, alone)]
+    assert float((joints_of(found, space)[0, foot] - place).norm()) < 0.005 * space.body.scale
+    assert away[0] < 0.4 * away[1]
+    torch.testing.assert_close(alone.rotations[0, far], torch.eye(3))
 
 
 def test_a_target_out_of_reach_is_approached_and_says_by_how_much(space: PoseSpace) -> None:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from kinema.posespace.flow import END, Denoiser, levels
 from kinema.posespace.model import Values, poses_to_values, values_to_poses
 from kinema.posespace.pose import Poses
-from kinema.posespace.reach import Target, reach, residuals
+from kinema.posespace.reach import Metric, Target, reach, residuals
 from kinema.posespace.validate import polyak
 from kinema.rig.kinematics import Rig
 
@@ -63,7 +63,8 @@ def guided(
 
 def solve(
     rig: Rig, clean: Denoiser, start: Poses, targets: Sequence[Target], *, scale: float, plausible: float = 0.5,
-    frozen: Sequence[int] = (), generator: torch.Generator, count: int = CANDIDATES, steps: int = STEPS,
+    frozen: Sequence[int] = (), generator: torch.Generator, metric: Metric | None = None, count: int = CANDIDATES,
+    steps: int = STEPS,
 ) -> Solution:  # fmt: skip
     """The mean of several guided poses, brought to the targets exactly.
 
@@ -71,6 +72,7 @@ def solve(
         start: the pose to begin with; one.
         plausible: noise level to begin at: 0 changes the start as little as possible, 0.5 rather follows the space.
         frozen: joints that keep their rotation.
+        metric: how readily joints turn in the end.
     """
     values = poses_to_values(start, scale)
     if plausible > 2 * END:
@@ -78,7 +80,7 @@ def solve(
         values = guided(rig, clean, values, targets, **wished, count=count, steps=steps).mean(0, keepdim=True)
     found = _held(values_to_poses(values, scale), start, frozen)
     # Rounding of a hundred products is put back too: frozen is frozen.
-    found = _held(reach(rig, found, targets, scale=scale, frozen=frozen), start, frozen)
+    found = _held(reach(rig, found, targets, scale=scale, frozen=frozen, metric=metric), start, frozen)
     missing = residuals(rig, found.place(rig), targets, scale).unflatten(-1, (-1, 3)).norm(dim=-1)
     metres = [k is t.position for t in targets for k in (t.position, t.look_at, t.rotation) if k is not None]
     units = (scale if metric else 1.0 for metric in metres)

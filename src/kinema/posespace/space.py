@@ -22,7 +22,7 @@ from kinema.posespace.body import Body
 from kinema.posespace.flow import Denoiser, decode, denoiser, invert, sample
 from kinema.posespace.model import TEXT, Given, Values, poses_to_values, values_to_poses
 from kinema.posespace.pose import Poses
-from kinema.posespace.reach import Target, check_targets
+from kinema.posespace.reach import Metric, Target, check_targets, metric_of
 from kinema.posespace.skinned import TOUCHING, Skinned
 from kinema.posespace.solve import CANDIDATES, STEPS, Solution, solve
 from kinema.posespace.validate import Validator, repair
@@ -171,7 +171,8 @@ class PoseSpace:
         return solve(
             self.rig, self._clean(fast=True), start, wishes, scale=self.body.scale,
             plausible=min(plausible, 0.3) if quick else plausible, frozen=frozen,
-            generator=torch.Generator().manual_seed(seed), count=count, steps=steps,
+            generator=torch.Generator().manual_seed(seed), metric=self.metric if plausible > 0 else None,
+            count=count, steps=steps,
         )  # fmt: skip
 
     def keyframes(self, keys: Sequence[Key], *, fps: float = 24.0, plant_feet: bool = True) -> Motion:
@@ -188,6 +189,11 @@ class PoseSpace:
         likeness = min(self._usual / max(change, 1e-9), 1.0)
         strange = max(self.strangeness / STRANGE, 1e-6)
         return Score(likeness, strange**2 / (1 + strange**2), float(self.validator.energy(own)[0]))
+
+    @cached_property
+    def metric(self) -> Metric:
+        """Which joints turn together, and how readily, in samples."""
+        return metric_of(self._known, self.body.scale)
 
     @cached_property
     def _skinned(self) -> Skinned:
