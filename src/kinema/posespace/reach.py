@@ -17,6 +17,9 @@ DAMPING = 1e-4
 """Added to J Jᵀ [scales²], so that a target out of reach stops at the nearest point instead of shaking."""
 LARGEST = 0.4
 """Largest turn of a joint in one step [rad]."""
+FAR, RISE, EASED = 0.5, 1.0, 4.0
+"""Longest way that a step tries to go [scales], how far the root rises or sinks at most [scales], and the factor by
+which damping falls after a step that helped."""
 ALONE, UNSEEN = 0.1, 0.01
 """Shares of a metric for turns of each joint by itself, and for turns that no known pose has."""
 Point = tuple[float, float, float]
@@ -126,19 +129,36 @@ def reach(
     """
     free = torch.ones(len(rig.parents), dtype=torch.bool)
     free[list(frozen)] = False
-    rotations, raised = poses.rotations, poses.height
+    placed = poses.place(rig)
+    missing = residuals(rig, placed, targets, scale)
+    damping = torch.full((*missing.shape[:-1], 1, 1), DAMPING).to(missing)
+    low, high = poses.height - RISE * scale, poses.height + RISE * scale
     for _ in range(rounds):
-        placed = Poses(rotations, raised).place(rig)
-        missing = residuals(rig, placed, targets, scale)
         J = jacobian(rig, placed, targets, scale, free)
         easy = J if metric is None else J @ metric
-        gram = easy @ J.mT + DAMPING * torch.eye(J.shape[-2]).to(J)
-        step = (easy.mT @ torch.linalg.solve(gram, missing[..., None])).squeeze(-1)
+        gram = easy @ J.mT + damping * torch.eye(J.shape[-2]).to(J)
+        step = (easy.mT @ torch.linalg.solve(gram, _nearer(missing)[..., None])).squeeze(-1)
         turn = step[..., :-1].unflatten(-1, (-1, 3)) * free[:, None]
         turn = turn * (LARGEST / turn.norm(dim=-1, keepdim=True).clamp(min=LARGEST))
-        rotations = turned(rotations, turn)
-        raised = raised + scale * step[..., -1].clamp(-0.2, 0.2)
-    return Poses(rotations, raised)
+        tried = Poses(turned(poses.rotations, turn), (poses.height + scale * step[..., -1]).clamp(low, high))
+        now = tried.place(rig)
+        left = residuals(rig, now, targets, scale)
+        # A step that led away is taken back and tried again, shorter.
+        better = left.square().sum(-1) <= missing.square().sum(-1)
+        damping = torch.where(better[..., None, None], (damping / EASED).clamp(min=DAMPING), damping * EASED**2)
+        placed, missing = (
+            torch.where(better[..., None, None, None], now, placed),
+            torch.where(better[..., None], left, missing),
+        )
+        rotations = torch.where(better[..., None, None, None], tried.rotations, poses.rotations)
+        poses = Poses(rotations, torch.where(better, tried.height, poses.height))
+    return poses
+
+
+def _nearer(missing: Float[Tensor, "*b rows"]) -> Float[Tensor, "*b rows"]:
+    """What is missing, of far targets a part of it: a step goes only so far."""
+    each = missing.unflatten(-1, (-1, 3))
+    return (each * (FAR / each.norm(dim=-1, keepdim=True).clamp(min=FAR))).flatten(-2)
 
 
 def turned(rotations: Turns, turn: Float[Tensor, "*b joints 3"]) -> Turns:
