@@ -14,7 +14,6 @@ from kinema.asset.character import Character
 from kinema.errors import KinemaError
 from kinema.geometry.transforms import rotation_matrix
 from kinema.motion.motion import Motion
-from kinema.posespace.flow import slerp
 from kinema.posespace.pose import Poses
 from kinema.posespace.reach import Target, jacobian, metric_of, reach, residuals, turned
 from kinema.posespace.space import PoseSpace
@@ -59,12 +58,6 @@ def test_a_walk_is_exact_at_its_ends_and_even(space: PoseSpace, steps: Poses) ->
 def test_the_way_between_equal_poses_stands_still(space: PoseSpace, steps: Poses) -> None:
     poses = space.walk(steps[[3]], steps[[3]], 5)
     torch.testing.assert_close(poses.rotations, steps[[3] * 5].rotations, atol=1e-4, rtol=0)
-
-
-def test_interpolated_noise_keeps_its_length() -> None:
-    a, b = torch.randn(2, 1, 5, 6, generator=torch.Generator().manual_seed(0)).unbind(0)
-    a, b = a / a.norm(), b / b.norm()
-    torch.testing.assert_close(slerp(a, b, torch.linspace(0, 1, 7)).flatten(1).norm(dim=1), torch.ones(7))
 
 
 def test_between_takes_the_shorter_way(space: PoseSpace, steps: Poses) -> None:

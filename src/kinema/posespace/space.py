@@ -19,7 +19,7 @@ from kinema.learn.text import embed_texts
 from kinema.motion.motion import Motion
 from kinema.posespace.batch import Bodies
 from kinema.posespace.body import Body
-from kinema.posespace.flow import Denoiser, decode, denoiser, invert, sample
+from kinema.posespace.flow import Denoiser, decode, denoiser, invert, rather, sample
 from kinema.posespace.model import TEXT, Given, Values, poses_to_values, values_to_poses
 from kinema.posespace.pose import Poses
 from kinema.posespace.reach import Metric, Target, check_targets, metric_of
@@ -120,13 +120,9 @@ class PoseSpace:
     def decode(self, noise: Values) -> Poses:
         return values_to_poses(decode(self._clean(), noise), self.body.scale)
 
-    @torch.no_grad()
     def rather(self, values: Values, level: float) -> Values:
-        """What the network would rather have: its clean poses of noisy ones, the mean over a noise, which is always
-        the same, and its opposite."""
-        noise = torch.randn(1, *values.shape[1:], generator=torch.Generator().manual_seed(0))
-        noisy = (1 - level) * values + level * torch.stack((noise, -noise))
-        return self._clean(fast=True)(noisy.flatten(0, 1), level).unflatten(0, (2, -1)).mean(0)
+        """What the network would rather have in place of poses, of which noise hides so much."""
+        return rather(self._clean(fast=True), values, level)
 
     def walk(self, a: Poses, b: Poses, count: int) -> Poses:
         """`count` poses from a to b through the space, at an even speed; the ends are exact."""
