@@ -36,9 +36,8 @@ def denoiser(model: PoseModel, given: Given, *, without: Given | None = None, gu
 
 
 def levels(steps: int, start: float = 1.0) -> list[float]:
-    """From `start` down to `END`, denser towards the end."""
-    left = torch.linspace(1, 0, steps + 1, dtype=torch.float64) ** 1.5
-    return (END + (start - END) * left).tolist()
+    """From `start` down to `END`, evenly: denser towards the end, inverted poses come back half as exactly."""
+    return torch.linspace(start, END, steps + 1, dtype=torch.float64).tolist()
 
 
 @torch.no_grad()

@@ -33,8 +33,8 @@ from kinema.rig.kinematics import Rig
 
 GUIDANCE = 2.0
 """How much words are amplified."""
-SAMPLING_STEPS = 8
-REDRAWS = 2
+SAMPLING_STEPS = 6
+REDRAWS = 4
 """How often samples that go through themselves are drawn again."""
 FAITHFUL, FREE = 0.5, 0.95
 """How plausible a solution is that begins with a given pose, and one that begins with none."""
