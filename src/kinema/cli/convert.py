@@ -80,7 +80,7 @@ class ConvertCommand:
     source: Annotated[tyro.conf.Positional[str], named("SOURCE")]
     """GLB, glTF, BVH, OBJ, PLY, STL, OFF; FBX, BLEND and USD through Blender; the folder of a run, or a creature."""
     target: Annotated[tyro.conf.Positional[Path], named("TARGET")]
-    """GLB, glTF, BVH, USD, NPZ, JSON, XML (MJCF); FBX and BLEND through Blender."""
+    """GLB, glTF, BVH, USD, VRMA, NPZ, JSON, XML (MJCF); FBX and BLEND through Blender."""
     clip: Annotated[str | None, named("NAME")] = None
     """Name of the clip to write; by default all that the format can hold."""
     motion: Annotated[str | None, named("FILE")] = None
