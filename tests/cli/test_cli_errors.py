@@ -275,3 +275,13 @@ def test_a_bug_is_one_line_too_and_verbose_shows_where(
         assert "ZeroDivisionError: on purpose" in said
         assert said.count("\n") >= lines
         assert (said.count("\n") == 1) == (lines == 1)
+
+
+def test_a_file_that_is_there_is_not_replaced_by_a_default_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("dog.glb").write_text("of the user")
+    main(["create", "dog"])
+    assert capsys.readouterr().out == "dog-2.glb\n"
+    assert Path("dog.glb").read_text() == "of the user"
