@@ -285,3 +285,12 @@ def test_a_file_that_is_there_is_not_replaced_by_a_default_name(
     main(["create", "dog"])
     assert capsys.readouterr().out == "dog-2.glb\n"
     assert Path("dog.glb").read_text() == "of the user"
+
+
+def test_a_command_that_is_told_can_be_copied(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    folder = tmp_path / "my run"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"config": {"asset": "fox", "prompt": "a fox is walking"}}')
+    with pytest.raises(SystemExit):
+        main(["view", str(folder)])
+    assert capsys.readouterr().err.endswith(f"go on with kinema animate --resume '{folder}'\n")
