@@ -241,6 +241,17 @@ def test_the_clip_is_as_simulated_unless_it_is_to_settle(body: tuple[Stage, Anat
     assert float((lifted.root_position - sunk.root_position)[:, 1].min()) == pytest.approx(0.05, abs=0.005)
 
 
+def test_a_snake_is_not_laid_down(prior: NanoPrior, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is done to a motion after it was distilled where nothing is simulated."""
+    import kinema.job.animate as job
+
+    monkeypatch.setattr(job, "refine", lambda splats, mesh, **_: splats)
+    config = replace(PAPER, asset="snake", prompt="a snake is slithering", as_motion="slither", iterations=2, frames=12)
+    found = job.animate(config, creature("snake"), prior)
+    assert torch.equal(found.motion.root_position, found.distilled.root_position)
+    assert torch.equal(found.motion.angles, found.distilled.angles)
+
+
 def test_a_preset_leaves_alone_what_was_given() -> None:
     values = PRESETS["paper"]
     assert all(getattr(PAPER, name) == value for name, value in (values | {"guidance": 2.0}).items())
