@@ -1,6 +1,8 @@
 """Paper mode does what AKD states, and nothing beside it (docs/akd.md)."""
 
 import copy
+import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -163,6 +165,27 @@ def test_an_image_to_video_model_is_given_the_start_pose_of_its_window(run: Dist
     assert float((early - late).abs().max()) > 0.1
     prior.needs = replace(prior.needs, reference="nothing")
     assert len(windows.context(Window(60.0, 10.0, 0.0)).reference) == 0
+
+
+@pytest.mark.parametrize(("device", "at_once"), [("cpu", 2), ("cuda:0", 1)])
+def test_a_card_samples_one_video_at_a_time(run: Distiller, monkeypatch, device: str, at_once: int) -> None:
+    """It has memory for one; on a CPU every core has its own."""
+    import kinema.distill.targets as targets
+
+    samplers = set()
+
+    def sampled(config, windows, index, student):
+        samplers.add(threading.get_ident())
+        time.sleep(0.02)
+        return torch.zeros(1), float(index)
+
+    monkeypatch.setattr(targets, "_sample", sampled)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    prior = copy.copy(run.prior)
+    prior.device = device
+    found = targets.sample_targets(PAPER, replace(run.windows, prior=prior), {}, done=lambda *_: None)
+    assert len(found) == PAPER.views
+    assert len(samplers) == at_once
 
 
 def test_the_score_is_summed_over_as_many_latents_as_the_papers(run: Distiller, monkeypatch) -> None:
