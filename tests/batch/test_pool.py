@@ -13,7 +13,7 @@ import pytest
 from small_work import command, jobs, steps_of
 
 from kinema.batch.engine import LOG, MANIFEST, run_jobs
-from kinema.batch.process import THREADS, Pool
+from kinema.batch.process import THREADS, Pool, await_lock
 from kinema.errors import KinemaError, MachineError
 from kinema.job.lock import locked
 
@@ -180,6 +180,15 @@ def test_a_signal_stops_all_and_loses_nothing(number: int, tmp_path: Path) -> No
     assert [entry["state"] for entry in manifest(out)] == ["waiting"] * 4
     done = run_jobs(jobs(4, 30, 0.05), Pool(command, out, workers=2))
     assert (done.count("done"), sum(entry.resumed for entry in done.entries.values())) == (4, 2)
+
+
+def test_locks_of_a_machine_that_is_gone_are_cleared_in_parts_of_sequences_too(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "1-walks"):
+        folder.mkdir(exist_ok=True)
+        (folder / "run.lock").write_text(json.dumps({"pid": 1, "host": "gone"}))
+    await_lock(tmp_path, 1.0)
+    with locked(tmp_path), locked(tmp_path / "1-walks"):
+        pass
 
 
 def test_two_batches_do_not_share_a_folder(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ Reports of runs go in, tables come out; `batch.suite` runs them.
 
 import math
 import statistics
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,8 @@ GAITS = ("walk", "run")
 """What every character does; the others are the humanoids' only."""
 METHODS = ("skeleton", "field")
 """Joints, and the baseline: a deformation field under the same prior, cameras and losses."""
+Figures = dict[str, float | None]
+"""Values of a run by column; None where its method has none."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def cases(characters: Sequence[str], motions: Sequence[str], seeds: int) -> list
     ]
 
 
-def figures(case: Case, report: dict[str, Any]) -> dict[str, float | None]:
+def figures(case: Case, report: dict[str, Any]) -> Figures:
     """The figures of one run, from its report.json; None where a method has none.
 
     Beside what a run reports, `intersection` is the share of faces in new contacts, as distilled and in the result.
@@ -109,19 +111,32 @@ NOTES = """\
   lengths per cycle³."""
 
 
-def suite_table(rows: Iterable[tuple[Case, dict[str, float | None]]]) -> str:
-    """Markdown: groups and methods by row, figures by column."""
-    found: dict[tuple[str, str], list[tuple[Case, dict[str, float | None]]]] = {}
-    for case, values in rows:
-        found.setdefault((case.group, case.method), []).append((case, values))
-    if not found:
+def suite_table(rows: Iterable[tuple[Case, Figures]]) -> str:
+    """Markdown: groups and methods by row, figures by column, and which runs show another gait."""
+    runs = list(rows)
+    if not runs:
         return "no run is finished\n"
-    names = list(next(iter(found.values()))[0][1])
+    names = list(dict.fromkeys(name for _, values in runs for name in values))
     lines = [f"| | | runs | {' | '.join(names)} |", "|---" * (3 + len(names)) + "|"]
-    for (group, method), entries in sorted(found.items(), key=lambda item: (item[0][0], METHODS.index(item[0][1]))):
-        cells = [cell([((case.character, case.motion), values[name]) for case, values in entries]) for name in names]
-        lines.append(f"| {group} | {method} | {len(entries)} | {' | '.join(cells)} |")
-    return "\n".join((*lines, "", NOTES, ""))
+    for group in sorted({case.group for case, _ in runs}):
+        for method in METHODS:
+            entries = [(case, values) for case, values in runs if (case.group, case.method) == (group, method)]
+            columns = [[((c.character, c.motion), values.get(name)) for c, values in entries] for name in names]
+            if entries:
+                lines.append(f"| {group} | {method} | {len(entries)} | {' | '.join(map(cell, columns))} |")
+    return "\n".join((*lines, "", NOTES, *_wrong_gaits(runs), ""))
+
+
+def _wrong_gaits(runs: Iterable[tuple[Case, Figures]]) -> Iterator[str]:
+    """Which runs do not show the gait that was asked for, by method and stage."""
+    found: dict[str, list[str]] = {}
+    for case, values in runs:
+        for name, stage in (("right", "as distilled"), ("right after", "after planting and physics")):
+            if values.get(name) is not None:
+                found.setdefault(f"{case.method}, {stage}", []).append("" if values[name] else case.name)
+    for which, named in sorted(found.items(), reverse=True):
+        wrong = list(filter(None, named))
+        yield f"- Another gait, {which}: {len(wrong)} of {len(named)}" + (f" ({', '.join(wrong)})" if wrong else "")
 
 
 def cell(values: Iterable[tuple[Hashable, float | None]]) -> str:
