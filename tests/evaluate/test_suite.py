@@ -40,6 +40,8 @@ def test_jobs_know_their_case_and_methods_differ_in_the_parameters_only() -> Non
     assert jobs[0].key != jobs[1].key
     with pytest.raises(KinemaError, match="--characters unicorn: the suite has fox"):
         Suite(("unicorn",)).jobs()
+    with pytest.raises(KinemaError, match="--set seed=3: is what the suite itself gives"):
+        Suite(options={"seed": "3"}).jobs()
 
 
 def test_figures_are_those_of_the_right_stage() -> None:

@@ -20,6 +20,8 @@ JUDGED = "judged.json"
 """What a run's report has not, in its folder: how its mesh meets itself."""
 JUDGES = (VideoPhy.name, VideoPhy2.name)
 """Whose scores are in a file of the run's folder by their name."""
+VARIED = {"asset", "prompt", "seed", "parameters", "preset"}
+"""Options in which runs differ, or that have an option of their own."""
 FILM_SIZE = 320, 240
 """Width and height of the films without ground [px]."""
 TABLE, FIGURES = "suite.md", "suite.json"
@@ -41,6 +43,8 @@ class Suite:
             for name in given:
                 if name not in known:
                     raise KinemaError(f"--{option} {name}: the suite has {', '.join(known)}")
+        for name in VARIED & self.options.keys():
+            raise KinemaError(f"--set {name}={self.options[name]}: is what the suite itself gives each run")
 
     def jobs(self) -> list[Job]:
         self.check()

@@ -183,7 +183,7 @@ def eval_suite(command: EvalSuiteCommand, output: Output) -> None:
     from kinema.batch.suite import TABLE, Suite, ask, film, judge_runs, tabulate
     from kinema.evaluate.suite import CHARACTERS, MOTIONS
 
-    check_ranges(command, seeds=(1, 1000))
+    check_ranges(command, seeds=(1, 1000), workers=(1, 10_000))
     for word in command.set:
         if "=" not in word:
             raise KinemaError(f"--set {word}: write NAME=VALUE, such as splats=1000")
