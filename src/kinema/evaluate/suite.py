@@ -23,6 +23,8 @@ GAITS = ("walk", "run")
 """What every character does; the others are the humanoids' only."""
 METHODS = ("skeleton", "field")
 """Joints, and the baseline: a deformation field under the same prior, cameras and losses."""
+MEASURES = {"slide": "slide", "skating": "skating", "PFC": "foot_contact", "jerk": "jerk"}
+"""What runs report of a clip, by column."""
 Figures = dict[str, float | None]
 """Values of a run by column; None where its method has none."""
 
@@ -70,28 +72,22 @@ def figures(case: Case, report: dict[str, Any]) -> Figures:
     Beside what a run reports, `intersection` is the share of faces in new contacts, as distilled and in the result.
     """
     raw = report["stages"]["field" if case.method == "field" else "distilled"]
-    last = report["metrics"] if case.method == "skeleton" else None
-    return {
-        "right": _right(case, raw),
-        "right after": None if last is None else _right(case, last),
-        "slide": raw.get("slide"),
-        "slide after": None if last is None else last.get("slide"),
-        "skating": raw.get("skating"),
-        "skating after": None if last is None else last.get("skating"),
-        "PFC": raw.get("foot_contact"),
-        "PFC after": None if last is None else last.get("foot_contact"),
-        "self-int. %": 100 * report["intersection"][0],
-        "self-int. % after": None if last is None else 100 * report["intersection"][1],
-        "bone change": raw["bone_change"] if case.method == "field" else None,
-        "jerk": raw["jerk"],
-        "jerk after": None if last is None else last["jerk"],
+    after = report["metrics"] if case.method == "skeleton" else {}
+    found = {"right": _right(case, raw), "right after": _right(case, after)}
+    for column, name in MEASURES.items():
+        found |= {column: raw.get(name), f"{column} after": after.get(name)}
+    shares = [100 * share for share in report["intersection"]]
+    return found | {
+        "self-int. %": shares[0],
+        "self-int. % after": shares[1] if after else None,
+        "bone change": None if after else raw["bone_change"],
         "CPU s": report["cpu_seconds"],
     }
 
 
 def _right(case: Case, metrics: dict[str, Any]) -> float | None:
     """1 if the feet fall as those of the gait that was asked for; of actions they tell nothing."""
-    return float(metrics["gait"] in FITS[case.motion]) if case.motion in FITS else None
+    return float(metrics["gait"] in FITS[case.motion]) if metrics and case.motion in FITS else None
 
 
 NOTES = """\
