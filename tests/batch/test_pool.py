@@ -13,6 +13,7 @@ import pytest
 from small_work import command, jobs, steps_of
 
 from kinema.batch.engine import LOG, MANIFEST, run_jobs
+from kinema.batch.job import Job
 from kinema.batch.process import THREADS, Pool, await_lock
 from kinema.errors import KinemaError, MachineError
 from kinema.job.lock import locked
@@ -60,6 +61,9 @@ def test_bad_input_is_recorded_and_never_tried_again(tmp_path: Path) -> None:
         assert done.entries["job00"].attempts == (1 if call == 0 else 0)
         assert done.entries["job00"].message == "the prompt is empty"
     assert json.loads((tmp_path / "job00" / "failed.json").read_text())["lines"] == [2]
+    unread = Job("unread", "row", (9,), mistake="seed is 'x'")
+    assert run_jobs([unread], Pool(command, tmp_path)).entries["unread"].state == "failed"
+    assert "line 9 unread row: FAILED: seed is 'x'" in (tmp_path / LOG).read_text()
     done = run_jobs(mixed, Pool(command, tmp_path), retry_failed=True)
     assert done.entries["job00"].attempts == 1
 
