@@ -203,7 +203,7 @@ def test_values_and_folders_that_make_no_sense(tmp_path: Path, capsys: pytest.Ca
     job = ["animate", "fox", "a fox is walking"]
     for option, value in (
         ("--frames", "-1"), ("--frames", "3"), ("--frames", "100000000"), ("--views", "0"), ("--splats", "0"),
-        ("--fps", "0"), ("--fps", "inf"), ("--seed", "-1"), ("--iterations", "0"), ("--iterations", "9" * 20),
+        ("--fps", "-1"), ("--fps", "inf"), ("--seed", "-1"), ("--iterations", "0"), ("--iterations", "9" * 20),
         ("--fit-iterations", "-3"), ("--guidance", "nan"), ("--smooth-weight", "nan"), ("--slip-weight", "-1"),
         ("--physics-iterations", "0"),
         ("--learning-rate", "0"), ("--period", "0"), ("--speed", "nan"), ("--checkpoint-seconds", "-1"),
