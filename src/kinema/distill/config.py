@@ -208,9 +208,9 @@ def command_words(config: Animate) -> list[str]:
     """Arguments of `kinema` that make this job: all options that are not as its preset has them."""
     words = ["animate", config.asset, *config.prompts]
     values = {field.name: getattr(config, field.name) for field in fields(config) if field.name not in UNSPOKEN}
-    for group in (config.reading, config.naming):
+    for group in (config.reading, config.making, config.naming):
         values |= vars(group)
-    defaults = _values_of(config) | vars(AS_NAMED)
+    defaults = _values_of(config) | vars(MADE_HERE) | vars(AS_NAMED)
     for name, value in values.items():
         option = RENAMED.get(name, name.replace("_", "-"))
         if value is None or value == defaults.get(name):
