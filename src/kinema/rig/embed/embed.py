@@ -98,7 +98,7 @@ def choose(mesh: Mesh, balls: Balls, branches: list[Branch], plan: BodyPlan | No
     fits = [fit(templates(form), balls) for form in forms]
     measures = {one.template.form.name: measure(one, balls, branches) for one in fits}
     if plan in (None, "snake", "tree"):
-        own = grow(mesh, balls, branches)
+        own = grow(mesh, balls, branches, snake=plan == "snake")
         # A body that is one long chain is a snake, whatever template might be laid into it.
         measures[own.plan] = 0.0 if own.plan == "snake" else TREE
         if measures[own.plan] <= min(measures.values()):
@@ -108,7 +108,7 @@ def choose(mesh: Mesh, balls: Balls, branches: list[Branch], plan: BodyPlan | No
     skeleton, form = shape(best, balls, branches, mesh.vertices), best.template.form
     sure = 1.0 if plan is not None else _confidence(form.plan, measures)
     found, name = form.plan, form.name
-    if found == "biped" and any("wing" in joint for joint in skeleton.names):
+    if plan is None and found == "biped" and any("wing" in joint for joint in skeleton.names):
         found, name, sure = "bird", FOLDED, min(sure, SURE_OF_WINGS)
     return Embedding(found, name, skeleton, roles_of(skeleton.names), sure, measures)
 
