@@ -64,12 +64,14 @@ def save_weights(path: Path, model: PoseModel, bodies: list[Body], *, note: dict
 
 
 def usual_distance(known: Float[Tensor, "bodies features"]) -> float:
-    """Median distance of a body to the nearest other one, and no less than `LEAST_GAP`."""
+    """Median distance of a body to the nearest other one, without those that are one body twice, as captured people
+    nearly are, and no less than `LEAST_GAP`."""
     if len(known) < 2:
         return LEAST_GAP
     gaps = torch.cdist(known, known) / known.shape[1] ** 0.5
     gaps.fill_diagonal_(torch.inf)
-    return max(float(gaps.amin(1).median()), LEAST_GAP)
+    nearest = gaps.amin(1)
+    return float(nearest[nearest > LEAST_GAP].median()) if bool((nearest > LEAST_GAP).any()) else LEAST_GAP
 
 
 def outline(body: Body) -> Float[Tensor, "features"]:
