@@ -16,9 +16,10 @@ def test_a_snake_whose_bones_point_up_and_down_lies_flat_and_keeps_its_bends():
     made, _ = make_motion(rig, limbs, "slither", frames=25, fps=24.0, period=1.0)
     same = lie_down(rig, limbs, made)
     torch.testing.assert_close(same.pose(rig), made.pose(rig), atol=1e-6, rtol=0)
-    # Nod every other bone, and lift the whole.
+    # Nod every other bone up and the others down, and lift the whole.
     nods = made.angles.clone()
     nods[:, limbs.line(rig.parents)[1::2], 0] += 0.3
+    nods[:, limbs.line(rig.parents)[2::2], 0] -= 0.3
     raised = Motion(made.root_position + torch.tensor([0.0, 0.2, 0.0]), nods, made.fps)
     flat = lie_down(rig, limbs, raised)
     line, joints = limbs.line(rig.parents), flat.pose(rig)[..., 3].numpy()

@@ -48,9 +48,8 @@ class PoseCommand:
     """Joints that keep their rotation, for `ik`."""
     frame: Annotated[int | None, named("FRAME")] = None
     """Frame of CLIP to begin `ik` with; by default the rest pose."""
-    plausible: float | None = None
-    """`ik`: 0 changes the pose as little as possible, 0.8 hardly keeps anything of it; by default 0.5 with --frame, and
-    0.95 without."""
+    plausible: Annotated[float | None, named("FLOAT")] = None
+    """`ik`: 0 changes the pose little, 0.8 hardly keeps anything of it; by default 0.5 with --frame, 0.95 without."""
     key: Annotated[tuple[str, ...], named("SECONDS:FRAME")] = ()
     """Keys of `keyframes`: frame FRAME of CLIP at a time; and the two FRAMEs of `walk` (0:FRAME 1:FRAME)."""
     fps: float = 24.0

@@ -19,9 +19,9 @@ def lie_down(rig: Rig, limbs: Limbs, motion: Motion) -> Motion:
         return motion
     pose = motion.pose(rig)
     R_world_joint = pose[..., :3].clone()
-    # The direction of each bone at rest and now, seen from above.
-    at_rest = torch.stack([rig.heads[b] - rig.heads[a] for a, b in zip(line[1:], line[:-1])])
-    at_rest = torch.cat((at_rest[:1], at_rest)).to(pose)
+    # Which way the line runs at each joint, at rest and now, seen from above. A tail may begin where the body does.
+    before, behind = (line[0], *line[:-1]), (*line[1:], line[-1])
+    at_rest = (rig.heads[list(before)] - rig.heads[list(behind)]).to(pose)
     now = (R_world_joint[:, line] @ at_rest[..., None])[..., 0]
     turn = torch.atan2(now[..., 0], now[..., 2]) - torch.atan2(at_rest[:, 0], at_rest[:, 2])
     flat = torch.zeros_like(R_world_joint[:, line])

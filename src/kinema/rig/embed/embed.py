@@ -108,7 +108,7 @@ def choose(mesh: Mesh, balls: Balls, branches: list[Branch], plan: BodyPlan | No
     skeleton, form = shape(best, balls, branches, mesh.vertices), best.template.form
     sure = 1.0 if plan is not None else _confidence(form.plan, measures)
     found, name = form.plan, form.name
-    if found == "biped" and any("wing" in joint for joint in skeleton.names):
+    if plan is None and found == "biped" and any("wing" in joint for joint in skeleton.names):
         found, name, sure = "bird", FOLDED, min(sure, SURE_OF_WINGS)
     return Embedding(found, name, skeleton, roles_of(skeleton.names), sure, measures)
 
