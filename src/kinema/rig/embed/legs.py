@@ -19,8 +19,9 @@ NEAR = 0.12
 
 HANGS = 0.5
 """A leg hangs if its ankle is less far aside of its hip than this share of the height between them."""
-SHORT_FOOT, LONG_FOOT = 0.7, 0.9
-"""A foot that ends before this share of its shoe is drawn to its end, if that is nearer than this share of the leg."""
+SHORT_FOOT, BOOT = 0.7, (0.35, 0.9)
+"""A foot that ends before this share of its boot is drawn to its end. A boot is as long, in lengths of the leg: feet of
+other figures end where the template has them, and what is longer is the hem of a robe."""
 FLESH = 1.5
 """Radius in which flesh is around a ball of the body, in radii of the ball."""
 
@@ -89,7 +90,7 @@ def straight_knees(at: Mapping[str, Point]) -> dict[str, Point]:
 
 
 def toe_tips(at: Mapping[str, Point], vertices: Float[np.ndarray, "vertices 3"]) -> dict[str, Point]:
-    """Ends of the feet of a biped where its shoes end: balls fill a boot only as far as it is thick."""
+    """Ends of the feet of a biped where its boots end: balls fill a boot only as far as it is thick."""
     found: dict[str, Point] = {}
     ground = float(vertices[:, 1].min())
     for side in ("left", "right"):
@@ -102,7 +103,8 @@ def toe_tips(at: Mapping[str, Point], vertices: Float[np.ndarray, "vertices 3"])
         if len(shoe) < 4:
             continue
         end = float(shoe[:, 2].max())
-        if tip[2] - ankle[2] < SHORT_FOOT * (end - ankle[2]) and end - ankle[2] < LONG_FOOT * leg:
+        long = end - float(ankle[2])
+        if tip[2] - ankle[2] < SHORT_FOOT * long and BOOT[0] * leg < long < BOOT[1] * leg:
             found[f"{side}_leg_end"] = np.array([ankle[0], ground + 0.3 * tall, end])
     return found
 

@@ -125,7 +125,7 @@ def shape(found: Fit, balls: Balls, branches: list[Branch], vertices: Float[np.n
         at |= _fingertips(at, vertices, size)
     at = _as_artists_do(points.form, at, balls)
     at |= straight_knees(at)
-    if points.form.plan == "biped":
+    if points.form.plan == "biped" and "tail_1" not in at:
         at |= toe_tips(at, vertices)
     above = {name: points.names[p] if p >= 0 else "" for name, p in zip(points.names, points.parents)}
     if points.form.plan == "biped" and not has_arms(found, balls):
