@@ -1,12 +1,15 @@
 """The file of a batch: options by column, one key per content, mistakes with their line."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kinema.batch.animate import animate_command
 from kinema.batch.key import files_of, key_of
 from kinema.batch.rows import columns, read_jobs
+from kinema.cli.parse import parse
 from kinema.distill.config import Animate
 from kinema.errors import KinemaError
 
@@ -33,7 +36,21 @@ def test_columns_are_the_options_of_animate(tmp_path: Path) -> None:
     assert second.content == Animate("my, wolf", "it walks", reading=second.content.reading)
     assert [job.lines for job in (first, second)] == [(2,), (3,)]
     assert {"seed", "preset", "skeleton", "as_motion"} < columns().keys()
-    assert not {"out", "resume", "overwrite", "reading"} & columns().keys()
+    assert not {"out", "resume", "overwrite", "more", "reading", "making", "naming"} & columns().keys()
+
+
+def test_options_of_makers_and_names_are_columns_too(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "jobs.csv",
+        "asset,prompt,with,image,most-faces,names,root-bone\na pug,it walks,shap-e,pug.png,900,unreal,yes\n",
+    )
+    (job,) = read_jobs(path)
+    making, naming = job.content.making, job.content.naming
+    assert (making.maker, making.image, making.most_faces) == ("shap-e", Path("pug.png"), 900)
+    assert (naming.names, naming.root_bone) == ("unreal", True)
+    # The process that does the job is told all of it.
+    assert parse(animate_command(job, tmp_path / "new")[3:]).command.job == replace(job.content, out=tmp_path / "new")
 
 
 def test_lists_in_toml_are_combinations(tmp_path: Path) -> None:
@@ -80,6 +97,8 @@ def test_a_row_that_cannot_be_read_is_a_failed_job_with_its_line(tmp_path: Path)
     [
         ("jobs.csv", "asset,prompt,sed\n", "'sed' is not an option of kinema animate; did you mean seed?"),
         ("jobs.csv", "asset,prompt,out\n", "'out' is not an option"),
+        ("jobs.csv", "asset,prompt,more\n", "'more' is not an option"),
+        ("jobs.csv", "asset,prompt,fit-iterations,fit_iterations\n", "has the column 'fit-iterations' twice"),
         ("jobs.csv", "asset,prompt\n", "has no jobs"),
         ("jobs.toml", "asset = \n", "cannot be read"),
         ("jobs.toml", 'job = "x"\n', "write each job as a table"),

@@ -68,8 +68,8 @@ def digest(paths: list[Path]) -> str:
 
 @cache
 def embedded_weights() -> str:
-    """What the embedded prior and the reader of prompts have learned."""
-    return digest(sorted((Path(kinema.__file__).parent / "prior" / "nano").glob("*.safetensors")))
+    """What the networks of the package have learned: the prior, the reader of prompts and the pose space."""
+    return digest(sorted(Path(kinema.__file__).parent.rglob("*.safetensors")))
 
 
 def _named(asset: str | Path) -> str:

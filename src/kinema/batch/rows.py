@@ -17,15 +17,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from kinema.asset.options import FileOptions
+from kinema.asset.options import FileOptions, NameOptions
 from kinema.batch.job import Job
 from kinema.batch.key import key_of
+from kinema.create.options import MakerOptions
 from kinema.distill.config import RENAMED, Animate
 from kinema.errors import KinemaError, first_line
 from kinema.options import from_json
 
-OWN = ("out", "resume", "overwrite", "reading")
-"""Fields of `Animate` that are the batch's own business, and the group whose options are columns themselves."""
+GROUPS = {"reading": FileOptions, "making": MakerOptions, "naming": NameOptions}
+"""Fields of `Animate` that are groups of options, which are columns themselves."""
+OWN = ("out", "resume", "overwrite", "more")
+"""Fields that are the batch's own business: where jobs run, and one prompt for each."""
 YES, NO = ("true", "yes", "1"), ("false", "no", "0")
 MOST_JOBS = 1_000_000
 """Combinations of the lists of a table."""
@@ -68,8 +71,9 @@ def job_of(values: dict[str, Any], line: int) -> Job:
 
 def config_of(values: dict[str, Any]) -> Animate:
     """The options of a row; empty cells are left at their defaults."""
-    known, nested = columns(), {field.name for field in fields(FileOptions)}
-    told: dict[str, Any] = {"reading": {}}
+    known = columns()
+    groups = {field.name: name for name, group in GROUPS.items() for field in fields(group)}
+    told: dict[str, Any] = {name: {} for name in GROUPS}
     for column, value in values.items():
         name = _field(column)
         if isinstance(value, str) and not value.strip():
@@ -78,7 +82,7 @@ def config_of(values: dict[str, Any]) -> Animate:
             raise KinemaError(f"the row has more cells than there are columns ({str(value)[:60]})")
         if name not in known:
             raise KinemaError(unknown(column))
-        part = told["reading"] if name in nested else told
+        part = told[groups[name]] if name in groups else told
         part[name] = _from_text(known[name], value.strip()) if isinstance(value, str) else value
     if not told.get("asset") or not told.get("prompt"):
         raise KinemaError("a job needs an asset and a prompt")
@@ -88,8 +92,8 @@ def config_of(values: dict[str, Any]) -> Animate:
 @cache
 def columns() -> dict[str, Any]:
     """Type of each column, by the name of its field."""
-    kinds = get_type_hints(Animate) | get_type_hints(FileOptions)
-    return {name: kind for name, kind in kinds.items() if name not in OWN}
+    kinds = [get_type_hints(group) for group in (Animate, *GROUPS.values())]
+    return {name: kind for found in kinds for name, kind in found.items() if name not in (*OWN, *GROUPS)}
 
 
 def unknown(column: str) -> str:
@@ -106,9 +110,12 @@ def _field(column: str) -> str:
 def _csv_rows(path: Path) -> Iterator[Row]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.DictReader(file, skipinitialspace=True)
-        for column in reader.fieldnames or ():
-            if _field(column) not in columns():
+        names = [_field(column) for column in reader.fieldnames or ()]
+        for name, column in zip(names, reader.fieldnames or ()):
+            if name not in columns():
                 raise KinemaError(f"{path}: {unknown(column)}")
+            if names.count(name) > 1:
+                raise KinemaError(f"{path}: has the column {column!r} twice")
         for row in reader:
             # Cells beyond the header have no column; cells that are missing at the end have no value.
             yield reader.line_num, {column or "": value or "" for column, value in row.items()}

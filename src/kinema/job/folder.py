@@ -18,7 +18,7 @@ import torch
 import kinema
 from kinema.asset.character import Character
 from kinema.create.make import make_character
-from kinema.create.options import MADE_HERE
+from kinema.create.options import MADE, MADE_HERE
 from kinema.distill.config import Animate, Resolved, resolve
 from kinema.distill.describe import describe
 from kinema.distill.field import Deformation
@@ -148,7 +148,7 @@ def made(config: Resolved, prior: VideoPrior) -> Resolved:
     for note in found.notes:
         warnings.warn(note, stacklevel=2)
     folder = make_folder(choose_folder(config))
-    file = folder / "character.glb"
+    file = folder / MADE
     write(file, rigged(found.character))
     return replace(config, asset=str(file.resolve()), out=folder, making=MADE_HERE)
 
@@ -178,8 +178,8 @@ def _job(asset: Animate | Character | Path | str, prompt: str, options: dict[str
     # A character in memory is saved with the run, which could not be resumed without it.
     job = Animate(asset.name, prompt, **options)
     folder = make_folder(choose_folder(job))
-    write(folder / "character.glb", asset)
-    return replace(job, asset=str(folder / "character.glb"), out=folder)
+    write(folder / MADE, asset)
+    return replace(job, asset=str(folder / MADE), out=folder)
 
 
 def check(config: Animate) -> Resolved:

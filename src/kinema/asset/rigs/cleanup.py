@@ -162,8 +162,9 @@ def _join_roots(raw: RawRig, parents: list[int], alive: list[int], mass: Mass, d
         cost[r, [p for p in alive if weight[root_of[p]] * FELLOW < weight[r]]] += HEAVIER
     # The cheapest parent of each root in each tree.
     trees = [np.array([p for p in alive if root_of[p] == root]) for root in roots]
-    parent = np.stack([tree[cost[np.ix_(roots, tree)].argmin(1)] for tree in trees], 1)
-    price = cost[np.array(roots)[:, None], parent]
+    rows = np.array(roots)[:, None]
+    parent = np.stack([tree[cost[rows, tree].argmin(1)] for tree in trees], 1)
+    price = cost[rows, parent]
     best: tuple[float, list[tuple[int, int]]] = (np.inf, [])
     heaviest = sorted(range(len(roots)), key=lambda k: -weight[roots[k]])[:MOST_TRUNKS]
     for main in sorted(heaviest):
