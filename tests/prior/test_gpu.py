@@ -172,6 +172,22 @@ def test_a_prediction_is_steps_times_work_over_rates() -> None:
     assert Prediction(card, setting, estimate).minutes == pytest.approx(10 * (1 + 1 + gpu.RENDER_SECONDS))
 
 
+def test_steps_of_one_kind_are_counted_once(monkeypatch) -> None:
+    """Cards of 8 and 12 GB see the same videos, for more or fewer steps."""
+    seen = []
+
+    def counted(prior, placement, **size):
+        seen.append(size)
+        stages = {"weights": 0, "text": 0, "encode": 0, "denoise": 0, "backward": 0, "host": 0}
+        return MemoryEstimate(prior=prior, parameters={}, **size, **stages, flops=int(1e12))
+
+    monkeypatch.setattr(gpu, "estimate_memory", counted)
+    found = predictions("ltx-video")
+    assert len(seen) == 3
+    steps = {prediction.card.gigabytes: prediction.setting.steps for prediction in found}
+    assert (steps[8], steps[12]) == (900, 1200)
+
+
 def test_every_card_gets_a_setting_and_the_others_one_line() -> None:
     assert set(SETTINGS) == set(MODELS) == set(KNOWN)
     for prior, settings in SETTINGS.items():

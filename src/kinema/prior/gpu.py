@@ -1,7 +1,7 @@
 """`--preset gpu`: one setting per video model and size of card, and what a clip is predicted to take with it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -154,15 +154,16 @@ class Prediction:
 
 
 def predictions(prior: str, cards: Sequence[Card] = CARDS) -> list[Prediction]:
-    """Predictions for cards; every distinct setting is counted once."""
+    """Predictions for cards; steps of one kind are counted once, however many a clip takes."""
     counted: dict[Setting, MemoryEstimate] = {}
     found = []
     for card in cards:
         setting = setting_for(prior, card.gigabytes)
-        if setting not in counted:
+        step = replace(setting, steps=1)
+        if step not in counted:
             size = {"frames": setting.frames, "height": setting.height, "width": setting.width}
-            counted[setting] = estimate_memory(prior, LADDER[setting.rung], setting=setting.rung, **size)
-        found.append(Prediction(card, setting, counted[setting]))
+            counted[step] = estimate_memory(prior, LADDER[setting.rung], setting=setting.rung, **size)
+        found.append(Prediction(card, setting, counted[step]))
     return found
 
 
