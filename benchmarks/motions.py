@@ -31,7 +31,7 @@ from kinema.asset.character import Character
 from kinema.batch.engine import MANIFEST
 from kinema.batch.suite import case_named
 from kinema.create.creatures import creature
-from kinema.distill.config import Animate, resolve
+from kinema.distill.config import Animate, resolve, usual_guidance
 from kinema.distill.loop import Distiller
 from kinema.distill.prompt import told
 from kinema.distill.tempo import choose_tempo
@@ -102,6 +102,7 @@ def distil(body: Body, prior: NanoPrior, words: str, pace: str, *, seed: int, pr
     if pace != words:
         other = choose_tempo(pace, pace, limbs, prior)
         tempo = replace(other, motion=words, variant=tempo.variant, side=tempo.side)
+    config = replace(config, guidance=usual_guidance(config.prior, repeats=tempo.repeats))
     reading = PromptReading(words, 1.0, phrase=words)
     return Distiller(told(config, prior, reading), prior, stage, body.anatomy, tempo).run().motion
 

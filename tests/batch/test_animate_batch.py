@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kinema.batch.animate import animate_command
+from kinema.batch.animate import animate_command, relocate
 from kinema.batch.job import Job
+from kinema.create.options import MakerOptions
 from kinema.distill.config import Animate
 
 HEADER = "asset,prompt,seed,preset,views,fit-iterations,iterations,physics,checkpoint-seconds\n"
@@ -57,3 +58,24 @@ def test_a_run_that_was_begun_elsewhere_finds_its_character(tmp_path: Path) -> N
     assert animate_command(job, tmp_path / "key")[-2:] == ["--resume", str(tmp_path / "key")]
     saved = json.loads((tmp_path / "key" / "config.json").read_text())
     assert saved["config"]["asset"] == str(tmp_path / "fox.glb")
+
+
+def test_parts_of_a_sequence_find_it_too(tmp_path: Path) -> None:
+    (tmp_path / "fox.glb").write_text("")
+    places = [tmp_path / "key", tmp_path / "key" / "1-a-fox-walks"]
+    for folder in places:
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps({"config": {"asset": "/elsewhere/fox.glb"}}))
+    relocate(tmp_path / "key", Animate(str(tmp_path / "fox.glb"), "a fox walks, then sits"))
+    assert [json.loads((place / "config.json").read_text())["config"]["asset"] for place in places] == [
+        str(tmp_path / "fox.glb")
+    ] * 2
+
+
+def test_a_run_whose_character_was_made_keeps_it(tmp_path: Path) -> None:
+    """Its config names the file that was made and not the words of the job."""
+    made = tmp_path / "character.glb"
+    made.write_text("")
+    (tmp_path / "config.json").write_text(json.dumps({"config": {"asset": "/elsewhere/character.glb"}}))
+    relocate(tmp_path, Animate("a pug in a cape", "it walks", making=MakerOptions(maker="shap-e")))
+    assert json.loads((tmp_path / "config.json").read_text())["config"]["asset"] == str(made)

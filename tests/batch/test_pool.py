@@ -13,7 +13,8 @@ import pytest
 from small_work import command, jobs, steps_of
 
 from kinema.batch.engine import LOG, MANIFEST, run_jobs
-from kinema.batch.process import THREADS, Pool
+from kinema.batch.job import Job
+from kinema.batch.process import THREADS, Pool, await_lock
 from kinema.errors import KinemaError, MachineError
 from kinema.job.lock import locked
 
@@ -60,6 +61,9 @@ def test_bad_input_is_recorded_and_never_tried_again(tmp_path: Path) -> None:
         assert done.entries["job00"].attempts == (1 if call == 0 else 0)
         assert done.entries["job00"].message == "the prompt is empty"
     assert json.loads((tmp_path / "job00" / "failed.json").read_text())["lines"] == [2]
+    unread = Job("unread", "row", (9,), mistake="seed is 'x'")
+    assert run_jobs([unread], Pool(command, tmp_path)).entries["unread"].state == "failed"
+    assert "line 9 unread row: FAILED: seed is 'x'" in (tmp_path / LOG).read_text()
     done = run_jobs(mixed, Pool(command, tmp_path), retry_failed=True)
     assert done.entries["job00"].attempts == 1
 
@@ -180,6 +184,15 @@ def test_a_signal_stops_all_and_loses_nothing(number: int, tmp_path: Path) -> No
     assert [entry["state"] for entry in manifest(out)] == ["waiting"] * 4
     done = run_jobs(jobs(4, 30, 0.05), Pool(command, out, workers=2))
     assert (done.count("done"), sum(entry.resumed for entry in done.entries.values())) == (4, 2)
+
+
+def test_locks_of_a_machine_that_is_gone_are_cleared_in_parts_of_sequences_too(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "1-walks"):
+        folder.mkdir(exist_ok=True)
+        (folder / "run.lock").write_text(json.dumps({"pid": 1, "host": "gone"}))
+    await_lock(tmp_path, 1.0)
+    with locked(tmp_path), locked(tmp_path / "1-walks"):
+        pass
 
 
 def test_two_batches_do_not_share_a_folder(tmp_path: Path) -> None:

@@ -1,12 +1,15 @@
 """The file of a batch: options by column, one key per content, mistakes with their line."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kinema.batch.animate import animate_command
 from kinema.batch.key import files_of, key_of
 from kinema.batch.rows import columns, read_jobs
+from kinema.cli.parse import parse
 from kinema.distill.config import Animate
 from kinema.errors import KinemaError
 
@@ -33,7 +36,21 @@ def test_columns_are_the_options_of_animate(tmp_path: Path) -> None:
     assert second.content == Animate("my, wolf", "it walks", reading=second.content.reading)
     assert [job.lines for job in (first, second)] == [(2,), (3,)]
     assert {"seed", "preset", "skeleton", "as_motion"} < columns().keys()
-    assert not {"out", "resume", "overwrite", "reading"} & columns().keys()
+    assert not {"out", "resume", "overwrite", "more", "reading", "making", "naming"} & columns().keys()
+
+
+def test_options_of_makers_and_names_are_columns_too(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "jobs.csv",
+        "asset,prompt,with,image,most-faces,names,root-bone\na pug,it walks,shap-e,pug.png,900,unreal,yes\n",
+    )
+    (job,) = read_jobs(path)
+    making, naming = job.content.making, job.content.naming
+    assert (making.maker, making.image, making.most_faces) == ("shap-e", Path("pug.png"), 900)
+    assert (naming.names, naming.root_bone) == ("unreal", True)
+    # The process that does the job is told all of it.
+    assert parse(animate_command(job, tmp_path / "new")[3:]).command.job == replace(job.content, out=tmp_path / "new")
 
 
 def test_lists_in_toml_are_combinations(tmp_path: Path) -> None:
@@ -80,9 +97,14 @@ def test_a_row_that_cannot_be_read_is_a_failed_job_with_its_line(tmp_path: Path)
     [
         ("jobs.csv", "asset,prompt,sed\n", "'sed' is not an option of kinema animate; did you mean seed?"),
         ("jobs.csv", "asset,prompt,out\n", "'out' is not an option"),
+        ("jobs.csv", "asset,prompt,more\n", "'more' is not an option"),
+        ("jobs.csv", "asset,prompt,fit-iterations,fit_iterations\n", "has the column 'fit-iterations' twice"),
         ("jobs.csv", "asset,prompt\n", "has no jobs"),
         ("jobs.toml", "asset = \n", "cannot be read"),
         ("jobs.toml", 'job = "x"\n', "write each job as a table"),
+        ("jobs.toml", "job = " + "[" * 100_000, "cannot be read"),
+        ("jobs.toml", "seed = " + "9" * 5000, "cannot be read"),
+        ("jobs.toml", "".join(f"o{k} = [0, 1, 2]\n" for k in range(40)), "1.22e+19 combinations"),
         ("jobs.txt", "", "not '.txt'"),
     ],
 )
@@ -118,3 +140,11 @@ def test_a_gltf_counts_with_the_files_that_it_names(tmp_path: Path) -> None:
     bytes_before.write_text("2")
     assert key_of(Animate(str(path), "it walks")) != before
     assert files_of("a red fox " * 500) == []
+    # Jobs travel with their files: those from elsewhere stay where they are.
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "link.bin").symlink_to(bytes_before)
+    uris = ["../my%20mesh.bin", "link.bin", str(bytes_before), "a\0b"]
+    stray = written(model, "fox.gltf", json.dumps({"buffers": [{"uri": uri} for uri in uris]}))
+    assert files_of(stray) == [stray]
+    assert files_of(written(model, "deep.gltf", "[" * 100_000)) == [model / "deep.gltf"]

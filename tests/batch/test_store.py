@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from kinema.batch.engine import Batch, Entry
 from kinema.batch.job import Job
 from kinema.batch.store import Store
 from kinema.distill.config import Animate
-from kinema.errors import KinemaError
+from kinema.errors import KinemaError, MachineError
 
 
 def files_in(folder: Path) -> dict[str, str]:
@@ -50,12 +51,55 @@ def test_the_file_that_says_done_comes_last(tmp_path: Path, monkeypatch: pytest.
     assert len(order) == 3
 
 
-def test_an_object_store_holds_jobs_too(tmp_path: Path) -> None:
-    store = Store("memory://kinema-test")
-    (tmp_path / "state").write_text("a")
-    store.push("key", tmp_path)
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_every_storage_holds_jobs_and_the_parts_of_sequences(kind: str, tmp_path: Path) -> None:
+    store = Store("memory://kinema-test" if kind == "memory" else (tmp_path / "store").as_uri())
+    run = tmp_path / "run"
+    for place, text in (("state", "a"), ("1-walks/state", "b"), ("1-walks/run.lock", "{}"), ("1-walks/x.part", "half")):
+        (run / place).parent.mkdir(parents=True, exist_ok=True)
+        (run / place).write_text(text)
+    store.push("key", run)
     store.pull("key", tmp_path / "elsewhere")
-    assert files_in(tmp_path / "elsewhere") == {"state": "a"}
+    found = {path.relative_to(tmp_path / "elsewhere").as_posix(): path.read_text()
+             for path in (tmp_path / "elsewhere").rglob("*") if path.is_file()}  # fmt: skip
+    assert found == {"state": "a", "1-walks/state": "b"}
+
+
+def test_checkpoints_are_stored_while_a_job_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kinema.batch.store.PUSH_SECONDS", 0.02)
+    store, run, stored = Store((tmp_path / "store").as_uri()), tmp_path / "run", tmp_path / "store" / "key" / "state"
+    run.mkdir()
+
+    def fail() -> None:
+        with store.held("key", run):
+            (run / "state").write_text("1")
+            end = time.monotonic() + 30
+            while not stored.is_file():
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            (run / "state").write_text("22")
+            raise RuntimeError("the job failed")
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert stored.read_text() == "22"
+    with store.held("key", tmp_path / "elsewhere"):
+        assert (tmp_path / "elsewhere" / "state").read_text() == "22"
+
+
+def test_a_storage_that_fails_is_no_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "state").write_text("a")
+    store = Store((tmp_path / "store").as_uri())
+
+    def full(self: Store, path: Path, target: str) -> None:
+        raise OSError("no answer")
+
+    monkeypatch.setattr(Store, "_put", full)
+    with pytest.raises(MachineError, match=r"cannot be copied to .*key \(no answer"):
+        store.push("key", tmp_path)
+
+
+def test_a_storage_that_nobody_knows_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(KinemaError, match="--store nonsense://x: cannot be used"):
         Store("nonsense://x").push("key", tmp_path)
 

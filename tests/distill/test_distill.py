@@ -26,6 +26,7 @@ from kinema.distill.window import Window
 from kinema.errors import KinemaError
 from kinema.evaluate.metrics import measure
 from kinema.gait.make import make_motion
+from kinema.job import animate
 from kinema.motion.motion import Motion
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import CAMERAS, NanoPrior
@@ -282,6 +283,9 @@ def test_engines_have_the_steps_that_a_job_and_its_prior_ask_for() -> None:
     assert [(s.fit, s.sds) for s in found] == [(250, 60), (250, 0), (0, 350)]
     only = Schedule.of(FOX, FitsOnly(UNTRAINED.model))
     assert (only.fit, only.sds) == (250, 0)
+    # A fitted action is not refined, unless it is asked for.
+    assert [Schedule.of(replace(FOX, iterations=n), UNTRAINED, repeats=False).sds for n in (None, 20)] == [0, 20]
+    assert Schedule.of(replace(FOX, engine="sds"), UNTRAINED, repeats=False).sds == 350
 
 
 def test_paper_preset_sets_what_the_paper_states() -> None:
@@ -460,3 +464,20 @@ def test_verbs_name_the_motion_for_priors_that_read_no_words() -> None:
     assert {prompt: by_verb(prompt).motion for prompt in prompts} == prompts
     with pytest.warns(UserWarning, match="no verb that is known"):
         assert by_verb("a dragon yodelling").motion == "action"
+
+
+def test_actions_are_guided_less_than_gaits_unless_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+
+    class Stop(Exception):
+        pass
+
+    def begun(config: Resolved, *_, **__) -> None:
+        seen.append(config.guidance)
+        raise Stop
+
+    monkeypatch.setattr(animate, "Distiller", begun)
+    for prompt, given in (("a fox is walking", None), ("a fox is biting", None), ("a fox is biting", 2.0)):
+        with pytest.raises(Stop):
+            animate.animate(Animate("fox", prompt, guidance=given, splats=200), creature("fox"), NanoPrior.load())
+    assert seen == [2.0, 1.3, 2.0]

@@ -59,7 +59,7 @@ def test_time_is_spelled_as_the_skeletons(stage: Stage, kind: str) -> None:
     if kind == "fourier":
         a, b = (field(points, t) - field.travel(t)[:, None] for t in (at[:5], at[:5] + WALK.period))
         torch.testing.assert_close(a, b, atol=1e-5, rtol=0)
-    assert field.last_start(16) == (9.0 if kind == "fourier" else 0.0)
+    assert field.start(0.5, 16) == (4.5 if kind == "fourier" else 0.0)
 
 
 def test_covariances_deform_by_the_jacobian(stage: Stage) -> None:

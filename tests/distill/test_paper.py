@@ -65,6 +65,9 @@ def test_windows_fit_the_clip_and_every_frame_gets_a_gradient(
     assert last > 2
     assert 0 <= min(starts) < 0.05 * last
     assert 0.95 * last < max(starts) <= last
+    # The first and the last frame are seen by many windows too, not by next to none.
+    seen = np.array([(np.array(starts) <= f) & (np.array(starts) + prior.frames - 1 >= f) for f in range(last + 16)])
+    assert seen.mean(1).min() > 0.25 * seen.mean(1).max()
     # The sum of all windows' angles has a gradient on the pose of every frame, and of nothing beyond the clip.
     total = 0.0
     for start in starts:

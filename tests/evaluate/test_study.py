@@ -16,7 +16,6 @@ from kinema.evaluate.study.report import (
     answers_needed,
     exact_interval,
     intraclass,
-    power_note,
     report_lines,
     shares,
     strengths,
@@ -61,6 +60,9 @@ def test_films_are_paired_by_what_they_show(tmp_path: Path) -> None:
         config = {"asset": f"/somewhere/{folder.name}/wolf.glb", "prompt": "a wolf runs", "seed": 2}
         (run / "config.json").write_text(json.dumps({"config": config}))
     assert ("wolf | a wolf runs | 2", "a wolf runs") in [(x.shows, x.prompt) for x, _ in pair_films(a, b)]
+    (a / "clip-0.gif").write_bytes(b"x")
+    with pytest.raises(KinemaError, match=r"clip-0.gif, .*clip-0.mp4: both show 'clip-0'"):
+        pair_films(a, b)
 
 
 def test_the_page_does_not_tell_whose_film_is_whose(tmp_path: Path) -> None:
@@ -112,6 +114,20 @@ def test_answers_are_read_with_their_key_and_inattentive_raters_left_out(tmp_pat
         read_answers([tmp_path / "odd.json"], [key])
     with pytest.raises(KinemaError, match="nobody passed"):
         shares(read_answers([files[2]], [key]))
+
+
+def test_a_rater_answers_each_of_two_studies_once(tmp_path: Path) -> None:
+    keys, files = [], []
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        keys.append(make_page(*two_methods(folder, number + 1), folder / "page", names=("ours", "field"))[0])
+        files.append(folder / "anna.json")
+        files[-1].write_text(json.dumps(answers_of("anna", keys[-1], prefers="ours")))
+    answers = read_answers(files, keys)
+    assert (answers.raters, len(answers.comparisons["motion"])) == (("anna",), 5)
+    with pytest.raises(KinemaError, match="'anna' has answered in another file"):
+        read_answers([*files, files[0]], keys)
 
 
 def test_an_attention_check_is_about_motion_only() -> None:
@@ -168,10 +184,17 @@ def test_power() -> None:
     rng = np.random.default_rng(0)
     found = [stats.binomtest(int(wins), needed).pvalue < 0.05 for wins in rng.binomial(needed, 0.55, 2000)]
     assert np.mean(found) == pytest.approx(0.8, abs=0.03)
-    note = power_note(simulated(30, 20, {"motion": 0.5}), "motion")
-    assert note.raters >= math.ceil(needed / 20)
-    crowd = power_note(simulated(30, 20, {"motion": 0.5}, spread=0.3), "motion")
-    assert crowd.raters > 2 * note.raters
+    alike, crowd = (shares(simulated(30, 20, {"motion": 0.5}, spread=s))[0] for s in (0.0, 0.3))
+    assert math.ceil(needed / 20) <= alike.raters_needed
+    assert crowd.raters_needed > 2 * alike.raters_needed
+
+
+def test_raters_needed_are_those_of_a_pair() -> None:
+    """Comparisons of other methods say nothing of how much a rater prefers the first of two."""
+    answers = simulated(30, 20, {"motion": 0.5})
+    others = tuple(Comparison(c.rater, "field", "third") for c in answers.comparisons["motion"])
+    more = Answers((*answers.names, "third"), {"motion": (*answers.comparisons["motion"], *others)}, answers.raters, ())
+    assert shares(more)[0].raters_needed == shares(answers)[0].raters_needed
 
 
 def test_the_intraclass_correlation_is_that_of_the_simulation() -> None:

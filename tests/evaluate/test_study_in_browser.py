@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "view"))
 from browser import chromium, complaints, wait_for
@@ -69,6 +70,22 @@ def answer_all(browser, rater: str, prefers: dict[str, str]) -> list[list[str]]:
             browser.find_element("id", f"{question}-{('left', 'right')[side]}").click()
         browser.find_element("id", "next").click()
     return seen
+
+
+def test_animated_pictures_are_held_still_too(tmp_path: Path) -> None:
+    for name, colour in (("ours", "red"), ("field", "blue")):
+        (tmp_path / name).mkdir()
+        frames = [Image.new("RGB", (40, 30), colour), Image.new("RGB", (40, 30), "white")]
+        frames[0].save(tmp_path / name / "clip.gif", save_all=True, append_images=frames[1:], duration=50, loop=0)
+    main(["study", str(tmp_path / "ours"), str(tmp_path / "field"), "-o", str(tmp_path / "page"), "-q"])
+    with chromium(width=900, height=800) as browser:
+        browser.get((tmp_path / "page" / "index.html").as_uri())
+        browser.execute_script("player('left', study.pairs[0].films[0], true)")
+        browser.execute_script("player('right', study.pairs[0].films[0], false)")
+        wait_for(lambda: browser.execute_script("return document.querySelector('#left canvas') !== null"), "still")
+        assert browser.execute_script("return document.querySelector('#left canvas').width") == 40
+        assert browser.execute_script("return document.querySelector('#right img').complete")
+        assert complaints(browser) == []
 
 
 def test_a_rater_answers_and_the_report_reads_it(page: Path, tmp_path: Path) -> None:

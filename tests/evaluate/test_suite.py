@@ -1,11 +1,17 @@
 """The suite: whom it asks for what, and its tables from reports."""
 
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 
-from kinema.batch.suite import Suite, case_named, job_of
+from kinema.batch.engine import Batch, Entry
+from kinema.batch.suite import Suite, ask, case_named, job_of, tabulate
 from kinema.create.find import find_character
 from kinema.errors import KinemaError
 from kinema.evaluate.suite import ANIMALS, CHARACTERS, MOTIONS, Case, cases, cell, figures, suite_table
+from kinema.evaluate.videophy import Told, VideoPhy
 
 STAGE = {"slide": 0.2, "skating": 0.5, "foot_contact": 3.0, "bone_change": 0.0, "jerk": 100.0, "gait": "walk"}
 
@@ -34,6 +40,8 @@ def test_jobs_know_their_case_and_methods_differ_in_the_parameters_only() -> Non
     assert jobs[0].key != jobs[1].key
     with pytest.raises(KinemaError, match="--characters unicorn: the suite has fox"):
         Suite(("unicorn",)).jobs()
+    with pytest.raises(KinemaError, match="--set seed=3: is what the suite itself gives"):
+        Suite(options={"seed": "3"}).jobs()
 
 
 def test_figures_are_those_of_the_right_stage() -> None:
@@ -77,6 +85,45 @@ def test_the_table_has_a_row_per_group_and_method() -> None:
     ]  # fmt: skip
     assert "by construction" in table
     assert suite_table([]) == "no run is finished\n"
+
+
+def test_the_table_names_the_runs_that_show_another_gait() -> None:
+    report = {"stages": {"distilled": STAGE, "field": STAGE}, "metrics": STAGE | {"gait": "other"}, "cpu_seconds": 7.0}
+    report["intersection"] = [0.0, 0.0]
+    found = cases(("fox", "human"), ("walk", "run", "jump"), 1)
+    last = suite_table((case, figures(case, report)) for case in found).splitlines()[-3:]
+    assert last == [
+        "- Another gait, skeleton, as distilled: 2 of 4 (fox-run-0, human-run-0)",
+        "- Another gait, skeleton, after planting and physics: 4 of 4"
+        " (fox-walk-0, human-walk-0, fox-run-0, human-run-0)",
+        "- Another gait, field, as distilled: 2 of 4 (fox-run-0, human-run-0)",
+    ]
+
+
+def test_a_judges_scores_are_columns_of_films_that_it_has_seen(tmp_path: Path) -> None:
+    """Films are shown once, in one call, and their scores stay with their runs."""
+
+    calls = []
+
+    class Judge(VideoPhy):
+        def scores(self, films: Sequence[Told]) -> list[dict[str, float]]:
+            calls.append([(film.parent.name, text) for film, text in films])
+            return [{"semantic": 0.25, "physical": 0.5}, {"semantic": 0.75, "physical": 0.5}]
+
+    report = {"stages": {"distilled": STAGE, "field": STAGE}, "metrics": STAGE, "cpu_seconds": 7.0}
+    jobs = Suite(("fox",), ("walk",), 1, "fast").jobs()
+    batch = Batch(tmp_path, {job.key: Entry(job.key, (), job.title, state="done") for job in jobs})
+    for job in jobs:
+        (tmp_path / job.key).mkdir()
+        (tmp_path / job.key / "report.json").write_text(json.dumps(report))
+        (tmp_path / job.key / "judged.json").write_text('{"intersection": [0.0, 0.0]}')
+    assert "VideoPhy" not in tabulate(jobs, batch)
+    for _ in range(2):
+        ask(Judge(tmp_path, tmp_path), jobs, batch)
+    assert calls == [[("skeleton-plain", "a fox is walking"), ("field-plain", "a fox is walking")]]
+    header, _, ours, field = tabulate(jobs, batch).splitlines()[:4]
+    assert header.endswith("| VideoPhy semantic | VideoPhy physical |")
+    assert (ours[-15:], field[-15:]) == (" | 0.25 | 0.5 |", " | 0.75 | 0.5 |")
 
 
 def test_a_job_of_the_suite_is_known_by_its_content() -> None:

@@ -47,16 +47,17 @@ def clone(folder: Path, *, infers: str = INFERS) -> VideoPhy:
 
 def test_both_questions_are_asked_and_answered(tmp_path: Path) -> None:
     prompt = 'a fox, "walking", slowly'
-    scores = clone(tmp_path).scores(tmp_path / "film.mp4", prompt)
-    assert scores == {"semantic": len(f"entails {prompt}") / 100, "physical": 0.08}
+    film = tmp_path / "film.mp4"
+    scores = clone(tmp_path).scores([(film, prompt), (film, "a fox")])
+    assert scores == [{"semantic": len(f"entails {text}") / 100, "physical": 0.08} for text in (prompt, "a fox")]
 
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     judge = clone(tmp_path)
     with pytest.raises(KinemaError, match=r"entailment_inference.*code 1 \(CUDA error: out of memory\)"):
-        judge.scores(tmp_path / "film.mp4", "broken")
+        judge.scores([(tmp_path / "film.mp4", "broken")])
     with pytest.raises(KinemaError, match="nowhere: cannot be run"):
-        VideoPhy(tmp_path, tmp_path / "weights", tmp_path / "nowhere").scores(tmp_path / "film.mp4", "a fox")
+        VideoPhy(tmp_path, tmp_path / "weights", tmp_path / "nowhere").scores([(tmp_path / "film.mp4", "a fox")])
     with pytest.raises(KinemaError, match=r"empty: no weights of videocon_physics"):
         VideoPhy(tmp_path, tmp_path / "empty").check()
     with pytest.raises(KinemaError, match="not a clone of VideoPhy"):
@@ -64,8 +65,12 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
 
 
 def test_a_script_that_writes_nothing_gives_no_score(tmp_path: Path) -> None:
+    judge = clone(tmp_path, infers="")
     with pytest.raises(KinemaError, match="gave no score"):
-        clone(tmp_path, infers="").scores(tmp_path / "film.mp4", "a fox")
+        judge.scores([(tmp_path / "film.mp4", "a fox")])
+    (tmp_path / INFER).write_text(INFERS + "    break\n")
+    with pytest.raises(KinemaError, match="gave 1 scores of 2 films"):
+        judge.scores([(tmp_path / "film.mp4", "a fox")] * 2)
 
 
 INFERS_2 = """
@@ -73,10 +78,10 @@ import argparse, csv
 p = argparse.ArgumentParser()
 for flag in ("input_csv", "output_csv", "checkpoint", "task"): p.add_argument("--" + flag, required=True)
 a = p.parse_args()
-row = next(csv.DictReader(open(a.input_csv)))
 with open(a.output_csv, "w", newline="") as file:
     w = csv.writer(file); w.writerow(("", "videopath", "caption", "score"))
-    w.writerow((0, row["videopath"], row["caption"], {"sa": len(row["caption"]), "pc": 4}[a.task]))
+    for row in csv.DictReader(open(a.input_csv)):
+        w.writerow((0, row["videopath"], row["caption"], {"sa": len(row["caption"]), "pc": 4}[a.task]))
 """
 
 
@@ -92,10 +97,11 @@ def second_clone(folder: Path) -> VideoPhy2:
 
 def test_the_second_judge_scores_from_one_to_five(tmp_path: Path) -> None:
     judge = second_clone(tmp_path)
-    assert judge.scores(tmp_path / "film.mp4", "a fox") == {"semantic": 5.0, "physical": 4.0, "joint": 1.0}
-    assert judge.scores(tmp_path / "film.mp4", "fox") == {"semantic": 3.0, "physical": 4.0, "joint": 0.0}
+    assert judge.scores([(tmp_path / "film.mp4", "a fox"), (tmp_path / "film.mp4", "fox")]) == [
+        {"semantic": 5.0, "physical": 4.0, "joint": 1.0}, {"semantic": 3.0, "physical": 4.0, "joint": 0.0}
+    ]  # fmt: skip
     with pytest.raises(KinemaError, match="gave 0 for task sa"):
-        judge.scores(tmp_path / "film.mp4", "")
+        judge.scores([(tmp_path / "film.mp4", "")])
     with pytest.raises(KinemaError, match="no weights of videophy_2_auto"):
         VideoPhy2(tmp_path, tmp_path / "empty").check()
     with pytest.raises(KinemaError, match="not a clone of VideoPhy"):
@@ -112,4 +118,5 @@ def test_the_model_itself_prefers_the_right_sentence(tmp_path: Path) -> None:
     judge = VideoPhy(checkout, weights, python)
     film = checkout / row["videopath"]
     wrong = "an astronaut rides a bicycle on the moon"
-    assert judge.scores(film, row["caption"])["semantic"] > judge.scores(film, wrong)["semantic"]
+    right, other = judge.scores([(film, row["caption"]), (film, wrong)])
+    assert right["semantic"] > other["semantic"]

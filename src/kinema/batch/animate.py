@@ -12,6 +12,7 @@ from kinema.batch.key import LENGTH, digest, files_of
 from kinema.batch.page import write_page
 from kinema.batch.process import CONFIG
 from kinema.batch.store import Store
+from kinema.create.options import MADE, MADE_HERE
 from kinema.distill.config import Animate, command_words
 from kinema.files import read_json, write_text
 
@@ -72,13 +73,17 @@ def bring_home(jobs: list[Job], batch: Batch) -> None:
 
 
 def relocate(folder: Path, config: Animate) -> None:
-    """Let a run that was begun elsewhere find its character's file here; the key says that it has the same bytes."""
-    saved = read_json(folder / CONFIG)
-    asset = str(Path(config.asset).resolve()) if Path(config.asset).is_file() else config.asset
-    if saved["config"]["asset"] == asset:
-        return
-    saved["config"]["asset"] = asset
-    write_text(folder / CONFIG, json.dumps(saved, indent=2))
+    """Let a run that was begun elsewhere find its character's file here; the key says that it has the same bytes.
+
+    So do the runs of a sequence's parts, in folders below it.
+    """
+    file = folder / MADE if config.making != MADE_HERE else Path(config.asset)
+    asset = str(file.resolve()) if file.is_file() else config.asset
+    for path in (folder / CONFIG, *folder.glob(f"*/{CONFIG}")):
+        saved = read_json(path)
+        if saved["config"]["asset"] != asset:
+            saved["config"]["asset"] = asset
+            write_text(path, json.dumps(saved, indent=2))
 
 
 class Published:

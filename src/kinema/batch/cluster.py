@@ -4,6 +4,7 @@ Ray decides where an attempt runs and tells when a machine is lost. It retries n
 attempts, and its log says what was resumed.
 """
 
+import contextlib
 import logging
 import os
 import socket
@@ -14,7 +15,7 @@ from typing import Any
 
 from kinema.batch.job import BUG, BUSY, LOST, Command, Ended, Job
 from kinema.batch.process import start
-from kinema.batch.store import PUSH_SECONDS, Seen, Store
+from kinema.batch.store import Store
 from kinema.errors import KinemaError, first_line
 
 LOOK_SECONDS = 0.1
@@ -40,29 +41,15 @@ def connect(address: str) -> Any:
 def run_attempt(job: Job, command: Command, out: Path, threads: int, store: Store | None) -> Ended:
     """One attempt on the machine where Ray has put it: the task itself."""
     folder = out / job.key if store is None else store.scratch(job.key)
-    begun, seen = time.monotonic(), {}
+    begun = time.monotonic()
     try:
-        if store is not None:
-            store.pull(job.key, folder)
-        attempt = start(job, command, folder, threads=threads)
-        pushed = time.monotonic()
-        while (ended := attempt.ended()) is None:
-            time.sleep(LOOK_SECONDS)
-            if store is not None and time.monotonic() - pushed > PUSH_SECONDS:
-                seen, pushed = _push(store, job, folder, seen), time.monotonic()
-        if store is not None:
-            store.push(job.key, folder, seen)
+        with contextlib.nullcontext() if store is None else store.held(job.key, folder):
+            attempt = start(job, command, folder, threads=threads)
+            while (ended := attempt.ended()) is None:
+                time.sleep(LOOK_SECONDS)
         return ended
     except KinemaError as error:
         return Ended(BUSY, str(error), time.monotonic() - begun, where=here())
-
-
-def _push(store: Store, job: Job, folder: Path, seen: Seen) -> Seen:
-    """Copy what has changed; a storage that does not answer now may do so next time."""
-    try:
-        return store.push(job.key, folder, seen)
-    except KinemaError:
-        return seen
 
 
 def here() -> str:

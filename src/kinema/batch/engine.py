@@ -175,7 +175,8 @@ class _Run:
         folder = make_folder(self.batch.out / entry.key)
         told: dict[str, Any] = {"code": ended.code, "message": ended.message, "lines": entry.lines}
         write_text(folder / FAILED, json.dumps(told | {"title": entry.title, "attempts": entry.attempts}))
-        self.say(f"FAILED, {ended.how}: {ended.message}", entry)
+        how = f", {ended.how}" if entry.attempts else ""  # a row that cannot be read was never run
+        self.say(f"FAILED{how}: {ended.message}", entry)
 
     def say(self, text: str, entry: Entry | None = None) -> None:
         """A line of the log."""

@@ -4,6 +4,7 @@ Loading a model of ten billion parameters takes longer than many a clip. An acto
 it; if the actor dies Ray makes a new one, and the engine tries the job again from its checkpoint.
 """
 
+import contextlib
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -40,27 +41,24 @@ class PriorActor:
         folder = self.out / job.key if self.store is None else self.store.scratch(job.key)
         resumed = False
         try:
-            if self.store is not None:
-                job = fetched(job, self.store)
-                self.store.pull(job.key, folder)
-            await_lock(make_folder(folder))
-            resumed = (folder / CONFIG).is_file()
-            config = resolve(job.content)
-            wanted = tuple(getattr(config, name) for name in PLACEMENT)
-            if wanted != self.wanted:
-                self.prior = None  # two of them may not fit
-                self.prior, self.wanted, self.loads = load_named_prior(config), wanted, self.loads + 1
-            if resumed:
-                relocate(folder, job.content)
-            place = {"resume": folder} if resumed else {"out": folder}
-            run_in_folder(replace(job.content, **place), prior=self.prior)
+            with contextlib.nullcontext() if self.store is None else self.store.held(job.key, folder):
+                job = job if self.store is None else fetched(job, self.store)
+                await_lock(make_folder(folder))
+                resumed = (folder / CONFIG).is_file()
+                config = resolve(job.content)
+                wanted = tuple(getattr(config, name) for name in PLACEMENT)
+                if wanted != self.wanted:
+                    self.prior = None  # two of them may not fit
+                    self.prior, self.wanted, self.loads = load_named_prior(config), wanted, self.loads + 1
+                if resumed:
+                    relocate(folder, job.content)
+                place = {"resume": folder} if resumed else {"out": folder}
+                run_in_folder(replace(job.content, **place), prior=self.prior)
             code, message = 0, ""
         except KinemaError as error:
             code, message = BUSY if isinstance(error, MachineError) else BAD_INPUT[0], str(error)
         except Exception as error:
             code, message = BUG, f"{type(error).__name__}: {error}"
-        if self.store is not None:
-            self.store.push(job.key, folder)
         where = f"{here()}, {self.loads} models loaded so far"
         return Ended(code, message, time.monotonic() - begun, resumed, where)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from kinema.batch.job import Command, Ended, Job
 from kinema.errors import KinemaError
 from kinema.files import make_folder
+from kinema.job.lock import LOCK as RUN_LOCK
 from kinema.job.lock import clear_lock
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -79,7 +80,7 @@ def start(job: Job, command: Command, folder: Path, *, threads: int) -> Attempt:
 
 
 def await_lock(folder: Path, seconds: float = PATIENCE) -> None:
-    """Wait until no process works in the folder.
+    """Wait until no process works in the folder, or in those of a sequence's parts below it.
 
     Who starts an attempt holds the batch's own lock, so a lock of this folder is that of an attempt which is about to
     end, because its parent or its machine has; of a machine that is gone only the file is left.
@@ -87,7 +88,9 @@ def await_lock(folder: Path, seconds: float = PATIENCE) -> None:
     end = time.monotonic() + seconds
     while True:
         try:
-            return clear_lock(folder)
+            for place in (folder, *(path.parent for path in folder.glob(f"*/{RUN_LOCK}"))):
+                clear_lock(place)
+            return
         except KinemaError:
             if time.monotonic() > end:
                 raise

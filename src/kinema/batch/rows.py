@@ -6,6 +6,7 @@ A list in TOML stands for one job per value, several lists for all their combina
 import csv
 import itertools
 import json
+import math
 import re
 import tomllib
 import types
@@ -16,16 +17,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from kinema.asset.options import FileOptions
+from kinema.asset.options import FileOptions, NameOptions
 from kinema.batch.job import Job
 from kinema.batch.key import key_of
+from kinema.create.options import MakerOptions
 from kinema.distill.config import RENAMED, Animate
 from kinema.errors import KinemaError, first_line
 from kinema.options import from_json
 
-OWN = ("out", "resume", "overwrite", "reading")
-"""Fields of `Animate` that are the batch's own business, and the group whose options are columns themselves."""
+GROUPS = {"reading": FileOptions, "making": MakerOptions, "naming": NameOptions}
+"""Fields of `Animate` that are groups of options, which are columns themselves."""
+OWN = ("out", "resume", "overwrite", "more")
+"""Fields that are the batch's own business: where jobs run, and one prompt for each."""
 YES, NO = ("true", "yes", "1"), ("false", "no", "0")
+MOST_JOBS = 1_000_000
+"""Combinations of the lists of a table."""
 Row = tuple[int, dict[str, Any]]
 """Line of the file, and the values by column: text in CSV, typed in TOML."""
 
@@ -39,7 +45,7 @@ def read_jobs(path: Path) -> list[Job]:
         raise KinemaError(f"{path}: a batch is a .csv or a .toml file, not {path.suffix!r}")
     try:
         rows = list(readers[path.suffix.lower()](path))
-    except (OSError, UnicodeDecodeError, csv.Error, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError, csv.Error) as error:  # what TOML's reader and decoders raise
         raise KinemaError(f"{path}: cannot be read ({first_line(error)})") from None
     if not rows:
         raise KinemaError(f"{path}: has no jobs")
@@ -65,8 +71,9 @@ def job_of(values: dict[str, Any], line: int) -> Job:
 
 def config_of(values: dict[str, Any]) -> Animate:
     """The options of a row; empty cells are left at their defaults."""
-    known, nested = columns(), {field.name for field in fields(FileOptions)}
-    told: dict[str, Any] = {"reading": {}}
+    known = columns()
+    groups = {field.name: name for name, group in GROUPS.items() for field in fields(group)}
+    told: dict[str, Any] = {name: {} for name in GROUPS}
     for column, value in values.items():
         name = _field(column)
         if isinstance(value, str) and not value.strip():
@@ -75,7 +82,7 @@ def config_of(values: dict[str, Any]) -> Animate:
             raise KinemaError(f"the row has more cells than there are columns ({str(value)[:60]})")
         if name not in known:
             raise KinemaError(unknown(column))
-        part = told["reading"] if name in nested else told
+        part = told[groups[name]] if name in groups else told
         part[name] = _from_text(known[name], value.strip()) if isinstance(value, str) else value
     if not told.get("asset") or not told.get("prompt"):
         raise KinemaError("a job needs an asset and a prompt")
@@ -85,8 +92,8 @@ def config_of(values: dict[str, Any]) -> Animate:
 @cache
 def columns() -> dict[str, Any]:
     """Type of each column, by the name of its field."""
-    kinds = get_type_hints(Animate) | get_type_hints(FileOptions)
-    return {name: kind for name, kind in kinds.items() if name not in OWN}
+    kinds = [get_type_hints(group) for group in (Animate, *GROUPS.values())]
+    return {name: kind for found in kinds for name, kind in found.items() if name not in (*OWN, *GROUPS)}
 
 
 def unknown(column: str) -> str:
@@ -103,9 +110,12 @@ def _field(column: str) -> str:
 def _csv_rows(path: Path) -> Iterator[Row]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.DictReader(file, skipinitialspace=True)
-        for column in reader.fieldnames or ():
-            if _field(column) not in columns():
+        names = [_field(column) for column in reader.fieldnames or ()]
+        for name, column in zip(names, reader.fieldnames or ()):
+            if name not in columns():
                 raise KinemaError(f"{path}: {unknown(column)}")
+            if names.count(name) > 1:
+                raise KinemaError(f"{path}: has the column {column!r} twice")
         for row in reader:
             # Cells beyond the header have no column; cells that are missing at the end have no value.
             yield reader.line_num, {column or "": value or "" for column, value in row.items()}
@@ -131,7 +141,10 @@ def _combinations(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
         several = isinstance(value, list) and (not listed or (bool(value) and isinstance(value[0], list)))
         return value if several else [value]
 
-    for chosen in itertools.product(*(choices(column, value) for column, value in values.items())):
+    several = [choices(column, value) for column, value in values.items()]
+    if (count := math.prod(map(len, several))) > MOST_JOBS:
+        raise ValueError(f"{count:.3g} combinations, at most {MOST_JOBS} can be run")
+    for chosen in itertools.product(*several):
         yield dict(zip(values, chosen))
 
 

@@ -4,16 +4,19 @@ A run saves its state in files that appear whole. While it runs they are copied 
 the job over copies them back and goes on.
 """
 
+import contextlib
 import hashlib
 import os
 import tempfile
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from kinema.batch.job import DONE
-from kinema.errors import KinemaError, first_line
+from kinema.errors import KinemaError, MachineError, first_line
 from kinema.files import make_folder
 
 NOT_COPIED = ("run.lock",)
@@ -53,39 +56,58 @@ class Store:
         """Copy a stored folder to this machine; what is not stored is not copied."""
         files, root = self._place
         try:
-            if not files.isdir(f"{root}/{name}"):
-                return
             files.invalidate_cache()
-            make_folder(folder)
-            for entry in files.ls(f"{root}/{name}", detail=False):
-                target = folder / Path(entry).name
+            for entry in files.find(f"{root}/{name}"):
+                target = folder / entry.removeprefix(f"{root}/{name}/")
                 if not target.name.endswith(".part"):
+                    make_folder(target.parent)
                     partial = target.with_name(target.name + ".part")
                     files.get_file(entry, str(partial))
                     partial.replace(target)
         except OSError as error:
-            raise KinemaError(f"{self.url}/{name}: cannot be copied to {folder} ({first_line(error, 200)})") from None
+            raise MachineError(f"{self.url}/{name}: cannot be copied to {folder} ({first_line(error, 200)})") from None
 
     def push(self, name: str, folder: Path, seen: Seen | None = None) -> Seen:
         """Copy files that are new or have changed since `seen`; the one that says that the job is done comes last."""
-        files, root = self._place
+        _, root = self._place
         known = dict(seen or {})
-        paths = [path for path in folder.iterdir() if path.is_file() and not path.name.endswith(".part")]
+        paths = [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".part")]
         try:
-            files.makedirs(f"{root}/{name}", exist_ok=True)
-            for path in sorted(paths, key=lambda path: path.name == DONE):
+            for path in sorted(paths, key=lambda path: path == folder / DONE):
+                place = path.relative_to(folder).as_posix()
                 try:
                     found = path.stat()
                     state = (found.st_size, found.st_mtime_ns)
-                    if path.name in NOT_COPIED or known.get(path.name) == state:
+                    if path.name in NOT_COPIED or known.get(place) == state:
                         continue
-                    self._put(path, f"{root}/{name}/{path.name}")
+                    self._put(path, f"{root}/{name}/{place}")
                 except FileNotFoundError:  # a file that was replaced or removed meanwhile
                     continue
-                known[path.name] = state
+                known[place] = state
         except OSError as error:
-            raise KinemaError(f"{folder}: cannot be copied to {self.url}/{name} ({first_line(error, 200)})") from None
+            raise MachineError(f"{folder}: cannot be copied to {self.url}/{name} ({first_line(error, 200)})") from None
         return known
+
+    @contextlib.contextmanager
+    def held(self, name: str, folder: Path) -> Iterator[None]:
+        """A stored folder on this machine; what changes in it is copied to the storage now and then, and at the end."""
+        self.pull(name, folder)
+        seen, over = {}, threading.Event()
+
+        def follow() -> None:
+            nonlocal seen
+            while not over.wait(PUSH_SECONDS):
+                with contextlib.suppress(KinemaError):  # a storage that does not answer now may do so next time
+                    seen = self.push(name, folder, seen)
+
+        thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+            self.push(name, folder, seen)
 
     def put(self, path: Path, name: str) -> None:
         """Copy one file, unless one of its size is there already."""
@@ -93,13 +115,13 @@ class Store:
         target = f"{root}/{name}"
         try:
             if not files.exists(target) or files.size(target) != path.stat().st_size:
-                files.makedirs(target.rpartition("/")[0], exist_ok=True)
                 self._put(path, target)
         except OSError as error:
-            raise KinemaError(f"{path}: cannot be copied to {self.url}/{name} ({first_line(error, 200)})") from None
+            raise MachineError(f"{path}: cannot be copied to {self.url}/{name} ({first_line(error, 200)})") from None
 
     def _put(self, path: Path, target: str) -> None:
         files, _ = self._place
+        files.makedirs(target.rpartition("/")[0], exist_ok=True)
         if "file" not in files.protocol:  # an object appears whole in every object store
             files.put_file(str(path), target)
             return

@@ -13,10 +13,15 @@ from kinema.batch.rows import config_of
 from kinema.distill.config import Preset
 from kinema.errors import KinemaError
 from kinema.evaluate.suite import CHARACTERS, METHODS, MOTIONS, Case, cases, figures, suite_table
+from kinema.evaluate.videophy import Told, VideoPhy, VideoPhy2
 from kinema.files import make_folder, read_json, replacing, write_text
 
 JUDGED = "judged.json"
 """What a run's report has not, in its folder: how its mesh meets itself."""
+JUDGES = (VideoPhy.name, VideoPhy2.name)
+"""Whose scores are in a file of the run's folder by their name."""
+VARIED = {"asset", "prompt", "seed", "parameters", "preset"}
+"""Options in which runs differ, or that have an option of their own."""
 FILM_SIZE = 320, 240
 """Width and height of the films without ground [px]."""
 TABLE, FIGURES = "suite.md", "suite.json"
@@ -38,6 +43,8 @@ class Suite:
             for name in given:
                 if name not in known:
                     raise KinemaError(f"--{option} {name}: the suite has {', '.join(known)}")
+        for name in VARIED & self.options.keys():
+            raise KinemaError(f"--set {name}={self.options[name]}: is what the suite itself gives each run")
 
     def jobs(self) -> list[Job]:
         self.check()
@@ -65,7 +72,7 @@ def tabulate(jobs: list[Job], batch: Batch) -> str:
     for job in jobs:
         folder, case = batch.out / job.key, case_named(job.title)
         if batch.entries[job.key].state == "done":
-            rows.append((case, figures(case, read_json(folder / DONE) | read_json(folder / JUDGED))))
+            rows.append((case, figures(case, read_json(folder / DONE) | read_json(folder / JUDGED)) | _scores(folder)))
     table = suite_table(rows)
     failed = [f"- {entry.title}: {entry.message}" for entry in batch.failed()]
     table += "\n".join(["", "Not run:", *failed, ""]) if failed else ""
@@ -73,6 +80,24 @@ def tabulate(jobs: list[Job], batch: Batch) -> str:
     for name, content in ((FIGURES, json.dumps(told, indent=1)), (TABLE, table)):
         write_text(batch.out / name, content)
     return table
+
+
+def _scores(folder: Path) -> dict[str, float | None]:
+    """What VideoPhy's judges have said of a run, by column."""
+    found = {name: read_json(path) for name in JUDGES if (path := folder / f"{name}.json").is_file()}
+    return {f"{name} {question}": score for name, scores in found.items() for question, score in scores.items()}
+
+
+def ask(judge: VideoPhy | VideoPhy2, jobs: list[Job], batch: Batch) -> None:
+    """Let a judge score the films without ground that it has not seen."""
+    waiting: list[tuple[Path, Told]] = []
+    for job in jobs:
+        case, file = case_named(job.title), batch.out / job.key / f"{judge.name}.json"
+        if batch.entries[job.key].state == "done" and not file.is_file():
+            waiting.append((file, (batch.out / "films" / f"{case.method}-plain" / f"{case.name}.mp4", case.prompt)))
+    if waiting:
+        for (file, _), scores in zip(waiting, judge.scores([told for _, told in waiting]), strict=True):
+            write_text(file, json.dumps(scores))
 
 
 def judge_runs(jobs: list[Job], batch: Batch) -> None:

@@ -13,6 +13,7 @@ from kinema.cli.arguments import OutFolder, check_ranges
 from kinema.cli.output import Output
 from kinema.distill.config import Preset
 from kinema.errors import KinemaError
+from kinema.evaluate.videophy import NO_JUDGE, JudgeOptions
 from kinema.options import Flag, named
 
 if TYPE_CHECKING:
@@ -96,16 +97,20 @@ def make_executor(command: BatchCommand, jobs: "list[Job]", work: "Command") -> 
 
 
 def finish(done: "Batch", output: Output) -> None:
-    """Say what came out; jobs that failed make the exit code 1, after all others are done."""
+    """Say what came out."""
     lines = [f"{done.out / 'index.html'}: {done.count('done')} of {len(done.entries)} jobs done"]
     entries = [asdict(entry) for entry in done.entries.values()]
     output.say("\n".join(lines), folder=done.out, done=done.count("done"), jobs=entries)
-    failed = done.failed()
-    if failed:
-        first = failed[0]
-        where = ", ".join(str(line) for entry in failed for line in entry.lines[:1])
+    check_failed(done, "jobs")
+
+
+def check_failed(done: "Batch", what: str) -> None:
+    """Jobs that failed make the exit code 1, after all others are done."""
+    if failed := done.failed():
+        lines = ", ".join(str(line) for entry in failed for line in entry.lines[:1])
+        where = f"lines {lines}" if lines else failed[0].title
         raise KinemaError(
-            f"{done.out}: {len(failed)} of {len(done.entries)} jobs failed (lines {where}); the first: {first.message}"
+            f"{done.out}: {len(failed)} of {len(done.entries)} {what} failed ({where}); the first: {failed[0].message}"
         )
 
 
@@ -169,17 +174,22 @@ class EvalSuiteCommand:
     """Run on a Ray cluster, as in `kinema batch`."""
     films: bool = True
     """Film all runs without ground too, for judges and for `kinema study`."""
+    judge: tyro.conf.OmitArgPrefixes[JudgeOptions] = NO_JUDGE
+    """Who else scores the films."""
 
 
 def eval_suite(command: EvalSuiteCommand, output: Output) -> None:
     from kinema.batch.animate import animate_command, run_batch
-    from kinema.batch.suite import TABLE, Suite, film, judge_runs, tabulate
+    from kinema.batch.suite import TABLE, Suite, ask, film, judge_runs, tabulate
     from kinema.evaluate.suite import CHARACTERS, MOTIONS
 
-    check_ranges(command, seeds=(1, 1000))
+    check_ranges(command, seeds=(1, 1000), workers=(1, 10_000))
     for word in command.set:
         if "=" not in word:
             raise KinemaError(f"--set {word}: write NAME=VALUE, such as splats=1000")
+    judge = command.judge.judge()
+    if judge is not None and not command.films:
+        raise KinemaError(f"--videophy {command.judge.videophy}: scores films, and --no-films makes none")
     options = dict(word.split("=", 1) for word in command.set)
     characters, motions = command.characters or CHARACTERS, command.motions or tuple(MOTIONS)
     suite = Suite(characters, motions, command.seeds, command.preset, options)
@@ -190,5 +200,8 @@ def eval_suite(command: EvalSuiteCommand, output: Output) -> None:
     judge_runs(jobs, done)
     if command.films:
         film(jobs, done)
+    if judge is not None:
+        ask(judge, jobs, done)
     table = tabulate(jobs, done)
     output.say(f"{table}\n{command.out / TABLE}", file=command.out / TABLE, done=done.count("done"))
+    check_failed(done, "runs")

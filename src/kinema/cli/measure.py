@@ -1,12 +1,13 @@
 """`kinema track` and `kinema eval`: physics and measures of one clip."""
 
-import sys
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
+
+import tyro
 
 from kinema.cli.arguments import AS_FOUND, Asset, OutFile, Reading, check_ranges
 from kinema.cli.output import Output
+from kinema.evaluate.videophy import NO_JUDGE, JudgeOptions
 from kinema.options import Flag, named
 
 
@@ -18,7 +19,7 @@ class TrackCommand:
     """A character file, the words of a built-in creature, or the folder of a finished run."""
     out: OutFile
     """GLB, BVH, NPZ ..., or .xml for MJCF with the trajectory beside it."""
-    motion: Annotated[str | None, named("MOTION")] = None
+    motion: Annotated[str | None, named("MOTION", "--clip")] = None
     """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default the first clip."""
     iterations: int = 200
     """Steps of the search for the controls."""
@@ -73,34 +74,20 @@ class EvalCommand:
 
     file: Asset
     """The folder of a finished run, a character file with a clip, or the words of a built-in creature with --motion."""
-    motion: Annotated[str | None, named("MOTION")] = None
+    motion: Annotated[str | None, named("MOTION", "--clip")] = None
     """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default the first clip."""
     prompt: Annotated[str | None, named("PROMPT")] = None
     """A sentence to score the clip with, by the embedded prior; by default that of the run."""
     score: bool = True
     """Ask the prior; off: measure only."""
-    videophy: Annotated[Path | None, named("FOLDER")] = None
-    """A clone of VideoPhy (github.com/Hritikbansal/videophy): its judge scores the film as well; needs CUDA."""
-    videophy_weights: Annotated[Path | None, named("FOLDER")] = None
-    """The folder of its weights: videocon_physics, or videophy_2_auto of VideoPhy-2; by default in the clone."""
-    videophy_version: Literal["1", "2"] = "1"
-    """Which of the two judges of the clone is asked."""
-    videophy_python: Annotated[Path | None, named("FILE")] = None
-    """The Python that has VideoPhy's requirements; by default this one."""
+    judge: tyro.conf.OmitArgPrefixes[JudgeOptions] = NO_JUDGE
+    """Who else scores the film."""
     reading: Reading = AS_FOUND
 
 
 def evaluate(command: EvalCommand, output: Output) -> None:
     from kinema.evaluate.judge import eval_lines, judge
 
-    videophy = None
-    if command.videophy is not None:
-        from kinema.evaluate.videophy import VideoPhy, VideoPhy2
-
-        judges = {"1": (VideoPhy, "videocon_physics"), "2": (VideoPhy2, "videophy_2_auto")}
-        judge_class, usual = judges[command.videophy_version]
-        weights = command.videophy_weights or command.videophy / usual
-        videophy = judge_class(command.videophy, weights, command.videophy_python or Path(sys.executable))
-    asked = {"prompt": command.prompt, "score": command.score, "videophy": videophy}
+    asked = {"prompt": command.prompt, "score": command.score, "videophy": command.judge.judge()}
     found = judge(command.file, command.motion, **asked, **command.reading.arguments())
     output.say("\n".join(eval_lines(found)), **found)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from kinema.cli import stop
 from kinema.cli.arguments import SEEDS, check_ranges
-from kinema.cli.batch import BatchCommand, make_executor, run_with_bar
+from kinema.cli.batch import BatchCommand, check_failed, make_executor, run_with_bar
 from kinema.cli.output import Output
 from kinema.collect.config import BLOCK_DONE, CollectPoses
-from kinema.errors import KinemaError
 from kinema.files import read_json
 from kinema.posespace.config import TrainPoses
 from kinema.prior.nano.config import CLIPS_DONE, MakeClips, TrainPrior
@@ -82,9 +81,7 @@ def _make_blocks(command: CollectPoses | MakeClips, jobs: "list[Job]", output: O
     place = BatchCommand(Path(), command.out, workers=command.workers, ray=command.ray)
     executor, jobs = make_executor(place, jobs, block_command)
     batch = run_with_bar(jobs, executor, output, run_jobs, done=done)
-    if failed := batch.failed():
-        first = f"{failed[0].title}: {failed[0].message}"
-        raise KinemaError(f"{batch.out}: {len(failed)} of {len(jobs)} blocks failed; {first}")
+    check_failed(batch, "blocks")
     return batch
 
 

@@ -24,3 +24,5 @@ class MakerOptions:
 
 
 MADE_HERE = MakerOptions()
+MADE = "character.glb"
+"""The character that was made, or given in memory, in the folder of its run."""

@@ -94,11 +94,11 @@ class Animate:
     views: Annotated[int | None, named("INT")] = None
     """Videos to fit, by default 12: half as many more are sampled, and the likest to the prompt kept."""
     iterations: Annotated[int | None, named("INT")] = None
-    """Steps of sds; by default 60 after a fit, 350 alone (--engine fit does none)."""
+    """Steps of sds; by default 60 after the fit of a gait, 350 alone (--engine fit does none)."""
     fit_iterations: Annotated[int | None, named("INT")] = None
     """Steps of the fit to the sampled videos, by default 250."""
     guidance: Annotated[float | None, named("FLOAT")] = None
-    """Classifier-free guidance of sds, by default 2 with nano and 100 with video models; 1 is the plain model."""
+    """Classifier-free guidance of sds, by default 2 with nano (actions 1.3), 100 with others; 1: none."""
     time: Annotated[Time | None, named("{auto,fourier,dct,free}")] = None
     """How the motion is spelled in time; `auto`, the default: whole cycles for gaits, cosines for actions."""
     parameters: Literal["skeleton", "field"] = "skeleton"
@@ -171,13 +171,16 @@ PRESETS: dict[Preset, dict[str, Any]] = {
     },
 }  # fmt: skip
 """Values of a job by preset (docs/akd.md says where those of the paper are from)."""
-NANO_GUIDANCE, AKD_GUIDANCE = 2.0, 100.0
+NANO_GUIDANCE, NANO_ACTION_GUIDANCE, AKD_GUIDANCE = 2.0, 1.3, 100.0
 
 
-def usual_guidance(prior: str) -> float:
-    """Guidance of score distillation by prior: AKD's, which is CogVideoX's, for all video models, and less for nano,
-    whose estimates differ by phase and pace too, so that less sets them apart (docs/results/akd.md has both)."""
-    return NANO_GUIDANCE if prior.partition("=")[0] == "nano" else AKD_GUIDANCE
+def usual_guidance(prior: str, *, repeats: bool = True) -> float:
+    """Guidance by prior: AKD's, which is CogVideoX's, for all video models, and less for nano, whose estimates differ
+    by phase and pace too, so that less sets them apart (docs/results/akd.md has both). Its actions, which are told
+    their way and progress, come out exaggerated with as much as its gaits need (benchmarks/actions.py)."""
+    if prior.partition("=")[0] != "nano":
+        return AKD_GUIDANCE
+    return NANO_GUIDANCE if repeats else NANO_ACTION_GUIDANCE
 
 
 def resolve(config: Animate) -> Resolved:
@@ -205,9 +208,9 @@ def command_words(config: Animate) -> list[str]:
     """Arguments of `kinema` that make this job: all options that are not as its preset has them."""
     words = ["animate", config.asset, *config.prompts]
     values = {field.name: getattr(config, field.name) for field in fields(config) if field.name not in UNSPOKEN}
-    for group in (config.reading, config.naming):
+    for group in (config.reading, config.making, config.naming):
         values |= vars(group)
-    defaults = _values_of(config) | vars(AS_NAMED)
+    defaults = _values_of(config) | vars(MADE_HERE) | vars(AS_NAMED)
     for name, value in values.items():
         option = RENAMED.get(name, name.replace("_", "-"))
         if value is None or value == defaults.get(name):

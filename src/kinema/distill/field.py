@@ -90,8 +90,8 @@ class Field(nn.Module):
         slopes = vmap(jacfwd(lambda point: self.ways(point[None])[0]))(points)
         return self(points, at), torch.eye(3).to(points) + torch.einsum("fk,nkdx->fndx", self.basis.table(at), slopes)
 
-    def last_start(self, frames: int) -> float:
-        return self.basis.last_start(frames)
+    def start(self, share: float, frames: int) -> float:
+        return self.basis.start(share, frames)
 
     @torch.no_grad()
     def centers(self, at: Times) -> Float[Tensor, "frames n 3"]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from kinema.distill.config import Resolved
 from kinema.distill.loop import Distiller
-from kinema.distill.parameters import Filmed
+from kinema.distill.parameters import Filmed, fitting_start
 from kinema.distill.targets import Target, conditions
 from kinema.distill.tempo import Tempo
 from kinema.distill.window import Windows
@@ -42,8 +42,8 @@ class Played:
         root, angles = (torch.cat((x, x[-1:].expand(lack, *x.shape[1:]))) for x in (clip.root_position, clip.angles))
         self.stage, self.clip, self.frames = stage, Motion(root, angles, fps), len(root)
 
-    def last_start(self, frames: int) -> float:
-        return float(max(0, self.frames - frames))
+    def start(self, share: float, frames: int) -> float:
+        return fitting_start(share, self.frames, frames)
 
     def film(self, at: Float[Tensor, "frames"], cameras: Cameras | PointCameras) -> Filmed:
         placed = self.clip.at(at).pose(self.stage.rig)

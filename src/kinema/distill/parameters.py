@@ -27,6 +27,17 @@ class Filmed:
     soles_per_frame: int = 1
 
 
+def fitting_start(share: float, clip: int, window: int) -> float:
+    """When a window begins in a clip that ends, both in frames, for a share in [0, 1).
+
+    Windows that begin evenly over where they fit hardly ever see the ends: at either end the shares of half a window
+    go to the first and to the last that fits.
+    """
+    last = float(max(clip - window, 0))
+    over = min(window / 2, last)
+    return min(max(share * (last + 2 * over) - over, 0.0), last)
+
+
 @runtime_checkable
 class Filmable(Protocol):
     """A motion in time that can be looked at. Times `at` are in frames of the prior and may be fractions."""
@@ -34,8 +45,8 @@ class Filmable(Protocol):
     frames: int
     """Length of the stretch of time that is described."""
 
-    def last_start(self, frames: int) -> float:
-        """The latest time at which a window of so many frames may begin: a cycle goes on, a clip ends."""
+    def start(self, share: float, frames: int) -> float:
+        """When a window of so many frames begins, for a share in [0, 1): a cycle goes on, a clip ends."""
         ...
 
     def film(self, at: Float[Tensor, "frames"], cameras: Cameras | PointCameras) -> Filmed:

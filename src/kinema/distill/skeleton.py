@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from kinema.distill.energies import sole_points, standing_speed
-from kinema.distill.parameters import Filmed
+from kinema.distill.parameters import Filmed, fitting_start
 from kinema.distill.tempo import Tempo, base_path
 from kinema.errors import KinemaError
 from kinema.gait.hang import hanging_arms
@@ -65,9 +65,9 @@ class Basis:
         terms = {"fourier": 1 + 2 * HARMONICS, "dct": max(4, frames // 2), "free": frames}[kind]
         return Basis(kind, frames, tempo.cycle, terms)
 
-    def last_start(self, frames: int) -> float:
-        """The latest time at which a window of so many frames may begin."""
-        return self.period if self.kind == "fourier" else float(max(self.frames - frames, 0))
+    def start(self, share: float, frames: int) -> float:
+        """When a window of so many frames begins, for a share in [0, 1): anywhere in a cycle, or where it fits."""
+        return share * self.period if self.kind == "fourier" else fitting_start(share, self.frames, frames)
 
     def table(self, at: Float[Tensor, "times"]) -> Float[Tensor, "times terms"]:
         """Values of the basis functions at frame numbers, which may be fractions.
@@ -137,8 +137,8 @@ class Coefficients(nn.Module):
         way = way + at[:, None] * self.drift * abs(self.tempo.speed)
         return Motion(base_path(self.stage.rig, self.tempo, at) + way, angles.unflatten(-1, (-1, 3)), fps)
 
-    def last_start(self, frames: int) -> float:
-        return self.basis.last_start(frames)
+    def start(self, share: float, frames: int) -> float:
+        return self.basis.start(share, frames)
 
     def film(self, at: Float[Tensor, "frames"], cameras: Cameras | PointCameras) -> Filmed:
         motion = self.motion(at, fps=self.tempo.fps)

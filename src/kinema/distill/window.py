@@ -48,10 +48,10 @@ class Windows:
         return {"width": width, "height": height}
 
     def draw(self, rng: np.random.Generator) -> Window:
-        """A random window: of a gait at any phase, of an action at any frame from which it fits."""
+        """A random window: of a gait at any phase, of an action wherever it fits."""
         cameras = self.prior.needs.cameras
         yaw = cameras.draw_yaw(rng)
-        start = float(rng.uniform(0, self.parameters.last_start(self.prior.frames)))
+        start = self.parameters.start(float(rng.random()), self.prior.frames)
         return Window(yaw, float(rng.uniform(*cameras.elevation_deg)), start)
 
     def times(self, window: Window) -> Float[Tensor, "frames"]:

@@ -46,8 +46,6 @@ def judge(
         score: Ask the prior.
         videophy: Ask VideoPhy too, with a film in true colours and without ground.
     """
-    if videophy is not None:
-        videophy.check()
     if prompt is not None and not prompt.strip():
         raise KinemaError("the prompt is empty: say what the clip should show, such as 'a fox is trotting'")
     character, rig, clip = find_motion_of(words, motion, **reading)
@@ -71,7 +69,7 @@ def judge(
         with tempfile.TemporaryDirectory() as folder:
             film = Path(folder) / "film.mp4"
             render_character(character, clip, film, options=FilmOptions(width=512, height=384, ground=False))
-            found["videophy"] = videophy.scores(film, prompt)
+            found["videophy"] = videophy.scores([(film, prompt)])[0]
     return found
 
 

@@ -5,7 +5,7 @@ Reports of runs go in, tables come out; `batch.suite` runs them.
 
 import math
 import statistics
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,10 @@ GAITS = ("walk", "run")
 """What every character does; the others are the humanoids' only."""
 METHODS = ("skeleton", "field")
 """Joints, and the baseline: a deformation field under the same prior, cameras and losses."""
+MEASURES = {"slide": "slide", "skating": "skating", "PFC": "foot_contact", "jerk": "jerk"}
+"""What runs report of a clip, by column."""
+Figures = dict[str, float | None]
+"""Values of a run by column; None where its method has none."""
 
 
 @dataclass(frozen=True)
@@ -62,34 +66,28 @@ def cases(characters: Sequence[str], motions: Sequence[str], seeds: int) -> list
     ]
 
 
-def figures(case: Case, report: dict[str, Any]) -> dict[str, float | None]:
+def figures(case: Case, report: dict[str, Any]) -> Figures:
     """The figures of one run, from its report.json; None where a method has none.
 
     Beside what a run reports, `intersection` is the share of faces in new contacts, as distilled and in the result.
     """
     raw = report["stages"]["field" if case.method == "field" else "distilled"]
-    last = report["metrics"] if case.method == "skeleton" else None
-    return {
-        "right": _right(case, raw),
-        "right after": None if last is None else _right(case, last),
-        "slide": raw.get("slide"),
-        "slide after": None if last is None else last.get("slide"),
-        "skating": raw.get("skating"),
-        "skating after": None if last is None else last.get("skating"),
-        "PFC": raw.get("foot_contact"),
-        "PFC after": None if last is None else last.get("foot_contact"),
-        "self-int. %": 100 * report["intersection"][0],
-        "self-int. % after": None if last is None else 100 * report["intersection"][1],
-        "bone change": raw["bone_change"] if case.method == "field" else None,
-        "jerk": raw["jerk"],
-        "jerk after": None if last is None else last["jerk"],
+    after = report["metrics"] if case.method == "skeleton" else {}
+    found = {"right": _right(case, raw), "right after": _right(case, after)}
+    for column, name in MEASURES.items():
+        found |= {column: raw.get(name), f"{column} after": after.get(name)}
+    shares = [100 * share for share in report["intersection"]]
+    return found | {
+        "self-int. %": shares[0],
+        "self-int. % after": shares[1] if after else None,
+        "bone change": None if after else raw["bone_change"],
         "CPU s": report["cpu_seconds"],
     }
 
 
 def _right(case: Case, metrics: dict[str, Any]) -> float | None:
     """1 if the feet fall as those of the gait that was asked for; of actions they tell nothing."""
-    return float(metrics["gait"] in FITS[case.motion]) if case.motion in FITS else None
+    return float(metrics["gait"] in FITS[case.motion]) if metrics and case.motion in FITS else None
 
 
 NOTES = """\
@@ -109,19 +107,32 @@ NOTES = """\
   lengths per cycle³."""
 
 
-def suite_table(rows: Iterable[tuple[Case, dict[str, float | None]]]) -> str:
-    """Markdown: groups and methods by row, figures by column."""
-    found: dict[tuple[str, str], list[tuple[Case, dict[str, float | None]]]] = {}
-    for case, values in rows:
-        found.setdefault((case.group, case.method), []).append((case, values))
-    if not found:
+def suite_table(rows: Iterable[tuple[Case, Figures]]) -> str:
+    """Markdown: groups and methods by row, figures by column, and which runs show another gait."""
+    runs = list(rows)
+    if not runs:
         return "no run is finished\n"
-    names = list(next(iter(found.values()))[0][1])
+    names = list(dict.fromkeys(name for _, values in runs for name in values))
     lines = [f"| | | runs | {' | '.join(names)} |", "|---" * (3 + len(names)) + "|"]
-    for (group, method), entries in sorted(found.items(), key=lambda item: (item[0][0], METHODS.index(item[0][1]))):
-        cells = [cell([((case.character, case.motion), values[name]) for case, values in entries]) for name in names]
-        lines.append(f"| {group} | {method} | {len(entries)} | {' | '.join(cells)} |")
-    return "\n".join((*lines, "", NOTES, ""))
+    for group in sorted({case.group for case, _ in runs}):
+        for method in METHODS:
+            entries = [(case, values) for case, values in runs if (case.group, case.method) == (group, method)]
+            columns = [[((c.character, c.motion), values.get(name)) for c, values in entries] for name in names]
+            if entries:
+                lines.append(f"| {group} | {method} | {len(entries)} | {' | '.join(map(cell, columns))} |")
+    return "\n".join((*lines, "", NOTES, *_wrong_gaits(runs), ""))
+
+
+def _wrong_gaits(runs: Iterable[tuple[Case, Figures]]) -> Iterator[str]:
+    """Which runs do not show the gait that was asked for, by method and stage."""
+    found: dict[str, list[str]] = {}
+    for case, values in runs:
+        for name, stage in (("right", "as distilled"), ("right after", "after planting and physics")):
+            if values.get(name) is not None:
+                found.setdefault(f"{case.method}, {stage}", []).append("" if values[name] else case.name)
+    for which, named in sorted(found.items(), reverse=True):
+        wrong = list(filter(None, named))
+        yield f"- Another gait, {which}: {len(wrong)} of {len(named)}" + (f" ({', '.join(wrong)})" if wrong else "")
 
 
 def cell(values: Iterable[tuple[Hashable, float | None]]) -> str:

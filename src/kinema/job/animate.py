@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kinema.asset.character import Character
-from kinema.distill.config import Animate, Resolved, resolve
+from kinema.distill.config import Animate, Resolved, resolve, usual_guidance
 from kinema.distill.field import Deformation, Field, deform
 from kinema.distill.loop import Distiller, Observer
 from kinema.distill.prompt import read_prompt, told
@@ -96,11 +96,13 @@ def animate(
         student: Samples the videos to fit in the prior's place.
     """
     clock = _Clock()
-    config = resolve(config)
+    guidance, config = config.guidance, resolve(config)
     given, character = character, rigged(character)
     anatomy = Anatomy.of(character)
     reading = read_prompt(config, prior, anatomy.limbs.body)
     tempo = read_tempo(config, prior, anatomy, reading)
+    if guidance is None:
+        config = replace(config, guidance=usual_guidance(config.prior, repeats=tempo.repeats))
     if (size := growth(anatomy.limbs.leg_length)) != 1:
         large = animate(
             _at_size(config, tempo, size), grown(character, size), prior, progress=progress, watch=watch,

@@ -1,6 +1,5 @@
 """The run folder: options, checkpoints, hashes and results of a job on disk. A killed run resumes to the same bits."""
 
-import itertools
 import json
 import platform
 import re
@@ -19,7 +18,7 @@ import torch
 import kinema
 from kinema.asset.character import Character
 from kinema.create.make import make_character
-from kinema.create.options import MADE_HERE
+from kinema.create.options import MADE, MADE_HERE
 from kinema.distill.config import Animate, Resolved, resolve
 from kinema.distill.describe import describe
 from kinema.distill.field import Deformation
@@ -28,7 +27,7 @@ from kinema.distill.prompt import read_prompts
 from kinema.distill.schedule import Schedule
 from kinema.errors import KinemaError, check_number
 from kinema.export.write import write
-from kinema.files import make_folder, read_json, replacing, write_text
+from kinema.files import make_folder, read_json, replacing, unused, write_text
 from kinema.job.animate import DISTILLED, TRACKED
 from kinema.job.animate import animate as animate_character
 from kinema.job.hashes import file_hashes
@@ -149,7 +148,7 @@ def made(config: Resolved, prior: VideoPrior) -> Resolved:
     for note in found.notes:
         warnings.warn(note, stacklevel=2)
     folder = make_folder(choose_folder(config))
-    file = folder / "character.glb"
+    file = folder / MADE
     write(file, rigged(found.character))
     return replace(config, asset=str(file.resolve()), out=folder, making=MADE_HERE)
 
@@ -179,8 +178,8 @@ def _job(asset: Animate | Character | Path | str, prompt: str, options: dict[str
     # A character in memory is saved with the run, which could not be resumed without it.
     job = Animate(asset.name, prompt, **options)
     folder = make_folder(choose_folder(job))
-    write(folder / "character.glb", asset)
-    return replace(job, asset=str(folder / "character.glb"), out=folder)
+    write(folder / MADE, asset)
+    return replace(job, asset=str(folder / MADE), out=folder)
 
 
 def check(config: Animate) -> Resolved:
@@ -232,8 +231,7 @@ def choose_folder(config: Animate) -> Path:
             f"{folder}: has the {there} of an earlier run; go on with that by --resume, replace it by --overwrite, or"
             " give another folder"
         )
-    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
-    return next(path for path in numbered if not path.exists())
+    return unused(folder)
 
 
 def begin(config: Resolved) -> Path:

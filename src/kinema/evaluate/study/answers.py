@@ -43,13 +43,15 @@ def read_answers(files: Sequence[Path], keys: Sequence[Path]) -> Answers:
     found: dict[str, list[Comparison]] = {question: [] for question in QUESTIONS}
     raters: list[str] = []
     inattentive: list[str] = []
+    read: set[tuple[str, str]] = set()
     for path in files:
         answer = _record(path, ("study", "rater", "trials"))
         key, rater = studies.get(answer["study"]), str(answer["rater"])
         if key is None:
             raise KinemaError(f"{path}: is of study {answer['study']}, of which no key was given")
-        if rater in (*raters, *inattentive) and len(studies) == 1:
+        if (key["study"], rater) in read:
             raise KinemaError(f"{path}: rater {rater!r} has answered in another file already")
+        read.add((key["study"], rater))
         try:
             passed, total = attention(answer["trials"])
             compared = {question: _compared(answer["trials"], question, rater, key["films"]) for question in QUESTIONS}

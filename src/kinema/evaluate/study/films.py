@@ -43,7 +43,12 @@ def find_films(folder: Path) -> dict[str, Film]:
         found.append(Film(path.stem, prompt, path))
     if not found:
         raise KinemaError(f"{folder}: has no films ({' '.join(SUFFIXES)}) and no finished runs")
-    return {film.shows: film for film in found}
+    films: dict[str, Film] = {}
+    for film in found:
+        other = films.setdefault(film.shows, film)
+        if other is not film:
+            raise KinemaError(f"{other.path}, {film.path}: both show {film.shows!r}; a folder holds one method's films")
+    return films
 
 
 def pair_films(a: Path, b: Path) -> list[tuple[Film, Film]]:

@@ -1,6 +1,8 @@
 """Statistics of a study: shares with exact intervals, a bootstrap over raters, Bradley–Terry, and its power."""
 
+import math
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,19 +36,10 @@ class Share:
     """95 % of the bootstrap that draws raters, whose answers hang together."""
     p_value: float
     """Exact binomial test against a half, two-sided."""
-
-
-@dataclass(frozen=True)
-class PowerNote:
-    """What it takes to find a small difference."""
-
-    answers: int
-    """Independent answers with which a share of 55 % is told from 50 %, with 80 % certainty at the 5 % level."""
     agreement: float
-    """Correlation of answers of one rater (intraclass)."""
-    answers_per_rater: float
-    raters: int
-    """Raters who give that many answers, with the agreement counted in."""
+    """Correlation of two answers of one rater (intraclass)."""
+    raters_needed: int
+    """Raters with as many answers and as much agreement who find a share of 1/2 + DIFFERENCE."""
 
 
 def exact_interval(wins: int, answers: int) -> tuple[float, float]:
@@ -77,9 +70,11 @@ def _share(question: str, first: str, second: str, these: list[Comparison], seed
     resampled = per_rater[draws].sum(1)
     around = np.quantile(resampled[:, 0] / resampled[:, 1], (0.025, 0.975))
     test = stats.binomtest(wins, total, 0.5)
+    each, agreement = total / len(per_rater), intraclass(per_rater)
+    needed = math.ceil(answers_needed() * (1 + (each - 1) * agreement) / each)
     return Share(
         question, first, second, wins, total, wins / total, (low, high), (float(around[0]), float(around[1])),
-        float(test.pvalue),
+        float(test.pvalue), agreement, needed,
     )  # fmt: skip
 
 
@@ -105,15 +100,7 @@ def strengths(answers: Answers, question: str) -> dict[str, float]:
     return {name: float(found[k] - np.mean(found)) for name, k in index.items()}
 
 
-def power_note(answers: Answers, question: str) -> PowerNote:
-    """How many raters a difference of five points needs, with the agreement that these raters show."""
-    per_rater = _by_rater(list(answers.comparisons[question]), answers.names[0])
-    each, agreement = float(per_rater[:, 1].mean()), intraclass(per_rater)
-    needed = answers_needed()
-    effect = 1 + (each - 1) * agreement
-    return PowerNote(needed, agreement, each, int(np.ceil(needed * effect / each)))
-
-
+@cache
 def answers_needed(difference: float = DIFFERENCE) -> int:
     """Least number of independent answers from which on the exact test finds a share of 1/2 + difference."""
     counts = np.arange(10, 40_000)
@@ -150,7 +137,7 @@ def study_report(answers: Answers, *, seed: int = 0) -> dict[str, Any]:
         "inattentive": list(answers.inattentive),
         "shares": [asdict(share) for share in found],
         "strengths": {question: strengths(answers, question) for question in questions},
-        "power": asdict(power_note(answers, questions[0])),
+        "answers_needed": answers_needed(),
     }
 
 
@@ -167,10 +154,13 @@ def report_lines(report: dict[str, Any]) -> list[str]:
     for question, found in report["strengths"].items():
         told = ", ".join(f"{name} {value:+.2f}" for name, value in found.items())
         lines.append(f"  {question:8s} Bradley–Terry: {told}")
-    power = report["power"]
+    needed = ", ".join(
+        f"{s['raters_needed']} for {s['question']} of {s['first']} and {s['second']} ({s['agreement']:.2f})"
+        for s in report["shares"]
+    )
     lines.append(
-        f"  to tell 55 % from 50 % (80 % power, 5 % level): {power['answers']} independent answers, or"
-        f" {power['raters']} raters who give {power['answers_per_rater']:.0f} each and agree with themselves as"
-        f" these do (intraclass correlation {power['agreement']:.2f})"
+        f"  to tell {50 + 100 * DIFFERENCE:g} % from 50 % ({100 * POWER:g} % power, {100 * LEVEL:g} % level):"
+        f" {report['answers_needed']} independent answers; raters who answer as much as these and agree as much with"
+        f" themselves (intraclass correlation in brackets): {needed}"
     )
     return lines

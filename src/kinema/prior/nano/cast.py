@@ -28,13 +28,14 @@ KIND_SHARES = {
     "upright": 0.44, "quadruped": 0.34, "bird": 0.06, "crawler": 0.05, "fish": 0.04, "snake": 0.02, "winged": 0.03,
     "other": 0.02,
 }  # fmt: skip
-OWN_SHARE = 0.45
-"""Share of clips that show a character of the library with its own clip, where a kind of body has both."""
-RIG_SHARE = 0.25
+OWN_SHARE = 0.2
+"""Share of clips that show a character of the library with its own clip, where a kind of body has both: whoever asks
+for a motion has another body, and must be given the ways of these."""
+RIG_SHARE = 0.4
 """Share of the other bodies that are third-party rigs, not random creatures."""
 SESSION = 12
 """Motions that one random creature does."""
-GAITS = 0.45
+GAITS = 0.4
 """Share of the others' motions that are gaits of the tables: most prompts ask for one, and feet must not slide."""
 PROCEDURAL = 12
 """How many recorded clips a motion of the tables counts for when any is drawn."""
