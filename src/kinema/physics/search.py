@@ -41,8 +41,7 @@ class Tracking:
     """True: Eq. 13's ‖q - q̂‖₁ as a sum over coordinates, divided by F - 1; False: the mean over coordinates, too."""
     steer_root: bool = True
     """True: the direction in which the virtual force holds the root is a control like all others. False: it holds the
-    direction that is up in the rest pose; the first frame may be anywhere in the sway of a step, and a horse that was
-    held as it leant there walked on three legs."""
+    direction that was up at the start."""
     smooth: float = 0.2
     """λ₃ of Eq. 13: weight of the second time difference of the control."""
     hold: float = 0.1
@@ -95,8 +94,8 @@ class Search:
         self.found = {"controls": resample(q + lead * rate, knots), "velocity": rate[:1].clone()}
         self.joints = slice(3 if options.steer_root else 6, None)
         """Coordinates whose controls are searched; the root position has none."""
-        # Yaw is the outermost angle and has no gain: roll and pitch of 0 hold the axis that is up at rest.
-        self.found["controls"][:, 3 : self.joints.start] = 0.0
+        # Yaw is the outermost angle and has no gain: holding roll and pitch holds the axis that was up.
+        self.found["controls"][:, 3 : self.joints.start] = self.start[:, 3 : self.joints.start]
         rates = (options.learning_rate, options.velocity_rate)
         groups = [{"params": [x], "lr": rate, "initial_lr": rate} for x, rate in zip(self.found.values(), rates)]
         self.optimizer = Adam(groups)
