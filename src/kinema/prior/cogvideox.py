@@ -46,7 +46,7 @@ class CogVideoXPrior:
         if config.use_learned_positional_embeddings and (self.height, self.width) != default[1:]:
             given = f"{self.frames} {self.height} {self.width}"
             sides = "{} x {}".format(*default[1:])
-            raise KinemaError(f"--video-size {given}: it has learnt the places of {sides}, no others")
+            raise KinemaError(f"--video-size {given}: this CogVideoX has learnt the places of {sides}, no others")
         self.latent_frames = (self.frames - 1) // time + 1
         self.padding = -self.latent_frames % (config.patch_size_t or 1)
         self.from_image = config.in_channels == 2 * vae.config.latent_channels
