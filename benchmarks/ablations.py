@@ -53,7 +53,9 @@ the words was the gait at first: told phase, pace and speed of a walk, a prior t
 PHYSICS = "full, after physics"
 ALL = [FULL, PHYSICS, *(name for name in VARIANTS if name != FULL)]
 NO_PHYSICS = (PHYSICS, "slide", "more")
-"""The row that the motion as distilled is compared with, and the figure that physics is there for."""
+"""The row that the motion as distilled is compared with, and the figure that was chosen for physics beforehand."""
+FLOATING = "hover"
+"""What the paper shows of physics: bodies that no longer float over the ground or sink into it."""
 ENOUGH = 7 / 8
 """Share of the pairs in which a figure has to be worse."""
 KEYS = ("gait", "slide", "penetration", "hover", "jerk", "bone_change", "motion")
@@ -128,8 +130,13 @@ def compare(rows: dict[str, dict[str, Row]], name: str) -> tuple[str, int, int] 
     base, figure, way = NO_PHYSICS if name == FULL else (FULL, *VARIANTS.get(name, ({}, "", ""))[1:])
     if not figure or base not in rows:
         return None
+    return figure, *_worse(rows, base, name, figure, way)
+
+
+def _worse(rows: dict[str, dict[str, Row]], base: str, name: str, figure: str, way: str) -> tuple[int, int]:
+    """In how many pairs of how many a figure is more, or less, than in the row `base`."""
     pairs = [(rows[base][pair][figure], row[figure]) for pair, row in rows[name].items() if pair in rows[base]]
-    return figure, sum(value > full if way == "more" else value < full for full, value in pairs), len(pairs)
+    return sum(value > full if way == "more" else value < full for full, value in pairs), len(pairs)
 
 
 def verdict(rows: dict[str, dict[str, Row]]) -> str:
@@ -139,7 +146,11 @@ def verdict(rows: dict[str, dict[str, Row]]) -> str:
     worse = [name for name, (_, count, pairs) in found.items() if count >= ENOUGH * pairs]
     rest = [f"{name} ({figure}: {k} of {n})" for name, (figure, k, n) in found.items() if name not in worse]
     said = f"Worse in its figure in at least seven eighths of the pairs that were run: {', '.join(worse) or 'none'}."
-    return f"{said} **Not worse** in so many: {', '.join(rest) or 'none'}."
+    said = f"{said} **Not worse** in so many: {', '.join(rest) or 'none'}."
+    if FULL not in rows or PHYSICS not in rows:
+        return said
+    count, pairs = _worse(rows, PHYSICS, FULL, FLOATING, "more")
+    return f"{said} Without physics {FLOATING} is worse in {count} of {pairs}."
 
 
 def table(rows: dict[str, dict[str, Row]]) -> str:

@@ -149,7 +149,8 @@ def measure(name: str, file: str, *, weights: Path | None, seeds: int) -> dict[s
 
 
 def walks(space: PoseSpace, artists: Poses, size: float, rng: np.random.Generator) -> dict[str, float]:
-    """Distance of the middle of a walk to the artist's nearest pose, through the space and by rotations alone."""
+    """Distance of the middle of a walk to the artist's nearest pose, through the space and by rotations alone; and that
+    of the rest pose, since a walk that takes a rest on its way is near to many poses too."""
     through, straight, speed = [], [], []
     for _ in range(WALKS):
         a, b = (artists[[int(k)]] for k in rng.permutation(len(artists))[:2])
@@ -159,7 +160,9 @@ def walks(space: PoseSpace, artists: Poses, size: float, rng: np.random.Generato
         straight.append(distances(space, plain, artists, size).min())
         moved = speeds(space.rig, way)
         speed.append(float(moved.max() / moved.mean()))
-    return {"walk": float(np.mean(through)), "slerp": float(np.mean(straight)), "speed": float(np.mean(speed))}
+    rest = float(distances(space, Poses.rest(space.rig), artists, size).min())
+    return {"walk": float(np.mean(through)), "slerp": float(np.mean(straight)), "rest": rest,
+            "speed": float(np.mean(speed))}  # fmt: skip
 
 
 def main() -> None:

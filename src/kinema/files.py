@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,6 +60,12 @@ def inside_folder(path: Path, name: str, *, about: Path) -> Path:
     if not found.is_relative_to(folder):
         raise outside
     return found
+
+
+def unused(path: Path) -> Path:
+    """The path, or if something is there already, the first of NAME-2, NAME-3 ... that is free."""
+    numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2))
+    return next(one for one in itertools.chain([path], numbered) if not one.exists())
 
 
 @contextlib.contextmanager

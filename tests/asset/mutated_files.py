@@ -22,15 +22,18 @@ from typing import Any
 import numpy as np
 import torch
 from PIL import Image
-from small_gltf import arm, pack_glb, tube
+from small_gltf import arm, compressed_arm, pack_glb, tube
 
 from kinema.array_files import Array, read_arrays
 from kinema.asset.clips_npz import load_clips_npz
 from kinema.asset.load import load
-from kinema.asset.skeleton_json import read_skeleton_json
+from kinema.asset.rignet import read_rignet
+from kinema.asset.skeleton_json import read_motion_json, read_skeleton_json
+from kinema.batch.rows import read_jobs
 from kinema.create.creatures import creature
 from kinema.distill.config import Resolved
 from kinema.errors import KinemaError
+from kinema.export.write import write
 from kinema.job.folder import resumed
 from kinema.motion.motion import Motion, load_motion, save_motion
 from kinema.prior.nano.prior import WEIGHTS, NanoPrior
@@ -59,6 +62,27 @@ Frame Time: 0.0333333
 0 10 0 0 0 0 0 0 0
 0 10 1 5 0 0 10 0 0
 0 10 2 10 0 0 20 0 0
+"""
+RIGNET = b"""joints hips 0 0.1 0
+joints chest 0 0.5 0
+joints head 0 0.9 0
+root hips
+hier hips chest
+hier chest head
+skin 0 hips 0.25 chest 0.75
+skin 1 head 1
+"""
+JOBS = b"""prompt = ["it walks", "it runs"]
+seed = 3
+
+[[job]]
+asset = "fox"
+frames = 24
+
+[[job]]
+asset = "wolf"
+prior = "nano"
+physics = false
 """
 SECRET = "secret.bin"
 """A file outside of the folder that mutated files name; nobody may open it."""
@@ -236,6 +260,17 @@ def damage_glb(data: bytes, rng: Rng) -> bytes:
     return pack_glb(text, bytes(damaged))
 
 
+def damage_draco(data: bytes, rng: Rng) -> bytes:
+    """The file around it, or the compressed mesh, mostly its header."""
+    at = data.index(b"DRACO")
+    if rng.random() < 0.4:
+        return damage_glb(data, rng)
+    damaged = bytearray(data)
+    for _ in range(rng.integers(1, 5)):
+        damaged[at + int(rng.integers(7, 30 if rng.random() < 0.7 else len(data) - at))] = rng.choice([0, 1, 127, 255])
+    return bytes(damaged)
+
+
 def damage_text(data: bytes, rng: Rng) -> bytes:
     """Words, numbers and lines of a text format, or of a text header: replaced, doubled, taken out."""
     head, mark, body = data.partition(b"end_header") if data.startswith(b"ply") else (data, b"", b"")
@@ -369,6 +404,11 @@ def _glb() -> Files:
 
 
 @cache
+def _draco() -> Files:
+    return {"arm.glb": compressed_arm().glb()}
+
+
+@cache
 def _gltf() -> Files:
     builder = _textured_arm()
     builder.content["images"] = [{"uri": "skin.png"}]
@@ -433,6 +473,13 @@ def _motion() -> Files:
 
 
 @cache
+def _motion_json() -> Files:
+    out = Path(_scratch()) / "motion.json"
+    write(out, creature("fox"), Motion.rest(_fox_rig(), frames=3, fps=24.0))
+    return {"motion.json": out.read_bytes()}
+
+
+@cache
 def _clips() -> Files:
     vertices, faces = tube()
     one, out = np.tile(np.eye(4), (2, 1, 1)), io.BytesIO()
@@ -491,6 +538,7 @@ ANY = {"angles": Array("frames joints 3"), "names": Array("joints", kind="text")
 KINDS = {
     "glb": Kind(_glb, damage_glb, load),
     "gltf": Kind(_gltf, damage_json, load),
+    "draco": Kind(_draco, damage_draco, load),
     "bvh": Kind(lambda: {"walk.bvh": BVH.encode()}, damage_text, load),
     "obj": Kind(_obj, damage_text, load),
     "ply text": Kind(lambda: _ply("ascii"), damage_text, load),
@@ -499,6 +547,9 @@ KINDS = {
     "stl text": Kind(lambda: _stl(False), damage_stl, load),
     "off": Kind(_off, damage_text, load),
     "skeleton json": Kind(lambda: {"bones.json": SKELETON}, damage_json, read_skeleton_json),
+    "rignet": Kind(lambda: {"rig.txt": RIGNET}, damage_text, read_rignet),
+    "motion json": Kind(_motion_json, damage_json, read_motion_json),
+    "jobs": Kind(lambda: {"jobs.toml": JOBS}, damage_text, read_jobs),
     "motion npz": Kind(_motion, damage_npz, lambda path: load_motion(path, _fox_rig())),
     "clips npz": Kind(_clips, damage_npz, load_clips_npz),
     "any npz": Kind(_motion, damage_npz, lambda path: read_arrays(path, ANY, what="a motion")),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 COMPONENTS = {"i1": 5120, "u1": 5121, "i2": 5122, "u2": 5123, "u4": 5125, "f4": 5126}
+DRACO = "KHR_draco_mesh_compression"
 TYPES = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4", 16: "MAT4"}
 
 
@@ -142,4 +143,31 @@ def arm(*, times: Any = (0.0, 0.5, 1.0), rotations: Any = None, translation: Any
         samplers.append({"input": clock, "output": builder.accessor(translation)})
         channels.append({"sampler": 1, "target": {"node": 1, "path": "translation"}})
     builder.content["animations"] = [{"name": "bend", "samplers": samplers, "channels": channels}]
+    return builder
+
+
+def compressed_arm() -> Builder:
+    """The arm with positions, joints, weights and indices compressed; their accessors have no bytes of their own."""
+    import DracoPy
+
+    builder = arm()
+    vertices, faces = tube()
+    primitive = builder.content["meshes"][0]["primitives"][0]
+    bend = np.clip(vertices[:, 1] - 0.5, 0, 1)
+    joints = np.tile([0, 1, 0, 0], (len(vertices), 1)).astype(np.uint8)
+    weights = np.stack((1 - bend, bend, 0 * bend, 0 * bend), -1).astype(np.float32)
+    data = DracoPy.encode(
+        vertices.astype(np.float32),
+        faces=faces.astype(np.uint32),
+        preserve_order=True,
+        quantization_bits=20,
+        generic_attributes={1: joints, 2: weights},
+    )
+    # Draco numbers the positions itself.
+    position = next(a["unique_id"] for a in DracoPy.decode(data).attributes if a["attribute_type"] == 0)
+    ids = {"POSITION": position, "JOINTS_0": 1, "WEIGHTS_0": 2}
+    primitive["extensions"] = {DRACO: {"bufferView": builder.view(data), "attributes": ids}}
+    for index in (*primitive["attributes"].values(), primitive["indices"]):
+        del builder.content["accessors"][index]["bufferView"]
+    builder.content["extensionsRequired"] = builder.content["extensionsUsed"] = [DRACO]
     return builder

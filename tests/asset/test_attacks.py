@@ -122,6 +122,11 @@ def _obj(folder: Path, text: str) -> Path:
     return folder / "mesh.obj"
 
 
+def _materials(folder: Path) -> Path:
+    corners = "\n".join(f"v {i} {i % 7} 0" for i in range(20_000))
+    return _obj(folder, corners + "".join(f"\nusemtl m{i}\nf {i + 1} {i + 2} {i + 3}" for i in range(19_000)))
+
+
 def _stl(folder: Path) -> Path:
     (folder / "mesh.stl").write_bytes(bytes(80) + (2**32 - 1).to_bytes(4, "little") + bytes(50))
     return folder / "mesh.stl"
@@ -150,6 +155,7 @@ INSPECTED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "an STL of four billion triangles": (_stl, "has no triangles"),
     "an OBJ with two coordinates": (lambda folder: _obj(folder, "v 0 0\nv 1 0\nv 0 1\nf 1 2 3\n"), "not 3"),
     "an OBJ's index out of range": (lambda folder: _obj(folder, TRIANGLE + "f 1 2 999999999\n"), "OBJ"),
+    "an OBJ of 19,000 materials": (_materials, "has 19000 materials"),
     "half a character in a name": (_surrogate, "not a string of whole characters"),
 }
 """How a file is made, and a part of the line."""
@@ -237,6 +243,15 @@ def test_materials_and_textures_of_an_obj_stay_in_its_folder(named: str, tmp_pat
     text = f"mtllib {named.format(tmp_path)}\n{TRIANGLE}usemtl skin\nf 1/1 2/2 3/3\n"
     with pytest.raises(KinemaError, match="not inside its own folder"):
         load(_obj(folder, text))
+
+
+def test_a_texture_in_postscript_is_not_run(tmp_path: Path) -> None:
+    """Pillow hands EPS to Ghostscript, whatever the file is called."""
+    program = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n%%EOF\n"
+    (tmp_path / "skin.png").write_bytes(program)
+    (tmp_path / "look.mtl").write_text("newmtl skin\nmap_Kd skin.png\n")
+    with pytest.raises(KinemaError, match="EPS is no format of textures"):
+        load(_obj(tmp_path, f"mtllib look.mtl\n{TRIANGLE}usemtl skin\nf 1/1 2/2 3/3\n"))
 
 
 def test_clips_with_huge_vertices_are_refused_at_once(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Cleaning of synthetic rigs with every irregularity, and properties of the fit."""
 
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,20 @@ def _leg() -> RawRig:
     clouds = [head + rng.normal(0, 0.1, (20, 3)) for head in heads]
     clouds[0] = clouds[4] = np.zeros((0, 3))
     return RawRig(names, (-1, 0, 1, 2, 0, -1), heads, tips, _moments(clouds), 2.0)
+
+
+def test_hundreds_of_roots_are_joined_soon() -> None:
+    """All to the one that is heavier; trying every tree against every joint for every trunk took hours."""
+    count, rng = 400, np.random.default_rng(0)
+    heads = np.stack((np.arange(count), np.zeros(count), np.zeros(count)), -1).astype(float)
+    clouds = [head + rng.normal(0, 0.1, (20 if j == 7 else 4, 3)) for j, head in enumerate(heads)]
+    names = tuple(map(str, range(count)))
+    raw = RawRig(names, (-1,) * count, heads, heads + [0, 0.5, 0], _moments(clouds), float(count))
+    begin = time.process_time()
+    clean = clean_rig(raw, np.zeros((0, count, 3, 4)))
+    assert time.process_time() - begin < 10
+    assert clean.joints[0] == 7
+    assert clean.parents == (-1,) + (0,) * (count - 1)
 
 
 def _rigid_motion(raw: RawRig, parents: tuple[int, ...], *, frames: int, seed: int) -> np.ndarray:

@@ -39,6 +39,11 @@ def test_meshes_without_rig(tmp_path: Path, suffix: str, colours: np.ndarray) ->
         np.testing.assert_allclose(character.mesh.colors, colours / 255, atol=2e-3)
 
 
+def test_comments_of_an_off_are_skipped(tmp_path: Path) -> None:
+    (tmp_path / "tip.off").write_text("OFF # by hand\n# counts\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n")
+    assert len(load(tmp_path / "tip.off").mesh.faces) == 1
+
+
 def test_an_obj_with_a_texture_keeps_it(tmp_path: Path) -> None:
     from PIL import Image
 

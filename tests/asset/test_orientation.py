@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from kinema.asset.character import Clip, Frame, Skeleton
-from kinema.asset.rigs.orientation import FrameOptions, apply_frame, find_frame, place_clip, place_skeleton, words
+from kinema.asset.rigs.orientation import (
+    FrameOptions,
+    _shape_facing,
+    apply_frame,
+    find_frame,
+    place_clip,
+    place_skeleton,
+    words,
+)
+from kinema.create.creatures import creature
 from kinema.errors import KinemaError
 from kinema.geometry.rotations import bone_offsets, place_joints, to_matrix
 
@@ -81,6 +90,13 @@ def test_a_mesh_without_names_faces_where_its_head_is_high() -> None:
     for turn in (np.eye(3), np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0.0]]), np.diag([-1, 1, -1.0])):
         frame, _ = find_frame(vertices @ turn.T, None)
         np.testing.assert_allclose(frame.rotation @ turn, np.eye(3), atol=1e-12)
+
+
+def test_the_thick_end_of_a_spider_is_not_its_face() -> None:
+    up, ahead = np.eye(3)[1], np.eye(3)[2]
+    odds = [_shape_facing(creature(words, detail="low").mesh.vertices, up, ahead) for words in ("a spider", "an ant")]
+    assert odds == [0.0, 0.0]
+    assert _shape_facing(creature("a fox", detail="low").mesh.vertices, up, ahead) > 0
 
 
 def test_placing_a_skeleton_and_a_clip_commutes_with_posing_it() -> None:

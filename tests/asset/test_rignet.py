@@ -97,6 +97,14 @@ def mesh(fox: Character, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def test_weights_that_would_fill_the_memory_are_refused(tmp_path: Path) -> None:
+    """Every line gives a row of all joints: 2 MB would become 800."""
+    lines = ["root j0", *(f"joints j{j} 0 {j} 0" for j in range(1000)), *(f"hier j{j} j{j + 1}" for j in range(999))]
+    lines += [f"skin {vertex} j0 1" for vertex in range(100_000)]
+    with pytest.raises(KinemaError, match="weights of 100000 vertices on 1000 joints would take 1600 MB"):
+        read_rignet(text_file(tmp_path, "\n".join(lines)))
+
+
 def test_a_rig_survives_its_text(fox: Character, mesh: Path, tmp_path: Path) -> None:
     write_rignet(tmp_path / "fox.txt", fox)
     again = load(mesh, skeleton=tmp_path / "fox.txt", weights=True)

@@ -102,6 +102,9 @@ def test_a_row_that_cannot_be_read_is_a_failed_job_with_its_line(tmp_path: Path)
         ("jobs.csv", "asset,prompt\n", "has no jobs"),
         ("jobs.toml", "asset = \n", "cannot be read"),
         ("jobs.toml", 'job = "x"\n', "write each job as a table"),
+        ("jobs.toml", "job = " + "[" * 100_000, "cannot be read"),
+        ("jobs.toml", "seed = " + "9" * 5000, "cannot be read"),
+        ("jobs.toml", "".join(f"o{k} = [0, 1, 2]\n" for k in range(40)), "1.22e+19 combinations"),
         ("jobs.txt", "", "not '.txt'"),
     ],
 )
@@ -137,3 +140,11 @@ def test_a_gltf_counts_with_the_files_that_it_names(tmp_path: Path) -> None:
     bytes_before.write_text("2")
     assert key_of(Animate(str(path), "it walks")) != before
     assert files_of("a red fox " * 500) == []
+    # Jobs travel with their files: those from elsewhere stay where they are.
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "link.bin").symlink_to(bytes_before)
+    uris = ["../my%20mesh.bin", "link.bin", str(bytes_before), "a\0b"]
+    stray = written(model, "fox.gltf", json.dumps({"buffers": [{"uri": uri} for uri in uris]}))
+    assert files_of(stray) == [stray]
+    assert files_of(written(model, "deep.gltf", "[" * 100_000)) == [model / "deep.gltf"]

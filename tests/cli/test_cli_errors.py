@@ -275,3 +275,22 @@ def test_a_bug_is_one_line_too_and_verbose_shows_where(
         assert "ZeroDivisionError: on purpose" in said
         assert said.count("\n") >= lines
         assert (said.count("\n") == 1) == (lines == 1)
+
+
+def test_a_file_that_is_there_is_not_replaced_by_a_default_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("dog.glb").write_text("of the user")
+    main(["create", "dog"])
+    assert capsys.readouterr().out == "dog-2.glb\n"
+    assert Path("dog.glb").read_text() == "of the user"
+
+
+def test_a_command_that_is_told_can_be_copied(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    folder = tmp_path / "my run"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"config": {"asset": "fox", "prompt": "a fox is walking"}}')
+    with pytest.raises(SystemExit):
+        main(["view", str(folder)])
+    assert capsys.readouterr().err.endswith(f"go on with kinema animate --resume '{folder}'\n")

@@ -39,10 +39,10 @@ def stopped_by(number: int, folder: Path) -> tuple[int, str]:
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_the_checkpoint_and_tells_how_to_go_on(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
+    folder = tmp_path / "my run"
     code, said = stopped_by(signal.SIGINT, folder)
     assert code == 130
-    assert said.splitlines()[-1] == f"kinema: interrupted; go on with: kinema animate --resume {folder}"
+    assert said.splitlines()[-1] == f"kinema: interrupted; go on with: kinema animate --resume '{folder}'"
     assert "Traceback" not in said
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", "distill.safetensors"]
     done = subprocess.run([*JOB[:4], "--resume", str(folder), "--json"], capture_output=True, text=True)

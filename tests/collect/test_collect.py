@@ -15,7 +15,7 @@ from kinema.collect.clips import different, poses_of_clip
 from kinema.collect.collect import collect_block
 from kinema.collect.compose import composed, free_parts
 from kinema.collect.config import BLOCK, BLOCK_DONE, CollectPoses
-from kinema.collect.distilled import auto_rigged
+from kinema.collect.distilled import auto_rigged, lifted
 from kinema.errors import KinemaError
 from kinema.motion.motion import Motion
 from kinema.posespace.pose import Poses
@@ -46,6 +46,15 @@ def test_joints_out_of_their_sockets_are_put_back_at_the_same_height(fox: Charac
     poses = poses_of_clip(body, sunk, most=2)
     # Root up and all below it down by as much: the body as it was, but for the root's own skin.
     torch.testing.assert_close(poses.height, torch.zeros(2), atol=0.02, rtol=0)
+
+
+def test_a_pose_is_lifted_out_of_the_ground_by_itself(fox: Character, steps_of: Poses) -> None:
+    body = Skinned.of(fox)
+    sunk = Poses(steps_of.rotations[:3], torch.tensor([0.5, -0.3, -0.1]))
+    found = lifted(body, sunk)
+    assert float(found.height[0]) == 0.5  # a leap stays one
+    low = body.lowest(found.place(body.rig))
+    torch.testing.assert_close(low[1:], torch.zeros(2), atol=1e-5, rtol=0)
 
 
 def test_poses_that_hardly_differ_are_one(steps_of: Poses) -> None:

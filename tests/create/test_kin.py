@@ -62,6 +62,18 @@ def test_slips_of_the_pen_are_no_new_animals():
         read_words("an elefant")
 
 
+@pytest.mark.parametrize("word", list(KIN))
+def test_every_word_of_the_table_is_read(word):
+    """A beaver was refused as a bear with a slip of the pen, a wizard as a lizard."""
+    found = read_words(f"a {word}")
+    assert (found.species, found.adjectives) == (next(iter(KIN[word].shares)), KIN[word].adjectives)
+
+
+def test_styles_stand_before_words_of_the_table_too():
+    assert read_words("a skeleton knight").adjectives == ("silver", "skeleton")
+    assert read_words("a chibi").adjectives == ("chibi",)
+
+
 def test_styles_and_fingers():
     person = creature("a man").skeleton
     assert person is not None

@@ -283,6 +283,9 @@ def test_engines_have_the_steps_that_a_job_and_its_prior_ask_for() -> None:
     assert [(s.fit, s.sds) for s in found] == [(250, 60), (250, 0), (0, 350)]
     only = Schedule.of(FOX, FitsOnly(UNTRAINED.model))
     assert (only.fit, only.sds) == (250, 0)
+    # A fitted action is not refined, unless it is asked for.
+    assert [Schedule.of(replace(FOX, iterations=n), UNTRAINED, repeats=False).sds for n in (None, 20)] == [0, 20]
+    assert Schedule.of(replace(FOX, engine="sds"), UNTRAINED, repeats=False).sds == 350
 
 
 def test_paper_preset_sets_what_the_paper_states() -> None:

@@ -1,6 +1,8 @@
 """Paper mode does what AKD states, and nothing beside it (docs/akd.md)."""
 
 import copy
+import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -168,6 +170,27 @@ def test_an_image_to_video_model_is_given_the_start_pose_of_its_window(run: Dist
     assert len(windows.context(Window(60.0, 10.0, 0.0)).reference) == 0
 
 
+@pytest.mark.parametrize(("device", "at_once"), [("cpu", 2), ("cuda:0", 1)])
+def test_a_card_samples_one_video_at_a_time(run: Distiller, monkeypatch, device: str, at_once: int) -> None:
+    """It has memory for one; on a CPU every core has its own."""
+    import kinema.distill.targets as targets
+
+    samplers = set()
+
+    def sampled(config, windows, index, student):
+        samplers.add(threading.get_ident())
+        time.sleep(0.02)
+        return torch.zeros(1), float(index)
+
+    monkeypatch.setattr(targets, "_sample", sampled)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    prior = copy.copy(run.prior)
+    prior.device = device
+    found = targets.sample_targets(PAPER, replace(run.windows, prior=prior), {}, done=lambda *_: None)
+    assert len(found) == PAPER.views
+    assert len(samplers) == at_once
+
+
 def test_the_score_is_summed_over_as_many_latents_as_the_papers(run: Distiller, monkeypatch) -> None:
     """13 x 16 x 60 x 90 values of CogVideoX at guidance 100: with those the loss is the plain sum, with fewer values or
     less guidance each counts for more."""
@@ -242,6 +265,17 @@ def test_the_clip_is_as_simulated_unless_it_is_to_settle(body: tuple[Stage, Anat
     assert kept is sunk
     lifted = settle(replace(PAPER, settle=True), character, anatomy, sunk, None, sunk)
     assert float((lifted.root_position - sunk.root_position)[:, 1].min()) == pytest.approx(0.05, abs=0.005)
+
+
+def test_a_snake_is_not_laid_down(prior: NanoPrior, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is done to a motion after it was distilled where nothing is simulated."""
+    import kinema.job.animate as job
+
+    monkeypatch.setattr(job, "refine", lambda splats, mesh, **_: splats)
+    config = replace(PAPER, asset="snake", prompt="a snake is slithering", as_motion="slither", iterations=2, frames=12)
+    found = job.animate(config, creature("snake"), prior)
+    assert torch.equal(found.motion.root_position, found.distilled.root_position)
+    assert torch.equal(found.motion.angles, found.distilled.angles)
 
 
 def test_a_preset_leaves_alone_what_was_given() -> None:

@@ -1,5 +1,6 @@
 """`kinema animate` with a toy checkpoint of every video model: score distillation, killed and resumed."""
 
+import functools
 import multiprocessing
 import os
 import signal
@@ -20,12 +21,14 @@ from toy_checkpoints import TOYS, videocrafter
 
 from kinema.cli.main import main
 from kinema.files import read_json
+from kinema.job import animate as animate_job
+from kinema.render.refine import Refinement, refine
 
 WRITERS = {name: toy.write for name, toy in TOYS.items()} | {"zeroscope": videocrafter}
 """Toy checkpoints by the name of their prior; VideoCrafter2's conversion loads under Zeroscope's."""
 SIZES = {
-    "cogvideox": (9, 32, 48), "wan2.2-5b": (5, 32, 32), "wan2.2-a14b": (5, 16, 32), "ltx-video": (9, 64, 64),
-    "modelscope": (4, 16, 16), "zeroscope": (4, 16, 16),
+    "cogvideox": (9, 32, 48), "wan2.1": (5, 16, 32), "wan2.2-5b": (5, 32, 32), "wan2.2-a14b": (5, 16, 32),
+    "ltx-video": (9, 64, 64), "modelscope": (4, 16, 16), "zeroscope": (4, 16, 16),
 }  # fmt: skip
 STEPS = 4
 FAMILIES = ("cogvideox-5b", "wan2.2-5b", "ltx-video", "modelscope", "zeroscope")
@@ -69,6 +72,23 @@ def test_animate_runs_to_the_end(name: str, tmp_path: Path, monkeypatch: pytest.
     with np.load(tmp_path / "run" / "motion.npz") as found:
         assert all(np.isfinite(found[key]).all() for key in found.files if found[key].dtype.kind == "f")
     assert not list((tmp_path / "run").glob("*.part"))
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "modelscope" else pytest.mark.slow) for name in WRITERS]
+)
+def test_paper_mode_runs_to_the_end(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one value per frame, refined splats, and a simulated motion, which is the clip."""
+    monkeypatch.setenv("KINEMA_CACHE", str(tmp_path / "cache"))
+    short = Refinement(views=4, size_px=32, steps=2, batch=1)
+    monkeypatch.setattr(animate_job, "refine", functools.partial(refine, settings=short))
+    words = [word for word in job(name, tmp_path / "checkpoint", tmp_path / "run") if word != "--no-physics"]
+    main([*words, "--preset", "paper", "--physics-iterations", "1"])
+    report: Any = read_json(tmp_path / "run" / "report.json")
+    assert [row["stage"] for row in report["history"]] == ["sds"] * STEPS
+    assert set(report["stages"]) == {"distilled", "planted", "physics"}  # none after the simulation
+    with np.load(tmp_path / "run" / "motion.npz") as found:
+        assert all(np.isfinite(found[key]).all() for key in found.files if found[key].dtype.kind == "f")
 
 
 def test_a_student_samples_the_videos_that_are_fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

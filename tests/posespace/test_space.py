@@ -2,6 +2,7 @@
 benchmarks/posespace.py."""
 
 import dataclasses
+import itertools
 import re
 from pathlib import Path
 
@@ -11,10 +12,10 @@ import torch
 
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
+from kinema.geometry.transforms import rotation_matrix
 from kinema.motion.motion import Motion
-from kinema.posespace.flow import slerp
 from kinema.posespace.pose import Poses
-from kinema.posespace.reach import Target, jacobian, residuals
+from kinema.posespace.reach import Target, jacobian, metric_of, reach, residuals, turned
 from kinema.posespace.space import PoseSpace
 from kinema.posespace.walk import Key, between, speeds
 from kinema.rig.limbs import find_limbs
@@ -59,12 +60,6 @@ def test_the_way_between_equal_poses_stands_still(space: PoseSpace, steps: Poses
     torch.testing.assert_close(poses.rotations, steps[[3] * 5].rotations, atol=1e-4, rtol=0)
 
 
-def test_interpolated_noise_keeps_its_length() -> None:
-    a, b = torch.randn(2, 1, 5, 6, generator=torch.Generator().manual_seed(0)).unbind(0)
-    a, b = a / a.norm(), b / b.norm()
-    torch.testing.assert_close(slerp(a, b, torch.linspace(0, 1, 7)).flatten(1).norm(dim=1), torch.ones(7))
-
-
 def test_between_takes_the_shorter_way(space: PoseSpace, steps: Poses) -> None:
     half = between(steps[:2], torch.tensor([0.0, 0.5, 1.0]))
     torch.testing.assert_close(half.rotations[0], steps.rotations[0], atol=1e-5, rtol=0)
@@ -82,9 +77,7 @@ def test_the_jacobian_is_that_of_finite_differences(space: PoseSpace, steps: Pos
     ]
     free = torch.ones(len(rig.parents), dtype=torch.bool)
     J = jacobian(rig, pose.place(rig), targets, 1.0, free)[0]
-    from kinema.posespace.reach import _turned
-
-    placed, h = pose.place(rig), 1e-6
+    h = 1e-6
     for column in (3 * joint, 3 * rig.parents[joint] + 1, 3 * rig.parents[rig.parents[joint]] + 2, J.shape[1] - 1):
         missing = []
         for sign in (1, -1):
@@ -94,8 +87,8 @@ def test_the_jacobian_is_that_of_finite_differences(space: PoseSpace, steps: Pos
                 turn.view(1, -1)[0, column] = sign * h
             else:
                 height += sign * h
-            turned = Poses(_turned(rig, placed, pose.rotations, turn), height)
-            missing.append(residuals(rig, turned.place(rig), targets, 1.0)[0])
+            changed = Poses(turned(pose.rotations, turn), height)
+            missing.append(residuals(rig, changed.place(rig), targets, 1.0)[0])
         finite = -(missing[0] - missing[1]) / (2 * h)
         np.testing.assert_allclose(J[:, column].numpy(), finite.numpy(), atol=1e-6)
 
@@ -111,17 +104,40 @@ def test_a_target_within_reach_is_met(space: PoseSpace) -> None:
     np.testing.assert_allclose(float((reached - wanted).norm()), found.misses[0], atol=1e-4)
 
 
-def test_a_target_out_of_reach_is_approached_and_says_by_how_much(space: PoseSpace) -> None:
-    joint = paw(space)
+def test_joints_that_turn_together_in_known_poses_do_so_to_reach(space: PoseSpace) -> None:
+    near, far = (leg.joints[0] for leg in find_limbs(space.character).legs[:2])
+    known = Poses.rest(space.rig, 40)
+    swing = rotation_matrix(torch.linspace(-0.6, 0.6, 40)[:, None] * torch.tensor([1.0, 0.0, 0.0]))
+    rotations = known.rotations.clone()
+    rotations[:, near], rotations[:, far] = swing, swing.mT
+    metric = metric_of(Poses(rotations, known.height), space.body.scale)
+    start, foot = Poses.rest(space.rig), find_limbs(space.character).legs[0].joints[-1]
+    place = joints_of(Poses(rotations[[30]], known.height[:1]), space)[0, foot]
+    wished = [Target(foot, tuple(place.tolist()))]
+    found = reach(space.rig, start, wished, scale=space.body.scale, metric=metric)
+    alone = reach(space.rig, start, wished, scale=space.body.scale)
+    away = [(p.rotations[0] - rotations[30]).norm() for p in (found, alone)]
+    assert float((joints_of(found, space)[0, foot] - place).norm()) < 0.005 * space.body.scale
+    assert away[0] < 0.4 * away[1]
+    torch.testing.assert_close(alone.rotations[0, far], torch.eye(3))
+
+
+@pytest.mark.parametrize("plausible", [0.0, 0.5, 0.95])
+@pytest.mark.parametrize("away", [2.0, 12.0])
+def test_a_target_out_of_reach_is_approached_and_says_by_how_much(
+    space: PoseSpace, plausible: float, away: float
+) -> None:
+    joint, rig = paw(space), space.rig
     chain = [joint]
-    while space.rig.parents[chain[-1]] > 0:
-        chain.append(space.rig.parents[chain[-1]])
-    far = (0.0, 0.5 * space.body.scale, 3.0 * space.body.scale)
-    found = space.solve([Target(joint, far)], plausible=0.0)
-    at_rest = float((joints_of(Poses.rest(space.rig), space)[0, joint] - torch.tensor(far)).norm())
-    reached = float((joints_of(found.poses, space)[0, joint] - torch.tensor(far)).norm())
+    while rig.parents[chain[-1]] >= 0:
+        chain.append(rig.parents[chain[-1]])
+    length = sum(float((rig.heads[a] - rig.heads[b]).norm()) for a, b in itertools.pairwise(chain))
+    far = rig.heads[0] + torch.tensor([0.0, 0.0, away * space.body.scale])
+    found = space.solve([Target(joint, tuple(far.tolist()))], plausible=plausible)
+    reached = float((joints_of(found.poses, space)[0, joint] - far).norm())
     assert found.misses[0] == pytest.approx(reached, rel=1e-3)
-    assert space.body.scale < reached < 0.95 * at_rest
+    # A straight chain is as near as it comes.
+    assert reached < away * space.body.scale - 0.93 * length
 
 
 def test_pins_stay_and_frozen_joints_do_not_turn(space: PoseSpace, steps: Poses) -> None:

@@ -21,8 +21,9 @@ from kinema.distill.tempo import choose_tempo
 from kinema.errors import KinemaError
 from kinema.prior import checkpoint, gpu
 from kinema.prior.checkpoint import Placement
+from kinema.prior.full_size import KNOWN, build
 from kinema.prior.gpu import CARDS, SETTINGS, Prediction, Setting, predictions, refuse_if_too_large, setting_for
-from kinema.prior.load import load_prior
+from kinema.prior.load import MODELS, load_prior
 from kinema.prior.memory import GIB, LADDER, MemoryEstimate, Storages
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior
@@ -72,8 +73,6 @@ def test_a_step_stays_on_the_device_from_joint_angles_to_gradient(name, preset, 
     """Real classes at full width on fake tensors: a tensor made on the host would not mix with them, and no tensor
     comes back. Only the noise goes there, which is drawn on the host so that a seed means the same everywhere."""
     gsplat = pytest.importorskip("gsplat", reason="needs the extra `gpu`")
-    from kinema.prior.full_size import build
-
     monkeypatch.setattr(gsplat, "rasterization", fake_rasterization)
     character = creature("fox")
     anatomy = Anatomy.of(character)
@@ -174,14 +173,15 @@ def test_a_prediction_is_steps_times_work_over_rates() -> None:
 
 
 def test_every_card_gets_a_setting_and_the_others_one_line() -> None:
+    assert set(SETTINGS) == set(MODELS) == set(KNOWN)
     for prior, settings in SETTINGS.items():
         assert sorted(settings) == [8, 12, 24, 40]
         assert setting_for(prior, 23.6) == settings[24]
         assert setting_for(f"{prior}=folder", 80.0) == settings[40]
     assert not SETTINGS["wan2.1-1.3b"][24].options["offload"]
     assert not SETTINGS["cogvideox-2b"][24].options["offload"]
-    with pytest.raises(KinemaError, match=r"no setting for wan2\.1-14b; there are some for wan2\.1-1\.3b"):
-        setting_for("wan2.1-14b", 24.0)
+    with pytest.raises(KinemaError, match=r"no setting for nano; there are some for wan2\.1-1\.3b"):
+        setting_for("nano", 24.0)
     with pytest.raises(KinemaError, match=r"needs a card of 8 GB, this one has 6\.0 GB"):
         setting_for("ltx-video", 6.0)
 
@@ -245,14 +245,28 @@ def test_two_models_take_at_most_15_minutes_on_24_gb_by_count() -> None:
         assert next(found.minutes for found in predictions(prior) if found.card.name == "RTX 4090") <= 15
 
 
-def test_cogvideox_1_5_has_its_published_size() -> None:
-    """Its configuration says 300 x 300 latents, which is the greatest grid of positions; it was published otherwise."""
-    from kinema.prior.full_size import COGVIDEOX, build
+@pytest.mark.parametrize(
+    ("name", "size", "fps"),
+    [
+        ("cogvideox-1.5-5b", (81, 768, 1360), 16.0),
+        ("cogvideox-1.5-5b-i2v", (81, 768, 1360), 16.0),
+        ("wan2.1-1.3b", (81, 480, 832), 16.0),
+        ("wan2.2-5b", (121, 704, 1280), 24.0),
+        ("ltx-video", (161, 512, 704), 25.0),
+        ("modelscope", (16, 256, 256), 8.0),
+        ("zeroscope", (24, 320, 576), 8.0),
+    ],
+)
+def test_models_have_their_published_sizes_and_rates(name, size, fps) -> None:
+    """CogVideoX 1.5's configuration says 300 x 300 latents, which is the greatest grid of positions, and Zeroscope's is
+    ModelScope's; both were published otherwise."""
+    from kinema.prior.full_size import COGVIDEOX
 
     assert COGVIDEOX["cogvideox-1.5-5b"]["sample_height"] == 300
     with FakeTensorMode():
-        prior, _ = build("cogvideox-1.5-5b", Placement(dtype=torch.bfloat16))
-    assert (prior.frames, prior.height, prior.width, prior.needs.fps) == (81, 768, 1360, 16.0)
+        prior, _ = build(name, Placement(dtype=torch.bfloat16))
+    assert (prior.frames, prior.height, prior.width) == size
+    assert prior.needs.fps == fps
 
 
 def test_a_folder_that_is_no_checkpoint_is_one_line(tmp_path: Path) -> None:

@@ -147,6 +147,9 @@ def test_a_prior_knows_what_it_was_trained_on():
         ("a bird pecks at seeds", "bird", "eat"),
         ("a cobra strikes", "snake", "bite"),
         ("a dog attacks", "quadruped", "attack"),
+        ("a dragon flaps its wings", "winged", "fly"),
+        ("a crocodile crawls", "quadruped", "walk"),
+        ("a ray is swimming", "fish", "swim"),
     ],
 )
 def test_what_was_not_seen_of_a_body_is_done_as_what_comes_nearest(text, body, motion):

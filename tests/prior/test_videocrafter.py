@@ -42,6 +42,14 @@ def test_the_frame_rate_is_added_to_the_time(tmp_path: Path, monkeypatch) -> Non
         load_prior(f"zeroscope={crafted}", video_size=(4, 16, 16))
 
 
+def test_it_has_the_size_that_it_was_trained_with(tmp_path: Path) -> None:
+    """Its configuration, and Zeroscope's, hold ModelScope's size instead."""
+    for write, size in ((write_videocrafter, (16, 320, 512)), (write_unet, (24, 320, 576))):
+        write(tmp_path / write.__name__)
+        prior = load_prior(f"zeroscope={tmp_path / write.__name__}")
+        assert (prior.frames, prior.height, prior.width) == size
+
+
 def test_its_weights_are_among_the_files_that_a_resumed_run_checks(tmp_path: Path) -> None:
     write_videocrafter(tmp_path)
     found = {file.relative_to(tmp_path).as_posix() for file in weights_files(f"zeroscope={tmp_path}")}

@@ -98,11 +98,11 @@ def cogvideox(
     write_index(folder, "CogVideoXImageToVideoPipeline" if image else "CogVideoXPipeline")
 
 
-def wan(folder: Path, *, experts: bool = False) -> None:
-    """The 14B of 2.2 with its two experts, or the 5B with patches in the VAE and a time per token."""
+def wan(folder: Path, *, experts: bool = False, patches: bool = False) -> None:
+    """Wan 2.1; `experts`: the 14B of 2.2 with two; `patches`: its 5B with patches in the VAE and a time per token."""
     from diffusers import AutoencoderKLWan, UniPCMultistepScheduler, WanTransformer3DModel
 
-    patches = {} if experts else {"is_residual": True, "patch_size": 2, "in_channels": 12, "out_channels": 12}
+    patched = {"is_residual": True, "patch_size": 2, "in_channels": 12, "out_channels": 12} if patches else {}
     AutoencoderKLWan(
         base_dim=4,
         z_dim=4,
@@ -110,8 +110,8 @@ def wan(folder: Path, *, experts: bool = False) -> None:
         num_res_blocks=1,
         latents_mean=[0.1, -0.2, 0.0, 0.3],
         latents_std=[0.5, 1.0, 2.0, 0.8],
-        scale_factor_spatial=8 if experts else 16,
-        **patches,
+        scale_factor_spatial=16 if patches else 8,
+        **patched,
     ).save_pretrained(folder / "vae")
     for part in ("transformer", "transformer_2") if experts else ("transformer",):
         WanTransformer3DModel(
@@ -129,7 +129,7 @@ def wan(folder: Path, *, experts: bool = False) -> None:
         folder / "scheduler"
     )
     write_t5(folder, multilingual=True)
-    write_index(folder, "WanPipeline", boundary_ratio=0.875 if experts else None, expand_timesteps=not experts)
+    write_index(folder, "WanPipeline", boundary_ratio=0.875 if experts else None, expand_timesteps=patches)
 
 
 def wan_vace(folder: Path) -> None:
@@ -450,7 +450,9 @@ TOYS = {
     "cogvideox-1.5-5b-i2v": Toy(
         lambda folder: cogvideox(folder, image=True, pairs=True), cogvideox_estimate, (17, 32, 48)
     ),
-    "wan2.2-5b": Toy(wan, wan_estimate, (9, 32, 64)),
+    "wan2.1-1.3b": Toy(wan, wan_estimate, (9, 16, 32)),
+    "wan2.1-14b": Toy(wan, wan_estimate, (9, 16, 32)),
+    "wan2.2-5b": Toy(lambda folder: wan(folder, patches=True), wan_estimate, (9, 32, 64)),
     "wan2.2-a14b": Toy(lambda folder: wan(folder, experts=True), wan_estimate, (9, 16, 32)),
     "ltx-video": Toy(ltx, ltx_estimate, (9, 64, 96)),
     "ltx-video-i2v": Toy(ltx, ltx_estimate, (9, 64, 96)),

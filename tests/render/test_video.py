@@ -144,6 +144,20 @@ def test_a_film_of_a_character_moves_and_a_still_one_turns(tmp_path):
     assert len(list((tmp_path / "moves").iterdir())) == 2
 
 
+def test_a_film_of_a_loop_does_not_show_its_first_pose_twice(tmp_path):
+    """Players repeat films; single frames are those of the motion."""
+    character = rod()
+    assert character.skeleton is not None
+    motion = Motion.rest(Rig.from_skeleton(character.skeleton), frames=5, fps=10.0)
+    motion.angles[:, 1, 0] = torch.tensor([0.0, 0.5, 1.0, 0.5, 0.0])
+    options = FilmOptions(width=32, height=24, count=500)
+    render_character(character, motion, tmp_path / "loop.gif", options=options)
+    with Image.open(tmp_path / "loop.gif") as gif:
+        assert gif.n_frames == 4
+    render_character(character, motion, tmp_path / "frames", options=options)
+    assert len(list((tmp_path / "frames").iterdir())) == 5
+
+
 def test_a_film_needs_what_it_shows(tmp_path):
     bare = Character("bare", rod().mesh)
     assert rod().skeleton is not None

@@ -94,6 +94,43 @@ def test_a_tree_has_a_branch_for_each_arm_of_a_star() -> None:
     assert {name.replace("left", "right") for name in left} <= set(tree.skeleton.names)
 
 
+def centipede(pairs: int) -> Mesh:
+    """A chain of balls with pairs of thin, arched legs, as in no table; a path from a foot runs along the trunk."""
+    places = np.linspace(0.9, -0.9, pairs)
+    parts = [trimesh.creation.icosphere(subdivisions=2, radius=0.12).apply_translation([0, 0.2, 1.05])]
+    for z in places:
+        parts.append(trimesh.creation.icosphere(subdivisions=2, radius=0.11).apply_translation([0, 0.16, z]))
+        for side in (1.0, -1.0):
+            hip, knee, foot = np.array([[0.08, 0.16, z], [0.3, 0.26, z], [0.45, 0.02, z]]) * [side, 1, 1]
+            parts.append(trimesh.creation.cylinder(radius=0.025, segment=[hip, knee], sections=10))
+            parts.append(trimesh.creation.cylinder(radius=0.02, segment=[knee, foot], sections=10))
+    parts.append(trimesh.creation.cylinder(radius=0.09, segment=[[0, 0.16, -0.9], [0, 0.16, 1.05]], sections=16))
+    solid = trimesh.util.concatenate(parts).subdivide()
+    vertices = np.asarray(solid.vertices) - [0, float(solid.vertices[:, 1].min()), 0]
+    return Mesh(vertices, np.asarray(solid.faces), np.ones_like(vertices))
+
+
+def test_a_centipede_has_a_trunk_and_all_its_legs() -> None:
+    rigged = auto_rig(Character("centipede", centipede(8)))
+    limbs = find_limbs(rigged)
+    assert (len(limbs.legs), limbs.body) == (16, "crawler")
+    assert {len(leg.joints) for leg in limbs.legs} <= {2, 3}
+    assert rigged.skeleton is not None
+    heads = rigged.skeleton.heads
+    trunk = heads[[j for j, name in enumerate(rigged.skeleton.names) if not name.startswith(("left", "right"))]]
+    # It can bend: hips hang on what is near to them, not all on one joint.
+    hips = heads[[leg.joints[0] for leg in limbs.legs]]
+    assert np.abs(hips[:, None, 2] - trunk[None, :, 2]).min(axis=1).max() < 0.25
+
+
+def test_what_is_said_to_be_a_snake_has_no_limbs() -> None:
+    mesh = centipede(4)
+    assert find_limbs(auto_rig(Character("bug", mesh))).legs
+    found = embed(mesh, "snake")
+    assert found.plan == "snake"
+    assert not any(found.roles[role] for role in ("legs", "arms", "wings", "fins"))
+
+
 def toy(leg: float) -> Mesh:
     """A body of two boxes on four square legs of a width of 0.2 m and the given length [m], facing +Z."""
     boxes = [((0.6, 0.6, 1.2), (0, leg + 0.3, 0)), ((0.5, 0.5, 0.5), (0, leg + 0.6, 0.8))]

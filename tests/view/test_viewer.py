@@ -17,8 +17,10 @@ import zstandard
 from kinema.asset.character import Character, Mesh
 from kinema.errors import KinemaError
 from kinema.export.write import write
+from kinema.gait.make import make_motion
 from kinema.geometry.rotations import runs
 from kinema.geometry.transforms import euler_to_matrix
+from kinema.motion.loop import cut_cycle
 from kinema.motion.motion import Motion, rotation_angles, save_motion
 from kinema.motion.source import find_motion
 from kinema.rig.ik import joint_angles
@@ -180,6 +182,30 @@ def test_page_draws_the_motion(fox: Character, rig: Rig, walk: Motion, tmp_path:
         # The renderer's half precision keeps the sizes: no covariance has vanished.
         assert (np.trace(np.asarray(viewer.shown.splats.covariances), axis1=1, axis2=2) > 0).all()
         assert math.isclose(viewer.shown.splats.scale, 0.01 * viewer.shown.size)
+    finally:
+        viewer.close()
+
+
+def test_a_loop_goes_on_without_a_hitch(fox: Character, rig: Rig) -> None:
+    """Its last frame, which is the first of the next round, is not shown twice, and the ground does not jump back."""
+    walk, _ = make_motion(rig, find_limbs(fox), "walk", frames=60, fps=24.0)
+    loop = cut_cycle(walk, 24.0, times=2)
+    viewer = Viewer(Exhibit(fox, {"walk": loop}), Page(Address(port=0)), playing=False)
+    try:
+        viewer.player.close()
+        shown, ground = [], []
+        for _ in range(2 * len(loop)):
+            shown.append(viewer.player.frame)
+            viewer.draw(viewer.player.frame)
+            ground.append(np.array(viewer.page.ground.position))
+            viewer.player.advance(1 / loop.fps)
+        period = len(loop) - 1
+        assert shown == [k % period for k in range(2 * len(loop))]
+        section, step = viewer.page.section, np.diff(viewer.path, axis=0)
+        passed = -np.diff(ground, axis=0)
+        passed = np.mod(passed + section / 2, section) - section / 2
+        np.testing.assert_allclose(passed, step[[k % period for k in range(len(passed))]], atol=1e-5)
+        assert float(np.linalg.norm(step, axis=1).min()) > 0.01
     finally:
         viewer.close()
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 BYTES_PER_PIXEL, WHILE_DECODED = 4, 12
 """Memory of a pixel: as RGBA, and while Pillow's image, the converted one and ours exist together."""
+FORMATS = ("PNG", "JPEG", "MPO", "WEBP", "BMP", "TGA", "TIFF", "GIF", "DDS")
+"""Textures, as Pillow names them. It knows many more, and runs Ghostscript, a program, on one of them."""
 
 
 def decode(data: bytes, what: str, budget: Budget, *, opaque: bool = False) -> UInt8[np.ndarray, "h w 4"]:
@@ -33,6 +35,8 @@ def decode(data: bytes, what: str, budget: Budget, *, opaque: bool = False) -> U
 
 def pixels(image: "Image", what: str, budget: Budget) -> UInt8[np.ndarray, "h w 4"]:
     """Pixels of an image of which only the header has been read: sRGB with alpha."""
+    if image.format not in (*FORMATS, None):  # None: trimesh made it
+        raise KinemaError(f"{budget.path}: {what} cannot be read ({image.format} is no format of textures)")
     count, shown = image.width * image.height, f"{what} of {image.width} x {image.height} pixels"
     budget.check(count * WHILE_DECODED, shown)
     budget.take(count * BYTES_PER_PIXEL, shown)

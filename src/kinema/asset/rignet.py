@@ -14,7 +14,7 @@ from kinema.asset.character import MOST_JOINTS, Character, Skeleton, bone_tails
 from kinema.asset.rigs.foreign import ForeignRig
 from kinema.asset.rigs.orientation import unplace_skeleton
 from kinema.errors import KinemaError
-from kinema.files import write_text
+from kinema.files import Budget, write_text
 
 LARGEST = 1e15
 """Coordinates beyond it are no places."""
@@ -149,8 +149,8 @@ def _weights(
     if len(skin) != count:
         missing = next(vertex for vertex in range(count) if vertex not in skin)
         raise KinemaError(f"{path}: has no line `skin` for vertex {missing}, but for vertex {count - 1}")
-    if count * len(names) > 2**29:
-        raise KinemaError(f"{path}: {count} vertices of {len(names)} joints are more than can be read")
+    # The weights, and normalised.
+    Budget.of(path).take(2 * 8 * count * len(names), f"weights of {count} vertices on {len(names)} joints")
     column = {name: k for k, name in enumerate(names)}
     weights = np.zeros((count, len(names)))
     for vertex, row in skin.items():

@@ -18,6 +18,8 @@ PARSED = 20
 """Memory that trimesh needs for each byte of a file."""
 LARGEST_COORDINATE = 1e15
 LONGEST_HEADER = 1 << 16
+MOST_MATERIALS = 1000
+"""Of an OBJ: trimesh goes through all vertices, and all names before it, for each."""
 COUNTS = {
     ".ply": re.compile(rb"^\s*element\s+\S*\s*(.*?)\s*$", re.MULTILINE),
     ".off": re.compile(rb"\AC?OFF\s+(\S+)\s+(?=\S)", re.MULTILINE),
@@ -85,10 +87,14 @@ class Beside:
 
 
 def _check_counts(path: Path, suffix: str, data: bytes) -> None:
-    """Refuse a header that counts more than the file has bytes, before someone makes room for it."""
+    """Refuse a header that counts more than the file has bytes, before someone makes room for it; and materials that
+    trimesh would be busy with for minutes."""
+    if suffix == ".obj" and (count := len(set(re.findall(rb"usemtl\s+([^\r\n]*)", data)))) > MOST_MATERIALS:
+        raise KinemaError(f"{path}: has {count} materials; at most {MOST_MATERIALS} can be read")
     if suffix not in COUNTS:
         return
     header = data[:LONGEST_HEADER].partition(b"end_header")[0]
+    header = re.sub(rb"#[^\n]*", b"", header) if suffix == ".off" else header  # comments
     for count in COUNTS[suffix].findall(header):
         if not count.isdigit() or len(count) > 15 or int(count) > len(data):
             shown = count.decode("utf-8", errors="replace")[:40]

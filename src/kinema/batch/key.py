@@ -1,5 +1,6 @@
 """The key of a job: a hash of the character's bytes, the prompt, the seed, all other options, and of what runs it."""
 
+import contextlib
 import hashlib
 import json
 from dataclasses import asdict
@@ -11,6 +12,7 @@ from urllib.parse import unquote
 import kinema
 from kinema.distill.config import Animate
 from kinema.errors import KinemaError
+from kinema.files import inside_folder
 
 LENGTH = 16
 """Hexadecimal digits of a key."""
@@ -40,10 +42,16 @@ def files_of(asset: str | Path) -> list[Path]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         parts = [part.get("uri", "") for kind in ("buffers", "images") for part in document.get(kind, ())]
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         return [path]  # whoever reads it will say what is wrong
-    beside = [path.parent / unquote(uri) for uri in parts if isinstance(uri, str) and uri and "data:" not in uri]
-    return [path, *(file for file in beside if file.is_file())]
+    found = [path]
+    for uri in parts:
+        if isinstance(uri, str) and uri and "data:" not in uri:
+            # What leads out of the folder will be refused; it must not travel with the job before.
+            with contextlib.suppress(KinemaError):
+                inside_folder(path.parent, unquote(uri), about=path)
+                found.append(path.parent / unquote(uri))
+    return [file for file in found if file.is_file()]
 
 
 def digest(paths: list[Path]) -> str:

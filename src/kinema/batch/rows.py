@@ -6,6 +6,7 @@ A list in TOML stands for one job per value, several lists for all their combina
 import csv
 import itertools
 import json
+import math
 import re
 import tomllib
 import types
@@ -29,6 +30,8 @@ GROUPS = {"reading": FileOptions, "making": MakerOptions, "naming": NameOptions}
 OWN = ("out", "resume", "overwrite", "more")
 """Fields that are the batch's own business: where jobs run, and one prompt for each."""
 YES, NO = ("true", "yes", "1"), ("false", "no", "0")
+MOST_JOBS = 1_000_000
+"""Combinations of the lists of a table."""
 Row = tuple[int, dict[str, Any]]
 """Line of the file, and the values by column: text in CSV, typed in TOML."""
 
@@ -42,7 +45,7 @@ def read_jobs(path: Path) -> list[Job]:
         raise KinemaError(f"{path}: a batch is a .csv or a .toml file, not {path.suffix!r}")
     try:
         rows = list(readers[path.suffix.lower()](path))
-    except (OSError, UnicodeDecodeError, csv.Error, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError, csv.Error) as error:  # what TOML's reader and decoders raise
         raise KinemaError(f"{path}: cannot be read ({first_line(error)})") from None
     if not rows:
         raise KinemaError(f"{path}: has no jobs")
@@ -138,7 +141,10 @@ def _combinations(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
         several = isinstance(value, list) and (not listed or (bool(value) and isinstance(value[0], list)))
         return value if several else [value]
 
-    for chosen in itertools.product(*(choices(column, value) for column, value in values.items())):
+    several = [choices(column, value) for column, value in values.items()]
+    if (count := math.prod(map(len, several))) > MOST_JOBS:
+        raise ValueError(f"{count:.3g} combinations, at most {MOST_JOBS} can be run")
+    for chosen in itertools.product(*several):
         yield dict(zip(values, chosen))
 
 

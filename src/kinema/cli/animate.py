@@ -6,6 +6,7 @@ import sys
 import time
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from kinema.cli.arguments import LOCAL, Listen
@@ -84,7 +85,7 @@ def animate(command: AnimateCommand, output: Output) -> None:
     lines.append(f"{result.folder}/ {how}: {', '.join(RESULTS)}")
     if output.verbose:
         lines += [f"  {name}: {seconds:.1f} s" for name, seconds in result.report["stage_seconds"].items()]
-    lines.append(f"look at it: kinema view {result.folder}")
+    lines.append(f"look at it: kinema view {quote(str(result.folder))}")
     output.say("\n".join(lines), folder=result.folder, **result.report)
 
 
@@ -102,7 +103,7 @@ def _animate_several(command: AnimateCommand, output: Output) -> None:
     for row in result.report["clips"]:
         lines.append(f"{row['clip']}: {row['read_as']}, {row['verdict']['colour']}: {row['verdict']['reason']}")
     lines.append(f"{result.folder}/motion.glb: {len(result.runs)} clips in {result.report['seconds']} s")
-    lines.append(f"look at one: kinema view {result.runs[0].folder}")
+    lines.append(f"look at one: kinema view {quote(str(result.runs[0].folder))}")
     output.say("\n".join(lines), folder=result.folder, **result.report)
 
 
@@ -157,7 +158,9 @@ def _resumable(job: Animate):
     except KeyboardInterrupt:
         folder = default_folder(job)
         begun = (folder / CONFIG).is_file()
-        raise KeyboardInterrupt(f"; go on with: kinema animate --resume {folder}" if begun else "") from None
+        raise KeyboardInterrupt(
+            f"; go on with: kinema animate --resume {quote(str(folder))}" if begun else ""
+        ) from None
 
 
 def split_box(shown: str, groups: dict[str, tuple[str, ...]], *, rest: str) -> str:

@@ -10,6 +10,7 @@ from kinema.cli.arguments import AS_FOUND, AS_NAMED, SEEDS, Asset, Naming, OutFi
 from kinema.cli.output import Output
 from kinema.create.options import MADE_HERE, MakerOptions
 from kinema.errors import KinemaError
+from kinema.files import unused
 from kinema.options import Flag, named
 
 
@@ -80,7 +81,7 @@ class ConvertCommand:
     source: Annotated[tyro.conf.Positional[str], named("SOURCE")]
     """GLB, glTF, BVH, OBJ, PLY, STL, OFF; FBX, BLEND and USD through Blender; the folder of a run, or a creature."""
     target: Annotated[tyro.conf.Positional[Path], named("TARGET")]
-    """GLB, glTF, BVH, USD, NPZ, JSON, XML (MJCF); FBX and BLEND through Blender."""
+    """GLB, glTF, BVH, USD, VRMA, NPZ, JSON, XML (MJCF); FBX and BLEND through Blender."""
     clip: Annotated[str | None, named("NAME")] = None
     """Name of the clip to write; by default all that the format can hold."""
     motion: Annotated[str | None, named("FILE")] = None
@@ -115,7 +116,7 @@ class CreateCommand:
     words: Annotated[tyro.conf.Positional[str], named("WORDS")] = ""
     """What it is, with adjectives; without words the built-in species are listed."""
     out: Annotated[Path | None, named("FILE", "-o")] = None
-    """GLB, BVH, USD, FBX ...; by default WORDS.glb."""
+    """GLB, BVH, USD, FBX ...; by default WORDS.glb, numbered if that is there."""
     seed: Annotated[int | None, named("INT")] = None
     """Random variation of proportions and colours, or of what a model makes; by default none."""
     making: tyro.conf.OmitArgPrefixes[MakerOptions] = MADE_HERE
@@ -141,7 +142,7 @@ def create(command: CreateCommand, output: Output) -> None:
     from kinema.export.targets import check_target
 
     called = command.words.strip() or (command.making.image or Path("made")).stem
-    out = command.out or Path(called.replace(" ", "_")[:60] + ".glb")
+    out = command.out or unused(Path(called.replace(" ", "_")[:60] + ".glb"))
     check_target(out)
     made = make_character(command.words, command.making, seed=command.seed)
     for note in made.notes:

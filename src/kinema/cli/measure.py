@@ -19,7 +19,7 @@ class TrackCommand:
     """A character file, the words of a built-in creature, or the folder of a finished run."""
     out: OutFile
     """GLB, BVH, NPZ ..., or .xml for MJCF with the trajectory beside it."""
-    motion: Annotated[str | None, named("MOTION")] = None
+    motion: Annotated[str | None, named("MOTION", "--clip")] = None
     """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default the first clip."""
     iterations: int = 200
     """Steps of the search for the controls."""
@@ -74,7 +74,7 @@ class EvalCommand:
 
     file: Asset
     """The folder of a finished run, a character file with a clip, or the words of a built-in creature with --motion."""
-    motion: Annotated[str | None, named("MOTION")] = None
+    motion: Annotated[str | None, named("MOTION", "--clip")] = None
     """A .npz or .bvh motion of the same joints, or the name of one of the file's clips; by default the first clip."""
     prompt: Annotated[str | None, named("PROMPT")] = None
     """A sentence to score the clip with, by the embedded prior; by default that of the run."""

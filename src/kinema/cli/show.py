@@ -19,7 +19,7 @@ class RenderCommand:
     """A character file, the words of a built-in creature, or the folder of a finished run."""
     out: OutFile
     """.mp4, .gif, .png for a contact sheet, or a folder for PNG frames."""
-    motion: Annotated[str | None, named("MOTION")] = None
+    motion: Annotated[str | None, named("MOTION", "--clip")] = None
     """NPZ, BVH, JSON or GLB of the same joints, or the name of one of the file's clips; by default a turn at rest."""
     splats: Annotated[Path | None, named("FILE")] = None
     """A captured or refined cloud (.ply) in the character's place at rest; its mesh then only moves the cloud."""
@@ -71,7 +71,7 @@ class ViewCommand:
 
     file: Asset
     """The folder of a finished run, a character file, a motion in a run's folder, or the words of a creature."""
-    motion: Annotated[str | None, named("MOTION")] = None
+    motion: Annotated[str | None, named("MOTION", "--clip")] = None
     """NPZ, BVH, JSON or GLB of the same joints, or the name of one of the file's clips; by default all clips."""
     listen: Listen = LOCAL
     """Where the page is found."""
@@ -94,7 +94,7 @@ class FilmCommand:
     """The folder of a finished run, or a character file or words with --motion."""
     prompt: Annotated[tyro.conf.Positional[str], named("PROMPT")]
     """What the video shows: "a photo of a fox in the snow"."""
-    motion: Annotated[str | None, named("MOTION")] = None
+    motion: Annotated[str | None, named("MOTION", "--clip")] = None
     """NPZ, BVH, JSON or GLB of the same joints, or the name of one of the file's clips; by default its first clip."""
     maker: Annotated[str | None, tyro.conf.arg(name="with", metavar="NAME[=FOLDER]", help_behavior_hint="")] = None
     """wan-vace or cogvideox-fun, with a checkpoint in diffusers' layout; by default nano, whose joints are refitted."""

@@ -39,7 +39,8 @@ def options_of(command: type) -> dict[str, Option]:
             # The parser's name wins: `as` is a keyword and cannot be a field.
             given = (mark.name for mark in marks if getattr(mark, "name", None) is not None)
             name = next(given, field.name).replace("_", "-")
-            found[f"--{name}"] = _option(plain)
+            aliases = (alias for mark in marks for alias in getattr(mark, "aliases", None) or ())
+            found |= dict.fromkeys((f"--{name}", *(a for a in aliases if a.startswith("--"))), _option(plain))
             if plain is bool and tyro.conf.FlagCreatePairsOff not in marks:
                 found[f"--no-{name}"] = Option("flag")
     return found
@@ -107,7 +108,7 @@ def _listed(words: tuple[str, ...]) -> str:
 
 
 def _perhaps(word: str, known: Iterable[str]) -> str:
-    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    near = get_close_matches(word, list(known), n=1, cutoff=0.65)
     return f"; did you mean {near[0]}?" if near else ""
 
 

@@ -29,7 +29,7 @@ HANGS, SINKS = 0.25, 0.02
 """Heights over and under the ground, in heights of the body, from which on a whole clip is moved to the ground."""
 SAME = 0.02
 """Root mean square of the rotations' change up to which two poses are one."""
-MOST_PER_CLIP, MOST_PER_BODY = 16, 900
+MOST_PER_CLIP, MOST_PER_BODY = 24, 1200
 """Poses that are taken of a clip and of a body."""
 MOTIONS, POSES = 12, 6
 """Motions that one creature does, and poses that are taken of each."""

@@ -124,13 +124,19 @@ def distil(
             at = torch.arange(prior.frames) + number * prior.frames
             chosen = poses[at[good[at]]]
             if len(chosen):
-                found = different(on_ground(body, chosen) if anatomy.limbs.ground else chosen)
+                found = different(on_ground(body, lifted(body, chosen)) if anatomy.limbs.ground else chosen)
                 parts.append((found, words_of(shot.motion.name)))
     parts = _valid(body, validator, parts, scale, most)
     if compose and parts:
         made = composed(anatomy, Poses.cat([p for p, _ in parts]), round(compose * sum(len(p) for p, _ in parts)), rng)
         parts += _valid(body, validator, [(made, "")], scale, most) if len(made) else []
     return parts
+
+
+def lifted(body: Skinned, poses: Poses) -> Poses:
+    """Poses out of the ground, each by itself: a body that falls sinks in at the end of its clip only."""
+    low = body.lowest(poses.place(body.rig))
+    return Poses(poses.rotations, poses.height - low.clamp(max=0))
 
 
 def fits(fitted: Fitted) -> Bool[Tensor, "frames"]:

@@ -23,8 +23,10 @@ from kinema.rig.anatomy import Anatomy
 from kinema.rig.limbs import Limbs
 
 GAUSSIANS = 1500
-SAMPLING_STEPS, GUIDED_STEPS, GUIDANCE = 5, 3, 2.0
-"""Steps of DDIM, and the noisiest of them, in which words are amplified: more exaggerates poses."""
+SAMPLING_STEPS, GUIDED_STEPS = 5, 3
+"""Steps of DDIM, and the noisiest of them, in which words are amplified."""
+GAIT_GUIDANCE, ACTION_GUIDANCE = (1.0, 3.0), (1.0, 1.6)
+"""By how much, drawn for each motion: gaits are timid without it, bodies that fall turn through the ground with it."""
 STRIDES, PACES = (0.75, 1.2), (0.8, 1.25)
 """Strides of gaits and durations of actions, as factors on the usual ones."""
 MANNERS = (0.4, 0.4, 0.2)
@@ -137,6 +139,8 @@ def sample_films(
     words = [prior.condition(shot.motion.name, context) for context, shot in zip(contexts, [*shots] * len(views))]
     none = [prior.condition("", replace(context, phase=None)) for context in contexts]
     count = len(contexts)
+    least, most = torch.tensor([GAIT_GUIDANCE if s.context.repeats else ACTION_GUIDANCE for s in shots]).unbind(1)
+    guidance = torch.lerp(least, most, torch.rand(len(shots), generator=generator)).repeat(len(views))[:, None, None]
     blank = prior.encode(torch.zeros(prior.frames, 3, *contexts[0].reference.shape[-2:]), contexts[0])
     noise = torch.randn(count, *blank.shape, generator=generator)
     done = 0
@@ -147,7 +151,7 @@ def sample_films(
         if done > GUIDED_STEPS:
             return torch.stack(prior.denoise(noisy, t, words))
         found = torch.stack(prior.denoise(noisy.repeat(2, 1, 1), t, [*words, *none]))
-        return guide(found[:count], found[count:], GUIDANCE)
+        return guide(found[:count], found[count:], guidance)
 
     clean = ddim(prior, torch.zeros_like(noise), noise, estimate, start=0.98, steps=SAMPLING_STEPS)
     cells = Cells.of([view for view, _ in views], [kept_cells(view) for view, _ in views])

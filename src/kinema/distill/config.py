@@ -94,7 +94,7 @@ class Animate:
     views: Annotated[int | None, named("INT")] = None
     """Videos to fit, by default 12: half as many more are sampled, and the likest to the prompt kept."""
     iterations: Annotated[int | None, named("INT")] = None
-    """Steps of sds; by default 60 after a fit, 350 alone (--engine fit does none)."""
+    """Steps of sds; by default 60 after the fit of a gait, 350 alone (--engine fit does none)."""
     fit_iterations: Annotated[int | None, named("INT")] = None
     """Steps of the fit to the sampled videos, by default 250."""
     guidance: Annotated[float | None, named("FLOAT")] = None

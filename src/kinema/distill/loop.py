@@ -92,7 +92,7 @@ class Distiller:
         self.pull, self.student = pull, student
         self.parameters = make_parameters(config, prior.frames, stage, anatomy, tempo)
         self.windows = Windows(prior, stage, tempo, self.parameters, follow_box=config.preset == "paper")
-        self.schedule = Schedule.of(config, prior)
+        self.schedule = Schedule.of(config, prior, repeats=tempo.repeats)
         self.learning_rate = config.learning_rate * self.parameters.learning_rate
         self.optimizer = Adam(self.parameters.parameters(), lr=self.learning_rate)
         self.state = RunState(config.guidance)

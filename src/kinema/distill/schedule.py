@@ -10,7 +10,8 @@ from kinema.errors import KinemaError
 from kinema.prior.protocol import VideoPrior
 
 REFINE_STEPS, SDS_STEPS = 60, 350
-"""Steps of score distillation by default: after a fit, and alone."""
+"""Steps of score distillation by default: after the fit of a gait, and alone. A fitted action gets none: a window tells
+of a part of it only, and moves the rest (benchmarks/actions.py)."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,13 @@ class Schedule:
     """True: noise levels as AKD states them."""
 
     @staticmethod
-    def of(config: Resolved, prior: VideoPrior) -> "Schedule":
+    def of(config: Resolved, prior: VideoPrior, *, repeats: bool = True) -> "Schedule":
         engines = prior.needs.engines if config.engine == "auto" else (config.engine,)
         if config.engine == "fit" and "fit" not in prior.needs.engines:
             raise KinemaError(f"--engine fit: {config.prior} samples videos of other characters; use --engine sds")
         fit = config.fit_iterations if "fit" in engines else 0
-        sds = config.iterations or (REFINE_STEPS if fit else SDS_STEPS) if "sds" in engines else 0
+        usual = SDS_STEPS if not fit else REFINE_STEPS if repeats else 0
+        sds = (config.iterations or usual) if "sds" in engines else 0
         return Schedule(fit, sds, config.preset == "paper")
 
     @property

@@ -55,9 +55,10 @@ def sample_targets(
     """
     count = config.views + config.views // 2
     missing = [index for index in range(count) if index not in sampled]
-    # A video per core: inside one video the operations are too small to share.
+    # A video per core: inside one video the operations are too small to share. A card has memory for one.
     threads = torch.get_num_threads()
-    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
+    workers = threads if windows.prior.device == "cpu" else 1
+    pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
     try:
         for index, video in zip(missing, pool.map(lambda index: _sample(config, windows, index, student), missing)):
             sampled[index] = video

@@ -119,7 +119,8 @@ def motions_of(body: str) -> tuple[str, ...]:
 
 
 VARIANTS = {
-    "float": ("hover", "coast"), "flap": ("hover",), "rear": ("rise",), "peck": ("eat",), "attack": ("bite",),
+    "float": ("hover", "coast"), "flap": ("hover", "fly"), "rear": ("rise",), "peck": ("eat",), "attack": ("bite",),
+    "crawl": ("walk",),
 }  # fmt: skip
 """What is done in a motion's place by a prior that has not seen it on this kind of body: a snake that attacks bites."""
 HURRIED = {"swim": "swim_fast", "slither": "slither_fast"}

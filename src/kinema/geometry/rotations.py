@@ -108,10 +108,13 @@ def children(parents: Sequence[int]) -> list[list[int]]:
     return result
 
 
-def depth_first(parents: Sequence[int]) -> list[int]:
-    """Joints, parents before children and a whole branch before the next one; those of a cycle are left out."""
+def depth_first(parents: Sequence[int], *, tops: Sequence[int] | None = None) -> list[int]:
+    """Joints, parents before children and a whole branch before the next one; those of a cycle are left out.
+
+    With `tops` these joints and their descendants only.
+    """
     below = children(parents)
-    order, stack = [], [j for j, p in enumerate(parents) if p < 0][::-1]
+    order, stack = [], [*([j for j, p in enumerate(parents) if p < 0] if tops is None else tops)][::-1]
     while stack:
         order.append(stack.pop())
         stack += below[order[-1]][::-1]

@@ -124,6 +124,7 @@ def animate(
     if tempo.aloft:  # the prior films it over ground, but nothing is planted on it, simulated or judged by it
         anatomy = replace(anatomy, limbs=replace(anatomy.limbs, ground=False))
     crawls = tempo.motion in ON_THE_BELLY and not anatomy.limbs.legs and anatomy.limbs.ground
+    crawls = crawls and config.preset != "paper"  # AKD's motion is as it was distilled
     moved = lie_down(anatomy.rig, anatomy.limbs, result.motion) if crawls else result.motion
     planted, stance = plant_feet(config, character, anatomy, moved)
     clock.lap("plant")

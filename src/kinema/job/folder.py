@@ -1,6 +1,5 @@
 """The run folder: options, checkpoints, hashes and results of a job on disk. A killed run resumes to the same bits."""
 
-import itertools
 import json
 import platform
 import re
@@ -28,7 +27,7 @@ from kinema.distill.prompt import read_prompts
 from kinema.distill.schedule import Schedule
 from kinema.errors import KinemaError, check_number
 from kinema.export.write import write
-from kinema.files import make_folder, read_json, replacing, write_text
+from kinema.files import make_folder, read_json, replacing, unused, write_text
 from kinema.job.animate import DISTILLED, TRACKED
 from kinema.job.animate import animate as animate_character
 from kinema.job.hashes import file_hashes
@@ -232,8 +231,7 @@ def choose_folder(config: Animate) -> Path:
             f"{folder}: has the {there} of an earlier run; go on with that by --resume, replace it by --overwrite, or"
             " give another folder"
         )
-    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
-    return next(path for path in numbered if not path.exists())
+    return unused(folder)
 
 
 def begin(config: Resolved) -> Path:

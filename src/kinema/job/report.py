@@ -114,7 +114,7 @@ def _feet(rig: Rig, limbs: Limbs, clip: Motion, title: str) -> str:
     if contacts is None:
         return ""
     lines = {name: 100 * height for name, height in zip(contacts.names, contacts.height, strict=True)}
-    title = f"height of the feet {title} [cm], contacts below; L1 is the left one of the foremost pair"
+    title = f"height of the feet, {title} [cm], contacts below; L1 is the left one of the foremost pair"
     return chart(lines, title=title, x_end=_seconds(clip), bands=contacts.standing)
 
 

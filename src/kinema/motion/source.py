@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,7 @@ def load_result(folder: Path) -> tuple[Character, Rig, Motion]:
         names = ", ".join(one.name for one in sub_runs(folder)) or "none is finished"
         raise KinemaError(f"{folder}: holds {1 + len(job.more)} runs; give the folder of one: {names}")
     if not (folder / "motion.npz").is_file():
-        raise KinemaError(f"{folder}: is not finished; go on with kinema animate --resume {folder}")
+        raise KinemaError(f"{folder}: is not finished; go on with kinema animate --resume {quote(str(folder))}")
     character = rigged(find_character(job.asset, **job.reading.arguments()))
     assert character.skeleton is not None
     rig = Rig.from_skeleton(character.skeleton)

@@ -46,6 +46,8 @@ class Drag:
         values = poses_to_values(self.pose, scale)
         with torch.no_grad():
             values = values + FOLLOW * (space.rather(values, LEVEL) - values)
-            pose = reach(space.rig, values_to_poses(values, scale), targets, scale=scale, rounds=ROUNDS)
+            pose = reach(
+                space.rig, values_to_poses(values, scale), targets, scale=scale, rounds=ROUNDS, metric=space.metric
+            )
             missing = residuals(space.rig, pose.place(space.rig), targets[:1], scale)
         return replace(self, pose=pose, miss=float(missing.norm()) * scale)

@@ -8,16 +8,14 @@ import itertools
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from kinema.posespace.model import Given, PoseModel, Values
+from kinema.posespace.model import Given, Levels, PoseModel, Values
 
 STEPS = 12
 END = 0.02
 """Level at which a pose counts as clean."""
-Denoiser = Callable[[Values, float], Values]
-"""The clean pose of a noisy one at a level."""
+Denoiser = Callable[[Values, float | Levels], Values]
+"""The clean poses of noisy ones at a level, or each at its own."""
 FAST_BFLOAT16 = torch.backends.mkldnn.is_available() and torch.cpu._is_avx512_bf16_supported()
 
 
@@ -25,8 +23,8 @@ def denoiser(model: PoseModel, given: Given, *, without: Given | None = None, gu
              fast: bool = False) -> Denoiser:  # fmt: skip
     """The model with its conditions; `without` are those without words, for a guidance above 1."""
 
-    def clean(noisy: Values, t: float) -> Values:
-        level = torch.full((len(noisy),), t).to(noisy)
+    def clean(noisy: Values, t: float | Levels) -> Values:
+        level = torch.as_tensor(t).to(noisy).expand(len(noisy))
         with torch.autocast("cpu", torch.bfloat16, enabled=fast and FAST_BFLOAT16):
             found = model(noisy, level, given).float()
             if without is None or guidance == 1:
@@ -38,9 +36,8 @@ def denoiser(model: PoseModel, given: Given, *, without: Given | None = None, gu
 
 
 def levels(steps: int, start: float = 1.0) -> list[float]:
-    """From `start` down to `END`, denser towards the end."""
-    left = torch.linspace(1, 0, steps + 1, dtype=torch.float64) ** 1.5
-    return (END + (start - END) * left).tolist()
+    """From `start` down to `END`, evenly: denser towards the end, inverted poses come back half as exactly."""
+    return torch.linspace(start, END, steps + 1, dtype=torch.float64).tolist()
 
 
 @torch.no_grad()
@@ -69,9 +66,11 @@ def decode(clean: Denoiser, noise: Values, *, steps: int = STEPS) -> Values:
     return integrate(clean, noise, levels(steps))
 
 
-def slerp(a: Values, b: Values, t: Float[Tensor, "n"]) -> Float[Tensor, "n tokens 6"]:
-    """From one noise to another on the sphere that noise lies on, so that all in between is noise as well."""
-    x, y = a.flatten(), b.flatten()
-    angle = torch.arccos((x @ y / (x.norm() * y.norm()).clamp(min=1e-9)).clamp(-1 + 1e-6, 1 - 1e-6))
-    share = torch.stack((torch.sin((1 - t) * angle), torch.sin(t * angle)), -1) / torch.sin(angle)
-    return (share @ torch.stack((x, y))).view(len(t), *a.shape[-2:])
+@torch.no_grad()
+def rather(clean: Denoiser, values: Values, level: float | Levels) -> Values:
+    """What the network would rather have: its clean poses of noisy ones, the mean over a noise, which is always the
+    same, and its opposite."""
+    noise = torch.randn(1, *values.shape[1:], generator=torch.Generator().manual_seed(0))
+    t = torch.as_tensor(level).to(values).expand(len(values))
+    noisy = (1 - t[:, None, None]) * values + t[:, None, None] * torch.stack((noise, -noise))
+    return clean(noisy.flatten(0, 1), t.repeat(2)).unflatten(0, (2, -1)).mean(0)

@@ -9,15 +9,22 @@ from torch import Tensor
 
 from kinema.errors import KinemaError
 from kinema.geometry.rotations import ancestors
-from kinema.geometry.transforms import cross_matrix, rotation_matrix
-from kinema.posespace.pose import Poses, without_heading
+from kinema.geometry.transforms import cross_matrix, rotation_matrix, rotation_vector
+from kinema.posespace.pose import Poses, Turns, from_six, to_six, without_heading
 from kinema.rig.kinematics import Rig, Transforms
 
 DAMPING = 1e-4
 """Added to J Jᵀ [scales²], so that a target out of reach stops at the nearest point instead of shaking."""
 LARGEST = 0.4
 """Largest turn of a joint in one step [rad]."""
+FAR, RISE, EASED = 0.5, 1.0, 4.0
+"""Longest way that a step tries to go [scales], how far the root rises or sinks at most [scales], and the factor by
+which damping falls after a step that helped."""
+ALONE, UNSEEN = 0.1, 0.01
+"""Shares of a metric for turns of each joint by itself, and for turns that no known pose has."""
 Point = tuple[float, float, float]
+Metric = Float[Tensor, "dofs dofs"]
+"""Covariance of all joints' turns in their parents and of the root's height in scales."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +84,15 @@ def _turn_between(a: Tensor, b: Tensor) -> Tensor:
 def jacobian(
     rig: Rig, T_world_joint: Transforms, targets: Sequence[Target], scale: float, free: Bool[Tensor, "joints"]
 ) -> Float[Tensor, "*b rows columns"]:
-    """How places and directions follow turns of every joint in the world, and the root's height.
+    """How places and directions follow turns of every joint in its parent, and the root's height [scales].
 
-    A joint above the target that turns by ω moves a point p by ω × (p - head), and turns what it carries by ω.
+    A joint above the target that turns by ω in the world moves a point p by ω × (p - head), and turns what it carries
+    by ω.
     """
     batch, count = T_world_joint.shape[:-3], len(rig.parents)
     heads, blocks = T_world_joint[..., 3], []
+    parents = T_world_joint[..., [max(p, 0) for p in rig.parents], :, :3].clone()
+    parents[..., 0, :, :] = torch.eye(3).to(heads)
     eye = torch.eye(3).to(heads)
     for target in targets:
         chain = torch.zeros(count, dtype=torch.bool)
@@ -92,48 +102,78 @@ def jacobian(
         place = heads[..., target.joint, :] + rotation @ rotation.new_tensor(target.point)
         if target.position is not None:
             arm = (place[..., None, :] - heads) / scale
-            moves = -cross_matrix(arm) * above[:, None, None]
-            up = eye[:, 1:2].expand(*batch, 3, 1) / scale
+            moves = -cross_matrix(arm) @ parents * above[:, None, None]
+            up = eye[:, 1:2].expand(*batch, 3, 1)
             blocks.append(target.weight * torch.cat((moves.transpose(-3, -2).flatten(-2), up), -1))
         if target.look_at is not None or target.rotation is not None:
-            turns = (eye * above[:, None, None]).expand(*batch, count, 3, 3).transpose(-3, -2).flatten(-2)
+            turns = (parents * above[:, None, None]).transpose(-3, -2).flatten(-2)
             turns = target.weight * torch.cat((turns, turns.new_zeros(*batch, 3, 1)), -1)
             blocks += [turns] * ((target.look_at is not None) + (target.rotation is not None))
     return torch.cat(blocks, -2)
 
 
 def reach(
-    rig: Rig, poses: Poses, targets: Sequence[Target], *, scale: float, frozen: Sequence[int] = (), rounds: int = 8,
-    ease: Float[Tensor, "joints"] | None = None, height: float = 1.0,
-) -> Poses:  # fmt: skip
+    rig: Rig,
+    poses: Poses,
+    targets: Sequence[Target],
+    *,
+    scale: float,
+    frozen: Sequence[int] = (),
+    rounds: int = 8,
+    metric: Metric | None = None,
+) -> Poses:
     """Poses that meet the targets with the least turning; frozen joints keep their rotation.
 
     Args:
-        ease: how readily each joint turns; by default all alike.
-        height: how readily the root rises and sinks; 0 holds it.
+        metric: how readily joints turn, and which turn together; by default all alike, each by itself.
     """
     free = torch.ones(len(rig.parents), dtype=torch.bool)
     free[list(frozen)] = False
-    readily = torch.ones(len(rig.parents)) if ease is None else ease
-    columns = torch.cat((readily.repeat_interleave(3), torch.tensor([height * scale]))).to(rig.heads)
-    rotations, raised = poses.rotations, poses.height
+    placed = poses.place(rig)
+    missing = residuals(rig, placed, targets, scale)
+    damping = torch.full((*missing.shape[:-1], 1, 1), DAMPING).to(missing)
+    low, high = poses.height - RISE * scale, poses.height + RISE * scale
     for _ in range(rounds):
-        placed = Poses(rotations, raised).place(rig)
-        missing = residuals(rig, placed, targets, scale)
-        J = jacobian(rig, placed, targets, scale, free) * columns
-        gram = J @ J.mT + DAMPING * torch.eye(J.shape[-2]).to(J)
-        step = columns * (J.mT @ torch.linalg.solve(gram, missing[..., None])).squeeze(-1)
-        turn = step[..., :-1].unflatten(-1, (-1, 3))
+        J = jacobian(rig, placed, targets, scale, free)
+        easy = J if metric is None else J @ metric
+        gram = easy @ J.mT + damping * torch.eye(J.shape[-2]).to(J)
+        step = (easy.mT @ torch.linalg.solve(gram, _nearer(missing)[..., None])).squeeze(-1)
+        turn = step[..., :-1].unflatten(-1, (-1, 3)) * free[:, None]
         turn = turn * (LARGEST / turn.norm(dim=-1, keepdim=True).clamp(min=LARGEST))
-        rotations = _turned(rig, placed, rotations, turn)
-        raised = raised + step[..., -1].clamp(-0.2 * scale, 0.2 * scale)
-    return Poses(rotations, raised)
+        tried = Poses(turned(poses.rotations, turn), (poses.height + scale * step[..., -1]).clamp(low, high))
+        now = tried.place(rig)
+        left = residuals(rig, now, targets, scale)
+        # A step that led away is taken back and tried again, shorter.
+        better = left.square().sum(-1) <= missing.square().sum(-1)
+        damping = torch.where(better[..., None, None], (damping / EASED).clamp(min=DAMPING), damping * EASED**2)
+        placed, missing = (
+            torch.where(better[..., None, None, None], now, placed),
+            torch.where(better[..., None], left, missing),
+        )
+        rotations = torch.where(better[..., None, None, None], tried.rotations, poses.rotations)
+        poses = Poses(rotations, torch.where(better, tried.height, poses.height))
+    return poses
 
 
-def _turned(rig: Rig, placed: Transforms, rotations: Tensor, turn: Float[Tensor, "*b joints 3"]) -> Tensor:
-    """Local rotations after every joint has turned in the world; the root keeps no heading."""
-    above = placed[..., [max(p, 0) for p in rig.parents], :, :3].clone()
-    above[..., 0, :, :] = torch.eye(3).to(turn)
-    local = above.mT @ rotation_matrix(turn) @ above @ rotations
+def _nearer(missing: Float[Tensor, "*b rows"]) -> Float[Tensor, "*b rows"]:
+    """What is missing, of far targets a part of it: a step goes only so far."""
+    each = missing.unflatten(-1, (-1, 3))
+    return (each * (FAR / each.norm(dim=-1, keepdim=True).clamp(min=FAR))).flatten(-2)
+
+
+def turned(rotations: Turns, turn: Float[Tensor, "*b joints 3"]) -> Turns:
+    """Local rotations after every joint has turned in its parent; the root keeps no heading."""
+    local = rotation_matrix(turn) @ rotations
     lean, _ = without_heading(local[..., 0, :, :])
     return torch.cat((lean[..., None, :, :], local[..., 1:, :, :]), -3)
+
+
+def metric_of(poses: Poses, scale: float) -> Metric:
+    """How the joints of known poses turn together: the covariance of their turns from the mean pose, about one in the
+    mean, with some freedom for what they never do."""
+    mean = from_six(to_six(poses.rotations).mean(0))
+    turns = rotation_vector(poses.rotations @ mean.mT)
+    x = torch.cat((turns.flatten(1), (poses.height - poses.height.mean())[:, None] / scale), 1)
+    covariance = x.mT @ x / max(float(x.square().sum() / x.shape[1]), 1e-9)
+    alone = torch.diag(covariance.diagonal() + UNSEEN)
+    return (1 - ALONE) * covariance + ALONE * alone + UNSEEN * torch.eye(len(alone))

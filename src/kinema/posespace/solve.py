@@ -1,15 +1,17 @@
 """Inverse kinematics through the pose space: poses that meet targets and look like poses of the body."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
 
+from kinema.geometry.rotations import ancestors
 from kinema.posespace.flow import END, Denoiser, levels
 from kinema.posespace.model import Values, poses_to_values, values_to_poses
 from kinema.posespace.pose import Poses
-from kinema.posespace.reach import Target, reach, residuals
+from kinema.posespace.reach import Metric, Target, reach, residuals
 from kinema.posespace.validate import polyak
 from kinema.rig.kinematics import Rig
 
@@ -20,6 +22,8 @@ STEPS = 4
 """Noise levels between `plausible` and clean."""
 GUIDING_STEPS = 3
 """Steps towards the targets at each level."""
+ROUNDS, MET = (8, 24), 1e-3
+"""Steps of least squares, more of them where targets are still missed by more than so much [scales; rad]."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,8 @@ def guided(
 
 def solve(
     rig: Rig, clean: Denoiser, start: Poses, targets: Sequence[Target], *, scale: float, plausible: float = 0.5,
-    frozen: Sequence[int] = (), generator: torch.Generator, count: int = CANDIDATES, steps: int = STEPS,
+    frozen: Sequence[int] = (), generator: torch.Generator, metric: Metric | None = None, count: int = CANDIDATES,
+    steps: int = STEPS,
 ) -> Solution:  # fmt: skip
     """The mean of several guided poses, brought to the targets exactly.
 
@@ -71,18 +76,37 @@ def solve(
         start: the pose to begin with; one.
         plausible: noise level to begin at: 0 changes the start as little as possible, 0.5 rather follows the space.
         frozen: joints that keep their rotation.
+        metric: how readily joints turn in the end.
     """
     values = poses_to_values(start, scale)
     if plausible > 2 * END:
         wished = {"scale": scale, "level": plausible, "frozen": frozen, "generator": generator}
-        values = guided(rig, clean, values, targets, **wished, count=count, steps=steps).mean(0, keepdim=True)
+        near = [_within(rig, target) for target in targets]
+        values = guided(rig, clean, values, near, **wished, count=count, steps=steps).mean(0, keepdim=True)
     found = _held(values_to_poses(values, scale), start, frozen)
-    # Rounding of a hundred products is put back too: frozen is frozen.
-    found = _held(reach(rig, found, targets, scale=scale, frozen=frozen), start, frozen)
-    missing = residuals(rig, found.place(rig), targets, scale).unflatten(-1, (-1, 3)).norm(dim=-1)
+    for rounds in ROUNDS if steps > 1 else ROUNDS[:1]:
+        # Rounding of a hundred products is put back too: frozen is frozen.
+        more = {"scale": scale, "frozen": frozen, "metric": metric, "rounds": rounds}
+        found = _held(reach(rig, found, targets, **more), start, frozen)
+        missing = residuals(rig, found.place(rig), targets, scale).unflatten(-1, (-1, 3)).norm(dim=-1)
+        if float(missing.max()) < MET:
+            break
     metres = [k is t.position for t in targets for k in (t.position, t.look_at, t.rotation) if k is not None]
     units = (scale if metric else 1.0 for metric in metres)
     return Solution(found, tuple(float(m) * unit for m, unit in zip(missing[0], units, strict=True)))
+
+
+def _within(rig: Rig, target: Target) -> Target:
+    """The target, or the nearest point that a chain from the root is long enough for: noise shall not be pulled
+    further."""
+    if target.position is None:
+        return target
+    chain = [target.joint, *ancestors(rig.parents, target.joint)]
+    length = sum(float((rig.heads[j] - rig.heads[rig.parents[j]]).norm()) for j in chain if rig.parents[j] >= 0)
+    away = torch.tensor(target.position) - rig.heads[0]
+    length = max(length + math.hypot(*target.point), 1e-6)
+    place = rig.heads[0] + away * min(1.0, length / max(float(away.norm()), 1e-9))
+    return replace(target, position=tuple(place.tolist()))
 
 
 def _held(poses: Poses, start: Poses, frozen: Sequence[int]) -> Poses:

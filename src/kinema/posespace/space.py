@@ -19,10 +19,10 @@ from kinema.learn.text import embed_texts
 from kinema.motion.motion import Motion
 from kinema.posespace.batch import Bodies
 from kinema.posespace.body import Body
-from kinema.posespace.flow import Denoiser, decode, denoiser, invert, sample
+from kinema.posespace.flow import Denoiser, decode, denoiser, invert, rather, sample
 from kinema.posespace.model import TEXT, Given, Values, poses_to_values, values_to_poses
 from kinema.posespace.pose import Poses
-from kinema.posespace.reach import Target, check_targets
+from kinema.posespace.reach import Metric, Target, check_targets, metric_of
 from kinema.posespace.skinned import TOUCHING, Skinned
 from kinema.posespace.solve import CANDIDATES, STEPS, Solution, solve
 from kinema.posespace.validate import Validator, repair
@@ -33,8 +33,8 @@ from kinema.rig.kinematics import Rig
 
 GUIDANCE = 2.0
 """How much words are amplified."""
-SAMPLING_STEPS = 8
-REDRAWS = 2
+SAMPLING_STEPS = 6
+REDRAWS = 4
 """How often samples that go through themselves are drawn again."""
 FAITHFUL, FREE = 0.5, 0.95
 """How plausible a solution is that begins with a given pose, and one that begins with none."""
@@ -120,13 +120,9 @@ class PoseSpace:
     def decode(self, noise: Values) -> Poses:
         return values_to_poses(decode(self._clean(), noise), self.body.scale)
 
-    @torch.no_grad()
     def rather(self, values: Values, level: float) -> Values:
-        """What the network would rather have: its clean poses of noisy ones, the mean over a noise, which is always
-        the same, and its opposite."""
-        noise = torch.randn(1, *values.shape[1:], generator=torch.Generator().manual_seed(0))
-        noisy = (1 - level) * values + level * torch.stack((noise, -noise))
-        return self._clean(fast=True)(noisy.flatten(0, 1), level).unflatten(0, (2, -1)).mean(0)
+        """What the network would rather have in place of poses, of which noise hides so much."""
+        return rather(self._clean(fast=True), values, level)
 
     def walk(self, a: Poses, b: Poses, count: int) -> Poses:
         """`count` poses from a to b through the space, at an even speed; the ends are exact."""
@@ -171,7 +167,8 @@ class PoseSpace:
         return solve(
             self.rig, self._clean(fast=True), start, wishes, scale=self.body.scale,
             plausible=min(plausible, 0.3) if quick else plausible, frozen=frozen,
-            generator=torch.Generator().manual_seed(seed), count=count, steps=steps,
+            generator=torch.Generator().manual_seed(seed), metric=self.metric if plausible > 0 else None,
+            count=count, steps=steps,
         )  # fmt: skip
 
     def keyframes(self, keys: Sequence[Key], *, fps: float = 24.0, plant_feet: bool = True) -> Motion:
@@ -188,6 +185,11 @@ class PoseSpace:
         likeness = min(self._usual / max(change, 1e-9), 1.0)
         strange = max(self.strangeness / STRANGE, 1e-6)
         return Score(likeness, strange**2 / (1 + strange**2), float(self.validator.energy(own)[0]))
+
+    @cached_property
+    def metric(self) -> Metric:
+        """Which joints turn together, and how readily, in samples."""
+        return metric_of(self._known, self.body.scale)
 
     @cached_property
     def _skinned(self) -> Skinned:

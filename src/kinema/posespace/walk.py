@@ -10,10 +10,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kinema.errors import KinemaError
-from kinema.geometry.transforms import matrix_to_quaternion, quaternion_to_matrix, rotation_matrix, rotation_vector
+from kinema.geometry.transforms import matrix_to_quaternion, quaternion_to_matrix
 from kinema.motion.motion import Motion
 from kinema.motion.plant import plant
-from kinema.posespace.flow import Denoiser, decode, invert, slerp
+from kinema.posespace.flow import END, Denoiser, rather
 from kinema.posespace.model import poses_to_values, values_to_poses
 from kinema.posespace.pose import Poses
 from kinema.rig.anatomy import Anatomy
@@ -21,6 +21,8 @@ from kinema.rig.kinematics import Rig
 
 FINE = 17
 """Poses of a walk that the network makes; those in between are interpolated."""
+LESS = (1.0, 0.75, 0.5, 0.25)
+"""Shares of the noise, from one time that the network is asked to the next."""
 
 
 @dataclass(frozen=True)
@@ -33,23 +35,25 @@ class Key:
 
 
 def walk(rig: Rig, clean: Denoiser, a: Poses, b: Poses, count: int, *, scale: float) -> Poses:
-    """`count` poses from a to b, both exact, through the space, evenly spaced by how far the joints move."""
-    ends = invert(clean, poses_to_values(Poses.cat((a, b)), scale))
-    shares = torch.linspace(0, 1, FINE)
-    fine = values_to_poses(decode(clean, slerp(ends[:1], ends[1:], shares)), scale)
-    fine = _exact_ends(fine, a, b, shares)
+    """`count` poses from a to b, both exact, through the space, evenly spaced by how far the joints move.
+
+    Between the ends joints turn the shorter way, and then the network is asked again and again, under ever less noise,
+    what it would rather see: in the middle under so much that the ends could hardly be told apart.
+    """
+    ends = poses_to_values(Poses.cat((a, b)), scale)
+    apart, shares = float((ends[0] - ends[1]).norm()), torch.linspace(0, 1, FINE)
+    values = poses_to_values(between(Poses.cat((a, b)), shares), scale)
+    most = apart / (1 + apart) * torch.sin(torch.pi * shares)
+    for part in LESS:
+        level = part * most
+        asked = torch.nonzero(level > END).flatten()
+        if len(asked):
+            values[asked] = rather(clean, values[asked], level[asked])
+    fine = Poses.cat((a, values_to_poses(values[1:-1], scale), b))
     # Once more between the resampled poses: their arcs are shorter than the way that was measured.
     for _ in range(2):
         fine = _even(rig, fine, max(count, FINE))
     return _even(rig, fine, count)
-
-
-def _exact_ends(fine: Poses, a: Poses, b: Poses, shares: Float[Tensor, "n"]) -> Poses:
-    """What inversion and decoding lost at both ends, put back there and ever less towards the other end."""
-    lost = [end.rotations @ fine.rotations[[k]].mT for end, k in ((a, 0), (b, -1))]
-    left, right = (rotation_matrix(s[:, None, None] * rotation_vector(x)) for x, s in zip(lost, (1 - shares, shares)))
-    height = fine.height + (1 - shares) * (a.height - fine.height[0]) + shares * (b.height - fine.height[-1])
-    return Poses(left @ right @ fine.rotations, height)
 
 
 def between(poses: Poses, at: Float[Tensor, "n"]) -> Poses:

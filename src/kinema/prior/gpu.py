@@ -53,6 +53,24 @@ CARDS = (
     Card("A100", 40, 150.0, 20.0),
 )
 OFFLOAD, TILES = "bf16, offload", "bf16, offload, tiles"
+_COGVIDEOX_5B = {
+    8: Setting(17, 240, 368, 600, TILES),
+    12: Setting(17, 240, 368, 600, TILES),
+    24: Setting(25, 320, 480, 600, "bf16"),
+    40: Setting(49, 320, 480, 900, "bf16"),
+}
+_COGVIDEOX_1_5 = {
+    8: Setting(17, 240, 368, 600, TILES),
+    12: Setting(17, 240, 368, 600, TILES),
+    24: Setting(33, 320, 480, 600, "bf16"),
+    40: Setting(49, 320, 480, 900, "bf16"),
+}
+_LTX = {
+    8: Setting(49, 320, 480, 900, OFFLOAD),
+    12: Setting(49, 320, 480, 1200, OFFLOAD),
+    24: Setting(49, 320, 480, 900, "bf16"),
+    40: Setting(49, 480, 704, 1200, "bf16"),
+}
 SETTINGS: dict[str, dict[int, Setting]] = {
     "wan2.1-1.3b": {
         # Most of a step is the VAE's encoder, in single precision; with --tiny-encoder larger videos take as long.
@@ -61,25 +79,33 @@ SETTINGS: dict[str, dict[int, Setting]] = {
         24: Setting(17, 256, 384, 900, "bf16"),
         40: Setting(33, 320, 480, 900, "bf16"),
     },
-    "ltx-video": {
-        8: Setting(49, 320, 480, 900, OFFLOAD),
-        12: Setting(49, 320, 480, 1200, OFFLOAD),
-        24: Setting(49, 320, 480, 900, "bf16"),
-        40: Setting(49, 480, 704, 1200, "bf16"),
+    "wan2.1-14b": {
+        8: Setting(17, 256, 384, 600, OFFLOAD),
+        12: Setting(17, 256, 384, 600, OFFLOAD),
+        24: Setting(17, 256, 384, 600, OFFLOAD),
+        40: Setting(17, 256, 384, 900, "int8"),
     },
+    "wan2.2-5b": {
+        8: Setting(25, 256, 384, 600, OFFLOAD),
+        12: Setting(25, 256, 384, 600, OFFLOAD),
+        24: Setting(49, 320, 480, 900, "int8"),
+        40: Setting(49, 320, 480, 900, "bf16"),
+    },
+    "wan2.2-a14b": {card: Setting(17, 256, 384, 600, OFFLOAD) for card in (8, 12, 24, 40)},
+    "ltx-video": _LTX,
+    "ltx-video-i2v": _LTX,
     "cogvideox-2b": {
         8: Setting(17, 240, 368, 600, TILES),
         12: Setting(25, 240, 368, 600, TILES),
         24: Setting(25, 320, 480, 900, "bf16"),
         40: Setting(49, 320, 480, 1200, "bf16"),
     },
-    "cogvideox-5b": {
-        8: Setting(17, 240, 368, 600, TILES),
-        12: Setting(17, 240, 368, 600, TILES),
-        24: Setting(25, 320, 480, 600, "bf16"),
-        40: Setting(49, 320, 480, 900, "bf16"),
-    },
+    "cogvideox-5b": _COGVIDEOX_5B,
+    "cogvideox-5b-i2v": _COGVIDEOX_5B,
+    "cogvideox-1.5-5b": _COGVIDEOX_1_5,
+    "cogvideox-1.5-5b-i2v": _COGVIDEOX_1_5,
     "modelscope": {card: Setting(16, 256, 256, 1200, "bf16") for card in (8, 12, 24, 40)},
+    "zeroscope": {card: Setting(24, 320, 576, 1200, "bf16") for card in (8, 12, 24, 40)},
 }
 """By model and card [GB]; chosen so that the estimate of memory fits (tests/prior/test_gpu.py)."""
 

@@ -12,7 +12,7 @@ from kinema.errors import KinemaError
 from kinema.prior.checkpoint import Placement, Quantize, needs_diffusers, place, read_part
 from kinema.prior.protocol import VideoPrior
 
-Kind = Literal["cogvideox", "wan", "ltx", "ltx-i2v", "unet"]
+Kind = Literal["cogvideox", "wan", "ltx", "ltx-i2v", "unet", "unet-wide"]
 
 MODELS: dict[str, tuple[Kind, str, torch.dtype]] = {
     "cogvideox-2b": ("cogvideox", "zai-org/CogVideoX-2b", torch.float16),
@@ -27,7 +27,7 @@ MODELS: dict[str, tuple[Kind, str, torch.dtype]] = {
     "ltx-video": ("ltx", "Lightricks/LTX-Video", torch.bfloat16),
     "ltx-video-i2v": ("ltx-i2v", "Lightricks/LTX-Video", torch.bfloat16),
     "modelscope": ("unet", "damo-vilab/text-to-video-ms-1.7b", torch.float16),
-    "zeroscope": ("unet", "cerspense/zeroscope_v2_576w", torch.float16),
+    "zeroscope": ("unet-wide", "cerspense/zeroscope_v2_576w", torch.float16),
 }
 """Name: (file of the prior, repository on the hub, the precision that it was published in)."""
 
@@ -117,12 +117,10 @@ def load_student(spec: str, prior: Any, folder: Path) -> VideoPrior:
 
 def _check_card(name: str, placement: Placement, device: str, video_size: tuple[int, int, int] | None) -> None:
     """Refuse what does not fit the card, which is cheaper to find without weights than after loading them."""
-    from kinema.prior.full_size import KNOWN
     from kinema.prior.gpu import refuse_if_too_large
 
-    if name in KNOWN:
-        total = torch.cuda.get_device_properties(device).total_memory / 2**30
-        refuse_if_too_large(name, total, placement, video_size)
+    total = torch.cuda.get_device_properties(device).total_memory / 2**30
+    refuse_if_too_large(name, total, placement, video_size)
 
 
 def weights_files(spec: str) -> list[Path]:
@@ -147,7 +145,9 @@ def _load(kind: Kind, folder: Path, placement: Placement, size: dict[str, int]) 
 
         return LTXPrior.load(folder, placement, from_image=kind == "ltx-i2v", **size)
     else:
-        from kinema.prior.unet import UNetPrior as Prior
+        from kinema.prior.unet import UNetPrior
+
+        return UNetPrior.load(folder, placement, wide=kind == "unet-wide", **size)
     return Prior.load(folder, placement, **size)
 
 

@@ -121,7 +121,9 @@ def estimate_memory(
         denoise = storages.reset_peak()
         (0.5 * (latents - clean).square().sum()).backward()
         backward = storages.reset_peak()
-    parameters = {"denoiser": _count(denoiser), "vae": _count(model.vae), "text encoder": text_parameters(prior)}
+    # Wan 2.2's 14B is two: one for the high noise levels, one for the low ones.
+    denoisers = sum(map(_count, getattr(model, "experts", [denoiser])))
+    parameters = {"denoiser": denoisers, "vae": _count(model.vae), "text encoder": text_parameters(prior)}
     text, host = (weights, max(storages.highest[HOST], host + text)) if placement.offload else (weights + text, 0)
     return MemoryEstimate(
         prior=prior, setting=setting, frames=model.frames, height=model.height, width=model.width,

@@ -240,7 +240,7 @@ def picture_size(prior: VideoPrior, extent: Float[np.ndarray, "3"]) -> tuple[int
     return (prior.height, prior.width) if tall else (prior.width, prior.height)
 
 
-def guide(cond: Tensor, uncond: Tensor, scale: float) -> Tensor:
+def guide(cond: Tensor, uncond: Tensor, scale: float | Tensor) -> Tensor:
     """uncond + scale (cond - uncond); scale 1 is the conditional model."""
     return uncond + scale * (cond - uncond)
 

@@ -24,6 +24,10 @@ TOLD_FPS = 24.0
 """The frame rate that VideoCrafter2's own pipeline tells it unless asked otherwise."""
 
 
+ZEROSCOPE, VIDEOCRAFTER = (24, 320, 576), (16, 320, 512)
+"""Frames, height and width that two models were trained with; their configurations hold ModelScope's 256 instead."""
+
+
 class UNetPrior:
     """A 3D U-Net (see `VideoPrior`)."""
 
@@ -31,11 +35,15 @@ class UNetPrior:
     add_noise = add_diffusion_noise
 
     def __init__(
-        self, unet: Any, vae: Any, alphas: list[float], *, folder: Path, placement: Placement, **size: int | None
-    ) -> None:
+        self, unet: Any, vae: Any, alphas: list[float], *, folder: Path, placement: Placement, wide: bool = False,
+        **size: int | None,
+    ) -> None:  # fmt: skip
+        """From its parts; `wide`: it was trained with Zeroscope's pictures."""
         space = 2 ** (len(vae.config.block_out_channels) - 1)
         side, cell = unet.config.sample_size * space, space * 2 ** (len(unet.config.block_out_channels) - 1)
-        self.frames, self.height, self.width = video_size("this U-Net", (16, side, side), time=1, cell=cell, **size)
+        told_fps = hasattr(unet, "fps_embedding")
+        default = VIDEOCRAFTER if told_fps else ZEROSCOPE if wide else (16, side, side)
+        self.frames, self.height, self.width = video_size("this U-Net", default, time=1, cell=cell, **size)
         self.placement, self.alphas = placement, alphas
         self.device = placement.device
         self.vae = place(vae, placement)
@@ -44,7 +52,7 @@ class UNetPrior:
         self.texts = PromptEmbeddings(folder, placement, CLIPTextModel, tokens=None)
 
     @staticmethod
-    def load(folder: Path, placement: Placement, **size: int | None) -> "UNetPrior":
+    def load(folder: Path, placement: Placement, *, wide: bool = False, **size: int | None) -> "UNetPrior":
         """From a checkpoint folder in diffusers' layout."""
         alphas = read_alphas(DDIMScheduler, folder, prediction="epsilon")
         # VideoCrafter2's conversion keeps its U-Net at the root; the other parts are Zeroscope's.
@@ -52,7 +60,7 @@ class UNetPrior:
         unet = read_part(UNet3DConditionModel, folder, part, dtype=placement.dtype)
         add_fps_embedding(unet, folder / part)
         vae = read_part(AutoencoderKL, folder, "vae", dtype=placement.dtype)
-        return UNetPrior(unet, vae, alphas, folder=folder, placement=placement, **size)
+        return UNetPrior(unet, vae, alphas, folder=folder, placement=placement, wide=wide, **size)
 
     def condition(self, prompt: str, context: Context) -> Embedding:
         """CLIP's embedding of the prompt."""

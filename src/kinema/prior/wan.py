@@ -18,11 +18,14 @@ from kinema.prior.noise import add_flow_noise, flow_estimates
 from kinema.prior.protocol import Context, Needs, Video
 from kinema.prior.text_cache import Embedding, PromptEmbeddings
 
+PUBLISHED, PUBLISHED_5B = (81, 480, 832), (121, 704, 1280)
+"""Frames, height and width that Wan's models were published with; the 5B of 2.2 at 24 frames per second, not 16."""
+
 
 class WanPrior:
     """Wan (see `VideoPrior`)."""
 
-    needs, read, motions = Needs(fps=16.0, reference="nothing", engines=("sds",)), None, ()
+    read, motions = None, ()
     add_noise, denoise = add_flow_noise, flow_estimates
 
     def __init__(
@@ -36,7 +39,10 @@ class WanPrior:
         """
         self.config, self.placement, self.patch = config, placement, experts[0].config.patch_size
         cell, time = vae.config.scale_factor_spatial * self.patch[1], vae.config.scale_factor_temporal
-        self.frames, self.height, self.width = video_size("Wan", (81, 480, 832), time=time, cell=cell, **size)
+        self.token_times = bool(config.get("expand_timesteps"))  # the 5B: a time for every token
+        self.needs = Needs(fps=24.0 if self.token_times else 16.0, reference="nothing", engines=("sds",))
+        default = PUBLISHED_5B if self.token_times else PUBLISHED
+        self.frames, self.height, self.width = video_size("Wan", default, time=time, cell=cell, **size)
         self.shift = config.get("flow_shift") or config.get("shift") or 1.0
         if placement.checkpointing:
             # Chunks of four frames are recomputed one by one, and in a chunk one layer after the other.
@@ -78,7 +84,7 @@ class WanPrior:
     def predict(self, z: Tensor, sigma: float, given: Embedding) -> Tensor:
         """The flow's velocity."""
         step = torch.full((len(z),), int(1000 * sigma), device=z.device)
-        if self.config.get("expand_timesteps"):  # a time for every token
+        if self.token_times:
             tokens = z.shape[1] * (z.shape[3] // self.patch[1]) * (z.shape[4] // self.patch[2])
             step = step[:, None].expand(-1, tokens)
         expert = self.experts[0 if sigma >= (self.config.get("boundary_ratio") or 0.0) else 1]

@@ -13,6 +13,7 @@ from torch.nn.functional import normalize
 from kinema.asset.character import Character
 from kinema.errors import KinemaError
 from kinema.geometry.transforms import quaternion_to_matrix
+from kinema.motion.loop import closes
 from kinema.motion.motion import Motion
 from kinema.render.follow import CameraName, Viewpoint, film_cameras
 from kinema.render.harmonics import sh_colors
@@ -70,8 +71,8 @@ def render_character(
         outputs: .mp4, .gif, .png for a contact sheet, or a folder for PNG frames.
         splats: A refined or captured cloud instead of one made from the mesh, with the skin that moves it.
     """
-    options = options or FilmOptions()
-    for path in [outputs] if isinstance(outputs, Path) else outputs:
+    options, outputs = options or FilmOptions(), [outputs] if isinstance(outputs, Path) else outputs
+    for path in outputs:
         check_video_output(path)
         if options.transparent and path.suffix.lower() not in (".png", ""):
             raise KinemaError(f"{path}: only PNG keeps transparency; give .png or a folder")
@@ -86,6 +87,8 @@ def render_character(
         cloud, skin = splat_character(character, options.count, rng=rng)
     options = replace(options, camera="turntable") if motion is None else options
     fps = motion.fps if motion else 24.0
+    if motion is not None and closes(motion) and all(path.suffix for path in outputs):
+        motion = motion[:-1]  # players repeat films: the last frame of a loop would be shown twice
     lit = options.light if splats is None else 0.0
     _film(character, cloud, lambda c: _posed(character, c, skin, motion, options.turn), outputs, options, lit, fps)
 

@@ -19,6 +19,8 @@ class Player:
         self.lock = threading.RLock()
         """Held while the scene is drawn, and while its motion is exchanged."""
         self.playing, self.position, self.stale = playing, 0.0, True
+        self.loops, self.rounds = False, 0
+        """Does the last frame show the first one's pose; and how often it has played on from there."""
         self.closed = threading.Event()
         gui = server.gui
         self.button = gui.add_button("Play", hint="space bar")
@@ -42,15 +44,21 @@ class Player:
         """Draw again although the frame is the same."""
         self.stale = True
 
-    def load(self, frames: int, fps: float, *, rewind: bool) -> None:
+    def load(self, frames: int, fps: float, *, rewind: bool, loops: bool = False) -> None:
         """Take another clip, or the same with other values."""
         with self.lock:
             resized = frames != self.frames
-            self.frames, self.fps, self.stale = max(1, frames), fps, True
-            self.position = 0.0 if rewind else self.position % self.frames
+            self.frames, self.fps, self.stale, self.loops = max(1, frames), fps, True, loops
+            self.position, self.rounds = (0.0 if rewind else self.position % self.frames), 0
             if resized:
                 self.timeline.max = max(1, frames - 1)
                 self._enable()
+
+    def advance(self, seconds: float) -> None:
+        """Go on in the clip; in a loop the last frame is the first of the next round and is not shown twice."""
+        length = self.frames - (self.loops and self.frames > 1)
+        rounds, self.position = divmod(self.position + seconds * self.fps * self.pace.value, length)
+        self.rounds += int(rounds)
 
     def close(self) -> None:
         self.closed.set()
@@ -74,7 +82,7 @@ class Player:
         while not self.closed.is_set():
             now = time.monotonic()
             if self.playing and self.server.get_clients():
-                self.position = (self.position + (now - last) * self.fps * self.pace.value) % self.frames
+                self.advance(now - last)
             last = now
             frame = self.frame
             if frame == shown and not self.stale:

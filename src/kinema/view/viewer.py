@@ -15,6 +15,7 @@ import numpy as np
 
 from kinema.errors import KinemaError
 from kinema.export.write import write
+from kinema.motion.loop import closes
 from kinema.motion.motion import Motion
 from kinema.rig.limbs import Limbs, find_limbs
 from kinema.view.character import ShownCharacter, relative_to
@@ -145,7 +146,7 @@ class Viewer:
         self.contacts = Contacts.of(self.rig, self.limbs, motion) if self.limbs is not None else None
         self.plot = self.contacts.plot() if self.contacts is not None else ""
         self.feet_folder.visible = self.contacts is not None
-        self.player.load(len(motion), motion.fps, rewind=rewind)
+        self.player.load(len(motion), motion.fps, rewind=rewind, loops=closes(motion))
 
     def show_before(self) -> None:
         """Show the motion before physics at the left, the one after at the right."""
@@ -195,7 +196,8 @@ class Viewer:
         origin = self.path[min(frame, len(self.path) - 1) if self.follow.value else 0]
         T_scene_joint = relative_to(origin, T_world_joint)
         self.shown.pose(T_scene_joint)
-        self.page.travel(origin)
+        # In a loop the ground goes on where the character does not jump back.
+        self.page.travel(origin + self.player.loops * self.player.rounds * (self.path[-1] - self.path[0]))
         self.posing.place_gizmo(T_scene_joint)
         if self.second is not None and before is not None:
             self.second.pose_frame(before, min(frame, len(before) - 1), origin)

@@ -1,17 +1,12 @@
-"""Accessors of a glTF document as arrays: the one place where a file's binary numbers are read.
+"""Accessors of a glTF document as arrays: the one place where a file's binary numbers are read."""
 
-`decompress` makes plain accessors of primitives that Google's Draco has compressed (KHR_draco_mesh_compression).
-"""
-
-import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from kinema.asset.gltf.document import DRACO, Document, view_bytes
+from kinema.asset.gltf.document import Document, view_bytes
 from kinema.asset.gltf.schema import ACCESSOR_WIDTHS, COMPONENT_TYPES
-from kinema.errors import KinemaError, first_line
+from kinema.errors import KinemaError
 
 BYTES_PER_VALUE = 8
 """All values are kept as 64-bit numbers."""
@@ -90,59 +85,3 @@ def _with_sparse(document: Document, where: str, values: np.ndarray, sparse: dic
     result = values.copy()
     result[places] = part("values", values.dtype, values.shape[1])
     return result
-
-
-def decompress(document: Document) -> Document:
-    """The document without compression: decoded values in a buffer of their own, so that all later code is the same."""
-    content, data, budget = copy.deepcopy(document.json), bytearray(), document.budget()
-    views = content.setdefault("bufferViews", [])
-    for m, mesh in enumerate(content.get("meshes", ())):
-        for i, primitive in enumerate(mesh["primitives"]):
-            packed = primitive.get("extensions", {}).pop(DRACO, None)
-            if packed is None:
-                continue
-            where = f"meshes[{m}].primitives[{i}]"
-            indices = [primitive["indices"]] if "indices" in primitive else []
-            unknown = sorted(packed["attributes"].keys() - primitive["attributes"].keys())
-            if unknown:
-                raise KinemaError(f"{document.path}: {where} has {unknown[0][:40]} compressed and no accessor for it")
-            accessors = [*(primitive["attributes"][name] for name in packed["attributes"]), *indices]
-            budget.take(2 * sum(accessor_size(document, index) for index in accessors), where)
-            decoded = _decode(document, packed["bufferView"], where)
-            found = {attribute["unique_id"]: attribute["data"] for attribute in decoded.attributes}
-            values = {primitive["attributes"][name]: found.get(key) for name, key in packed["attributes"].items()}
-            values |= {index: getattr(decoded, "faces", None) for index in indices}
-            for index, array in values.items():
-                raw = _fitting(document, index, array, where)
-                views.append({"buffer": len(document.buffers), "byteOffset": len(data), "byteLength": len(raw)})
-                content["accessors"][index] |= {"bufferView": len(views) - 1, "byteOffset": 0}
-                data += raw + bytes(-len(raw) % 4)
-    for key in ("extensionsUsed", "extensionsRequired"):
-        if key in content:
-            content[key] = [name for name in content[key] if name != DRACO]
-    content.setdefault("buffers", []).append({"byteLength": len(data)})
-    return replace(document, json=content, buffers=(*document.buffers, bytes(data)))
-
-
-def _decode(document: Document, view: int, where: str) -> Any:
-    try:
-        import DracoPy
-    except ImportError:
-        needed = "is compressed by Draco: pip install 'kinema[compressed]'"
-        raise KinemaError(f"{document.path}: {where} {needed}") from None
-    try:
-        return DracoPy.decode(bytes(view_bytes(document, view)))
-    except KinemaError:
-        raise
-    except Exception as error:  # a third-party decoder on broken bytes raises anything
-        raise KinemaError(f"{document.path}: {where} cannot be decompressed ({first_line(error)})") from None
-
-
-def _fitting(document: Document, index: int, array: Any, where: str) -> bytes:
-    """Decoded values as the bytes that the accessor describes."""
-    accessor = document.json["accessors"][index]
-    shape = (accessor["count"], ACCESSOR_WIDTHS[accessor["type"]])
-    if array is None or np.size(array) != shape[0] * shape[1]:
-        held = "nothing" if array is None else f"{np.size(array)} values"
-        raise KinemaError(f"{document.path}: {where} has {held} compressed for accessors[{index}] of {shape}")
-    return np.ascontiguousarray(array, dtype=COMPONENT_TYPES[accessor["componentType"]]).tobytes()

@@ -136,7 +136,7 @@ def read_document(path: Path) -> Document:
     primitives = (primitive for mesh in content.get("meshes", ()) for primitive in mesh["primitives"])
     if not any(DRACO in primitive.get("extensions", {}) for primitive in primitives):
         return document
-    from kinema.asset.gltf.accessors import decompress
+    from kinema.asset.gltf.draco import decompress
 
     return decompress(document)
 

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import listed
-from kinema.geometry.rotations import ancestors, depth_first, is_below, subtree_sums
+from kinema.geometry.rotations import ancestors, depth_first, subtree_sums
 
 SAMPLES = 160
 """Frames of all clips together from which drifts are measured."""
@@ -27,6 +27,8 @@ HEAVIER = 1e3
 """Cost of a tree that joins one that is lighter, or as light: it does so only if there is no other."""
 FELLOW = 0.8
 """Two trees are alike if the lighter has at least this share of the other's vertices."""
+MOST_TRUNKS = 40
+"""Trees that are tried as the one which all others join, the heaviest first."""
 DISTANCE_WEIGHT = 0.05
 """Weight of a joint's distance to a bone against its drift, so that it decides only between equal drifts."""
 
@@ -158,15 +160,25 @@ def _join_roots(raw: RawRig, parents: list[int], alive: list[int], mass: Mass, d
     weight = {root: sum(mass[j] for j in alive if root_of[j] == root) for root in roots}
     for r in roots:
         cost[r, [p for p in alive if weight[root_of[p]] * FELLOW < weight[r]]] += HEAVIER
+    # The cheapest parent of each root in each tree.
+    trees = [np.array([p for p in alive if root_of[p] == root]) for root in roots]
+    rows = np.array(roots)[:, None]
+    parent = np.stack([tree[cost[rows, tree].argmin(1)] for tree in trees], 1)
+    price = cost[rows, parent]
     best: tuple[float, list[tuple[int, int]]] = (np.inf, [])
-    for main in roots:
-        joined, total, pairs = {main}, 0.0, []
+    heaviest = sorted(range(len(roots)), key=lambda k: -weight[roots[k]])[:MOST_TRUNKS]
+    for main in sorted(heaviest):
+        joined, total, pairs = [main], 0.0, []
+        lowest, through = price[:, main].copy(), np.full(len(roots), main)
         while len(joined) < len(roots):
-            left, near = [r for r in roots if r not in joined], [p for p in alive if root_of[p] in joined]
-            price, child, parent = min((cost[r, p], r, p) for r in left for p in near)
-            joined.add(child)
-            pairs.append((child, parent))
-            total += price * weight[child]
+            lowest[joined] = np.inf
+            child = int(lowest.argmin())
+            joined.append(child)
+            pairs.append((roots[child], int(parent[child, through[child]])))
+            total += lowest[child] * weight[roots[child]]
+            tie = (price[:, child] == lowest) & (parent[:, child] < parent[np.arange(len(roots)), through])
+            nearer = (price[:, child] < lowest) | tie
+            lowest, through = np.where(nearer, price[:, child], lowest), np.where(nearer, child, through)
         best = min(best, (total, pairs), key=lambda option: option[0])
     return best[1]
 
@@ -181,7 +193,8 @@ def _reparent(raw: RawRig, parents: list[int], alive: list[int], drift: Drift) -
             continue
         # A leg is not moved to its fellow on the other side, although both swing about the same hips.
         fellows = [k for k in alive if k != j and parents[k] == p and below[k] == below[j] > 1]
-        options = [k for k in alive if not any(is_below(parents, k, top) for top in (j, *fellows))]
+        under = set(depth_first(parents, tops=(j, *fellows)))
+        options = [k for k in alive if k not in under]
         best = min(options, key=lambda k: drift[j, k] + near[j, k])
         if best != p and drift[j, best] < 0.3 * drift[j, p] and near[j, best] <= near[j, p] + 0.005:
             parents[j] = best

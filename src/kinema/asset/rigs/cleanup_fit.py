@@ -158,22 +158,55 @@ def _sweep(
     rotation = rotation.copy()
     position = joint_positions(parents, bone_offsets(parents, heads), rotation, root)
     mass = targets.moments[:, 3, 3]
-    below, branches = subtree_sums(parents, mass), children(parents)
-    residual: list[RootPath] = [np.zeros(0)] * len(parents)
-    for j in reversed(range(len(parents))):
-        p, h, cross = position[:, j], heads[j], targets.cross[:, j]
-        lever = targets.moments[j, :3, 3] - mass[j] * h
-        pull = cross[..., :3] - cross[..., 3, None] * h - p[:, :, None] * lever + hold[j] * guess[:, j]
-        for c in branches[j]:
-            d = heads[c] - h
-            pull = pull + (residual[c] + below[c] * (rotation[:, j] @ d))[:, :, None] * d
-        fresh = _rotate_towards(rotation[:, j], pull)
-        for c in branches[j]:
-            residual[c] = residual[c] - below[c] * ((fresh - rotation[:, j]) @ (heads[c] - h))
-        rotation[:, j] = fresh
-        own = cross[..., 3] - fresh @ lever - mass[j] * p
-        residual[j] = own + sum((residual[c] for c in branches[j]), np.zeros(3))
-    return rotation, root + residual[0] / below[0]
+    below, residual = subtree_sums(parents, mass), np.zeros_like(position)
+    lever = targets.moments[:, :3, 3] - mass[:, None] * heads
+    bones = heads - heads[[max(p, 0) for p in parents]]
+    for level in _levels(parents):
+        cross = targets.cross[:, level.joints]
+        pull = cross[..., :3] - cross[..., 3, None] * heads[level.joints, None]
+        pull = pull - position[:, level.joints, :, None] * lever[level.joints, None]
+        pull = pull + hold[level.joints, None, None] * guess[:, level.joints]
+        own = cross[..., 3] - mass[level.joints, None] * position[:, level.joints]
+        old, kids, d = rotation[:, level.joints], level.children, bones[level.children]
+        if len(kids):
+            arm = (old[:, level.owners] @ d[..., None])[..., 0]
+            swung = (residual[:, kids] + below[kids, None] * arm)[..., None] * d[:, None]
+            pull = pull + np.add.reduceat(swung, level.starts, axis=1)
+        fresh = _rotate_towards(old.reshape(-1, 3, 3), pull.reshape(-1, 3, 3)).reshape(old.shape)
+        if len(kids):
+            arm = ((fresh - old)[:, level.owners] @ d[..., None])[..., 0]
+            own = own + np.add.reduceat(residual[:, kids] - below[kids, None] * arm, level.starts, axis=1)
+        rotation[:, level.joints] = fresh
+        residual[:, level.joints] = own - (fresh @ lever[level.joints, :, None])[..., 0]
+    return rotation, root + residual[:, 0] / below[0]
+
+
+@dataclass(frozen=True)
+class _Level:
+    """Joints that are equally far above their farthest leaves: none of them waits for another."""
+
+    joints: list[int]
+    children: list[int]
+    """Those of all of them, one joint after another."""
+    owners: list[int]
+    """Index into `joints` of each child's parent."""
+    starts: list[int]
+    """Where each joint's children begin."""
+
+
+def _levels(parents: Tree) -> list[_Level]:
+    """Leaves first."""
+    branches, height = children(parents), [0] * len(parents)
+    for j in reversed(range(1, len(parents))):
+        height[parents[j]] = max(height[parents[j]], height[j] + 1)
+    levels = []
+    for at in range(height[0] + 1):
+        joints = [j for j in range(len(parents)) if height[j] == at]
+        kids = [branches[j] for j in joints]
+        starts = np.cumsum([0, *(len(own) for own in kids[:-1])]).tolist()
+        owners = [i for i, own in enumerate(kids) for _ in own]
+        levels.append(_Level(joints, [c for own in kids for c in own], owners, starts))
+    return levels
 
 
 def _rotate_towards(rotation: Matrices, cross: Matrices) -> Matrices:
@@ -184,7 +217,7 @@ def _rotate_towards(rotation: Matrices, cross: Matrices) -> Matrices:
         trace = np.trace(a, axis1=1, axis2=2)
         hessian = trace[:, None, None] * np.eye(3) - 0.5 * (a + np.swapaxes(a, -1, -2))
         x, y, z = np.moveaxis(hessian, 1, 0)
-        adjugate = np.stack((np.cross(y, z), np.cross(z, x), np.cross(x, y)), -1)
+        adjugate = np.stack((_cross(y, z), _cross(z, x), _cross(x, y)), -1)
         det = (x * adjugate[..., 0]).sum(-1)
         # Where the energy is not convex, a damped gradient step.
         convex = (det > 1e-12 * np.abs(trace) ** 3) & (x[:, 0] > 0) & (adjugate[:, 2, 2] > 0)
@@ -194,6 +227,12 @@ def _rotate_towards(rotation: Matrices, cross: Matrices) -> Matrices:
         step = step / np.maximum(1, np.linalg.norm(step, axis=-1))[:, None]
         rotation = Rotation.from_rotvec(step).as_matrix() @ rotation
     return rotation
+
+
+def _cross(x: RootPath, y: RootPath) -> RootPath:
+    """The cross product of each row; numpy's own takes several times as long for few rows."""
+    after, before = [1, 2, 0], [2, 0, 1]
+    return x[:, after] * y[:, before] - x[:, before] * y[:, after]
 
 
 def file_poses(motion: Maps, heads: Heads) -> tuple[Positions, Rotations]:

@@ -238,8 +238,17 @@ def _turned(place: Float[np.ndarray, "t joints 3"], heads: Float[np.ndarray, "jo
 
 def _shape_facing(vertices: Points, up: Vector, forward: Vector) -> float:
     """Log odds by the shape alone that the body faces `forward` and not the opposite way."""
+    if _sprawls(vertices, up, forward):
+        return 0.0  # the thick end of a spider or an ant is the rear one
     signs = front_signs(vertices, up, forward)
     return float(sum(w * np.clip(signs[name], -3 * spread, 3 * spread) for name, (w, spread) in SHAPE.items()))
+
+
+def _sprawls(vertices: Points, up: Vector, forward: Vector) -> bool:
+    """The body is low, as wide as it is long, and stands as wide as that: on the legs of a spider."""
+    height, side = vertices @ up - (vertices @ up).min(), vertices @ np.cross(up, forward)
+    wide, tall, long = (float(np.ptp(extent)) for extent in (side, height, vertices @ forward))
+    return tall < 0.6 * wide and wide > 0.8 * long and float(np.ptp(side[height <= 0.1 * tall])) > 0.6 * wide
 
 
 def front_signs(vertices: Points, up: Vector, forward: Vector) -> dict[str, float]:

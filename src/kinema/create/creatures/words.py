@@ -32,7 +32,7 @@ SHAPES: dict[str, tuple[str, float]] = {
 """Adjectives of shape: the quality and the factor that a row's `shaped` takes."""
 STYLES = tuple(COATS)
 """Styles of a body, which are named before it: a robot dog."""
-FILLERS = {"a", "an", "the", "one", "my", "of", "and", "with", "very", "cute", "little", "walking", "standing"}
+FILLERS = {"a", "an", "the", "one", "my", "of", "and", "with", "very", "cute", "little", "old", "walking", "standing"}
 
 
 @dataclass(frozen=True)
@@ -100,14 +100,14 @@ def read_words(words: str) -> Named:
         return Named(name, SPECIES[name], tuple(adjectives))
     said = _kin_word(tokens)
     used = {*FILLERS, *(said or "").split(), *(f"{token}s" for token in (said or "").split())}
-    adjectives = tuple(token for token in tokens if token in (*COLORS, *SHAPES))
-    left = [token for token in tokens if token not in (*COLORS, *SHAPES, *used)]
+    adjectives = tuple(token for token in tokens if token in (*COLORS, *SHAPES, *STYLES) and token not in used)
+    left = [token for token in tokens if token not in (*adjectives, *used)]
     if said is not None and left:
         raise KinemaError(f"{words!r}: {left[0]!r} is neither a colour nor a shape")
     word = said or " ".join(left)
     close = difflib.get_close_matches(word, [*SPECIES, *ALSO], n=1, cutoff=0.75)
-    if close:
-        # A slip of the pen is no new animal.
+    if close and said is None:
+        # A slip of the pen is no new animal, but a beaver is no bear either.
         raise KinemaError(f"{words!r}: names no built-in creature; did you mean {close[0]}?")
     kin = find_kin(word) if word else None
     if kin is None:

@@ -15,6 +15,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from kinema.create.creatures.kin import KIN
+from kinema.create.creatures.table import ALSO, SPECIES
 from kinema.gait.match import NONE, Match, find_matches
 from kinema.gait.sentence import Sentence, make_key, take_apart
 from kinema.gait.spelling import is_made_up, mend
@@ -33,6 +35,8 @@ CLEAR = 0.8
 """Probability from which on a motion that the body cannot do is what is meant; below, it is the next one."""
 LEAST_CHARACTER = -1.0
 """Log-odds of being a character below which a subject is taken for something without a body."""
+CREATURES = frozenset((*SPECIES, *ALSO, *KIN))
+"""Last words of subjects that can be made, so they are characters."""
 NAMED = 0.6
 """Probability from which on two or three words are taken for the name of a motion."""
 OTHER_BODY = 2.0
@@ -107,7 +111,9 @@ class Reader:
         return torch.log_softmax(torch.stack(rows) @ self.blend, -1)
 
     def is_character(self, subject: str) -> bool:
-        """False for what can have no body: prices, weather, governments."""
+        """False for what can have no body: prices, weather, governments; creatures that can be made are characters."""
+        if subject.lower().split()[-1] in CREATURES:
+            return True
         embedded = embed_texts([subject])[0]
         return float(self.subject[:-1] @ embedded + self.subject[-1]) > LEAST_CHARACTER
 

@@ -98,7 +98,7 @@ def choose(mesh: Mesh, balls: Balls, branches: list[Branch], plan: BodyPlan | No
     fits = [fit(templates(form), balls) for form in forms]
     measures = {one.template.form.name: measure(one, balls, branches) for one in fits}
     if plan in (None, "snake", "tree"):
-        own = grow(mesh, balls, branches)
+        own = grow(mesh, balls, branches, snake=plan == "snake")
         # A body that is one long chain is a snake, whatever template might be laid into it.
         measures[own.plan] = 0.0 if own.plan == "snake" else TREE
         if measures[own.plan] <= min(measures.values()):

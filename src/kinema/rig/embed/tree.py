@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kinema.asset.character import Mesh, Skeleton
-from kinema.rig.embed.branches import Branch, cut, outside
+from kinema.rig.embed.branches import Branch, cut, outside, smooth_path
 from kinema.rig.embed.medial import Balls
 from kinema.rig.embed.plans import BodyPlan
 from kinema.rig.embed.shape import Joints
@@ -43,8 +43,8 @@ class _Limb:
     word: str = "extra"
 
 
-def grow(mesh: Mesh, balls: Balls, branches: list[Branch]) -> Tree:
-    """Name the branches and cut them into joints."""
+def grow(mesh: Mesh, balls: Balls, branches: list[Branch], *, snake: bool = False) -> Tree:
+    """Name the branches and cut them into joints; `snake`: it is one, whatever sticks out of it."""
     size = float((balls.high - balls.low).max())
     middle_x = float(balls.low[0] + balls.high[0]) / 2
     root = balls.centers[balls.middle]
@@ -53,6 +53,9 @@ def grow(mesh: Mesh, balls: Balls, branches: list[Branch]) -> Tree:
     aside = [k for k, line in enumerate(lines) if abs(line[-1, 0] - middle_x) > ASIDE * size]
     for k in aside:
         _find_partner(limbs, k, aside, middle_x, size)
+    for limb in limbs:
+        if limb.partner is not None:
+            limb.line = _beside(limb.line, balls, middle_x)
     median = [limb for limb in limbs if limb.branch not in aside and branches[limb.branch].parent == -1]
     head = max(median, key=lambda limb: _ahead(limb.line, root), default=None)
     head = head if head is not None and _ahead(head.line, root) > 0.08 * size else None
@@ -62,7 +65,9 @@ def grow(mesh: Mesh, balls: Balls, branches: list[Branch]) -> Tree:
     reach = sum(branches[limb.branch].length for limb in (head, tail) if limb)
     paired = [limb for limb in limbs if limb.partner is not None]
     plan: BodyPlan = "tree"
-    if head is not None and tail is not None and not paired and reach > SLIM * slim:
+    if snake:
+        plan, limbs = "snake", [limb for limb in (head, tail) if limb is not None]
+    elif head is not None and tail is not None and not paired and reach > SLIM * slim:
         plan = "snake" if _is_one_tube(balls, np.concatenate((head.line, tail.line))) else "tree"
     joints, owner = Joints([], [], [], []), {-1: [0]}
     joints.add("body", -1, np.array([middle_x, *root[1:]]), root + [0, 0.05 * size, 0])
@@ -70,6 +75,13 @@ def grow(mesh: Mesh, balls: Balls, branches: list[Branch]) -> Tree:
         owner[head.branch] = _trunk(joints, head.line, "spine", "head", plan)
     if tail:
         owner[tail.branch] = _trunk(joints, tail.line, "tail", "", plan)
+    hidden = paired and head is None and tail is None
+    if hidden:
+        # The longest paths run along the trunk and out of a leg: centipedes, spiders.
+        front, back = _middle_lines(balls, middle_x, size)
+        for line, name, last in ((front, "spine", "head"), (back, "rear", "")):
+            if len(line) > 1:
+                _trunk(joints, smooth_path(line[:, :3], line[:, 3]), name, last, plan)
     if len(joints.names) == 1:
         # A blob: it can at least nod.
         top = np.array([middle_x, balls.high[1], root[2]])
@@ -92,8 +104,9 @@ def grow(mesh: Mesh, balls: Balls, branches: list[Branch]) -> Tree:
         word = flat if limb.word == "flat" else limb.word
         number[word] = number.get(word, 0) + 1
         for side, one in _sides(limb, limbs, middle_x):
-            # Paths of legs may run together within the body before they part.
-            base = [*owner.get(branches[one.branch].parent, ()), *trunk]
+            # Paths of legs may run together within the body before they part: what begins there hangs on the trunk.
+            on = branches[one.branch].parent
+            base = [*owner.get(on, ())[0 if on < 0 or limbs[on].partner is None else 1 :], *trunk]
             parent = min(base, key=lambda j: float(np.linalg.norm(joints.heads[j] - one.line[0, :3])))
             label = "_".join(filter(None, (side, f"{word}{number[word]}")))
             first = len(joints.names)
@@ -103,9 +116,35 @@ def grow(mesh: Mesh, balls: Balls, branches: list[Branch]) -> Tree:
             if f"{word}s" in roles:
                 roles[f"{word}s"].append(joints.names[first])
     found = {role: tuple(names) for role, names in roles.items()}
-    found |= {"tails": tuple(n for n in joints.names if n in ("tail", "tail_1"))}
+    if not hidden:  # else legs may hang on what goes back
+        found |= {"tails": tuple(n for n in joints.names if n in ("tail", "tail_1"))}
     found |= {"heads": tuple(n for n in joints.names if n == "head")}
     return Tree(plan, joints.skeleton(), found)
+
+
+def _beside(line: Line, balls: Balls, middle: float) -> Float[np.ndarray, "rows 4"]:
+    """The part of a limb's path that is beside the trunk: paths of legs begin as the trunk does."""
+    thick = float(balls.radii[balls.middle])
+    aside, level = np.abs(line[:, 0] - middle), np.abs(line[:, 1] - balls.centers[balls.middle, 1])
+    within = np.flatnonzero((aside < np.maximum(line[:, 3], 0.7 * thick)) & (level < thick))
+    start = int(within[-1]) if len(within) else 0
+    return line if start == 0 or start > len(line) - 8 else smooth_path(line[start:, :3], line[start:, 3])
+
+
+def _middle_lines(
+    balls: Balls, middle: float, size: float
+) -> tuple[Float[np.ndarray, "front 4"], Float[np.ndarray, "back 4"]]:
+    """The trunk before and behind the middle ball: the largest ball in the middle plane, slice by slice."""
+    near = np.flatnonzero(np.abs(balls.centers[:, 0] - middle) < 0.02 * size)
+    root, step = balls.centers[balls.middle], 0.04 * size
+    slices = np.round((balls.centers[near, 2] - root[2]) / step).astype(int)
+    rows = np.column_stack((balls.centers, balls.radii))
+    found = {at: rows[near[slices == at][balls.radii[near[slices == at]].argmax()]] for at in set(slices.tolist())}
+    # Feelers and tongues are thin.
+    thick = 0.3 * float(np.median([row[3] for row in found.values()]))
+    ways = ([at for at in sorted(found, key=abs) if side * at >= 0 and found[at][3] > thick] for side in (1, -1))
+    front, back = (np.array([found[at] for at in way]).reshape(-1, 4) for way in ways)
+    return front, back
 
 
 def _is_one_tube(balls: Balls, trunk: Line) -> bool:
@@ -153,17 +192,22 @@ def _word(mesh: Mesh, balls: Balls, limb: _Limb, branches: list[Branch], size: f
         return "extra"
     low, tall = float(mesh.vertices[:, 1].min()), float(np.ptp(mesh.vertices[:, 1]))
     path = branches[limb.branch].balls
+    start = int(np.linalg.norm(balls.centers[path] - limb.line[0, :3], axis=1).argmin())
+    within, path = path[:start], path[start:]
     outside = path[np.linalg.norm(balls.centers[path] - limb.line[0, :3], axis=1) > 0.5 * limb.line[0, 3]]
-    others = [j for b in branches if b is not branches[limb.branch] for j in b.balls] or [balls.middle]
+    others = [*within, *(j for b in branches if b is not branches[limb.branch] for j in b.balls)] or [balls.middle]
     some = mesh.vertices[:: max(1, len(mesh.vertices) // 20_000)]
-    gap, rest = (KDTree(balls.centers[part]).query(some)[0] for part in (outside, others))
-    own = gap[(gap < rest) & (gap < 0.3 * size)]
-    # The surface of a tube is as far from its path as the balls there are large, that of a sheet farther.
+    (gap, at), (rest, near) = (KDTree(balls.centers[part]).query(some) for part in (outside, others))
+    own = (gap - balls.radii[outside][at] < rest - balls.radii[others][near]) & (gap < 0.3 * size)
+    # The surface of a tube is as far from its path as the balls there are large, that of a sheet farther; what lies
+    # beyond its ends is a shoulder, or too thin for a ball.
+    beside = gap[own & (at > 0) & (at < len(outside) - 1)]
     thick = max(float(np.median(balls.radii[outside])), 0.01 * size)
-    if len(own) >= 8 and np.quantile(own, 0.75) > FLAT * thick:
+    if len(beside) >= 8 and np.quantile(beside, 0.75) > FLAT * thick:
         return "flat"
-    tip = limb.line[-1, :3]
-    stands = tip[1] - limb.line[-1, 3] < low + 0.15 * tall and limb.line[:, 1].max() > tip[1] + 0.05 * size
+    tip, ends = limb.line[-1, :3], some[own & (at == len(outside) - 1)]
+    foot = min(float(tip[1] - limb.line[-1, 3]), float(ends[:, 1].min(initial=np.inf)))
+    stands = foot < low + 0.15 * tall and limb.line[:, 1].max() > foot + 0.05 * size
     return "leg" if stands else "arm"
 
 
