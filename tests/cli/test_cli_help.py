@@ -15,11 +15,10 @@ from typing import get_type_hints
 
 import pytest
 
-from kinema.asset.options import FileOptions, NameOptions
+from kinema.asset.options import FileOptions
 from kinema.cli.main import main
 from kinema.cli.parse import COMMANDS, Kinema, parse
 from kinema.cli.usage import COMMON, options_of
-from kinema.create.options import MakerOptions
 from kinema.distill.config import RENAMED
 from kinema.view.server import Address
 
@@ -75,8 +74,8 @@ def test_help_shows_every_option(name: str, capsys: pytest.CaptureFixture) -> No
             "shell",
         ):
             continue
-        groups = {"reading": FileOptions, "naming": NameOptions, "making": MakerOptions, "listen": Address}
-        inner = dataclasses.fields(groups[field.name]) if field.name in groups else (field,)
+        kind = get_type_hints(cls)[field.name]
+        inner = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else (field,)
         for option in inner:
             assert re.search(rf"--{RENAMED.get(option.name, option.name).replace('_', '-')}\b(?!-)", shown), option.name
     for common in ("--quiet", "--verbose", "--json", "-q", "-v"):

@@ -38,6 +38,11 @@ def test_a_way_that_is_not_known_is_not_asked_for() -> None:
     assert known.way(HORSE).variant == "well"
 
 
+def test_who_asks_for_a_dance_sees_one() -> None:
+    known = nod(Way("hardly moves", 2.0, 1, 1, HORSE, lively=0.2), Way("dances", 2.0, 1, 1, (0.55, 4.0), lively=0.8))
+    assert known.way(HORSE).variant == "dances"
+
+
 def test_the_beginning_of_an_action_is_not_the_action() -> None:
     known = nod(Way("begins", 0.25, 1, 1, HORSE), Way("does it", 1.0, 1, 1, (0.55, 4.0)))
     assert known.way(HORSE).variant == "does it"
@@ -77,12 +82,13 @@ def test_the_table_counts_what_the_clips_show(tmp_path: Path) -> None:
     clips = Clips(**arrays, upright=np.zeros(4, dtype=bool), motion=np.zeros((4, 4)), camera=np.zeros((4, 2)),
                   natural=natural, label=labels)  # fmt: skip
     write_shard(tmp_path, 0, clips)
-    (known,) = motions_table(tmp_path, range(1), {"pack nod": (13, BLOCK)}, {("nod", "quadruped", ""): 0.3})
+    (known,) = motions_table(tmp_path, range(1), {"pack nod": (13, BLOCK)}, {("nod", "quadruped", ""): (0.3, 0.4)})
     assert (known.name, known.body, known.clips, known.repeats) == ("nod", "quadruped", 4, False)
     assert known.seconds == pytest.approx(0.7)
     procedural, pack = known.ways
     assert (procedural.variant, procedural.seconds, procedural.side, procedural.build) == ("", 2.0, -1, None)
     assert (procedural.missed, pack.missed) == (0.3, 0.0)
+    assert (procedural.lively, pack.lively) == (0.4, 1.0)
     # Who nods already has no duration; most of the clips are of the left.
     assert (pack.variant, pack.side, pack.performers, pack.build) == ("pack nod", 1, 13, BLOCK)
     assert pack.seconds == pytest.approx(0.6)

@@ -129,6 +129,8 @@ class Way:
     """How they are built (`Limbs.build`); None: bodies of all builds do it."""
     missed: float = 0.0
     """Share of its motion that clean estimates miss near pure noise, with everything told: how well it is known."""
+    lively: float = 1.0
+    """How much it moves: 0 hardly, 0.5 as gestures do, towards 1 as falls do."""
 
 
 NEUTRAL = 0.3
@@ -137,6 +139,8 @@ USUAL = 0.3
 """What a way gains that e times as many characters do: it owes less to one of them."""
 PART = 0.3
 """What a way loses that takes an e-th of the usual time: a jump of 0.3 s is its take-off only."""
+DULL = 0.5
+"""What a way loses that hardly moves: who asks for a dance wants to see one."""
 UNKNOWN = 2.0
 """What a way loses of which all is missed: a foreign way that is known goes before one's own that is not."""
 
@@ -161,7 +165,7 @@ class KnownMotion:
     def of_row(row: Sequence[Any]) -> "KnownMotion":
         """From the list that `dataclasses.astuple` makes of one."""
         name, body, clips, repeats, seconds, speed, rows = row
-        ways = [Way(*way[:4], build=tuple(way[4]) if way[4] else None, missed=way[5]) for way in rows]
+        ways = [Way(*way[:4], build=tuple(way[4]) if way[4] else None, missed=way[5], lively=way[6]) for way in rows]
         return KnownMotion(name, body, clips, repeats, seconds, speed, tuple(ways))
 
     def way(self, build: tuple[float, float]) -> Way | None:
@@ -174,7 +178,8 @@ class KnownMotion:
         def unlike(way: Way) -> float:
             apart = NEUTRAL if way.build is None else _unlike(way.build, build)
             short = math.log(self.seconds / way.seconds) if 0 < way.seconds < self.seconds else 0.0
-            return apart + PART * short + UNKNOWN * way.missed - USUAL * math.log(way.performers)
+            dull = DULL * (1 - way.lively)
+            return apart + PART * short + dull + UNKNOWN * way.missed - USUAL * math.log(way.performers)
 
         return min(usual or timed or self.ways, key=unlike, default=None)
 

@@ -38,8 +38,9 @@ def missed(
     return weight * off, weight * moved
 
 
-def ways_missed(model: Nano, data: Path, shards: Iterable[int]) -> dict[WayKey, float]:
-    """Mean share of the motion that is missed, by way: 0 is known by heart; 1, or less for quiet ones, is not known."""
+def ways_missed(model: Nano, data: Path, shards: Iterable[int]) -> dict[WayKey, tuple[float, float]]:
+    """By way, the share of the motion that is missed (0: known by heart, 1: nothing is), and how lively it is, from
+    0 for what hardly moves to 1."""
     every: dict[WayKey, list[int]] = defaultdict(list)
     for shard in shards:
         for index, label in enumerate(read_shard(data, shard).label):
@@ -48,9 +49,10 @@ def ways_missed(model: Nano, data: Path, shards: Iterable[int]) -> dict[WayKey, 
     rng = np.random.default_rng(0)
     rows = {way: rng.permutation(of)[:CLIPS].tolist() for way, of in every.items()}
     chosen = np.array(sorted(row for of in rows.values() for row in of))
-    shares: dict[int, float] = {}
+    shares: dict[int, tuple[float, float]] = {}
     for begin in range(0, len(chosen), BATCH):
         batch = chosen[begin : begin + BATCH]
-        off, _ = missed(model, *told_batch(data, batch), LEVEL, seed=begin)
-        shares |= zip(batch.tolist(), off.tolist())
-    return {way: float(np.mean([shares[row] for row in of])) for way, of in rows.items()}
+        off, moved = missed(model, *told_batch(data, batch), LEVEL, seed=begin)
+        shares |= zip(batch.tolist(), zip(off.tolist(), moved.tolist()))
+    means = {way: np.mean([shares[row] for row in of], axis=0) for way, of in rows.items()}
+    return {way: (float(min(off / max(moved, 1e-6), 1.0)), float(moved)) for way, (off, moved) in means.items()}

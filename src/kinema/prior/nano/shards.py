@@ -105,11 +105,13 @@ def told_batch(data: Path, rows: Int[np.ndarray, "clips"]) -> tuple[Tensor, Cond
 
 
 def motions_table(
-    folder: Path, shards: Iterable[int], who: Mapping[str, Performers], missed: Mapping[tuple[str, str, str], float]
-) -> tuple[KnownMotion, ...]:
+    folder: Path, shards: Iterable[int], who: Mapping[str, Performers],
+    missed: Mapping[tuple[str, str, str], tuple[float, float]],
+) -> tuple[KnownMotion, ...]:  # fmt: skip
     """What the clips of some shards show: motions by kind of body, with their usual duration, speed and ways.
 
-    `who` says who does each variant (`gait.takes.performers`), `missed` how well each way is known (`ways_missed`).
+    `who` says who does each variant (`gait.takes.performers`), `missed` how well each way is known and how lively it is
+    (`ways_missed`).
     """
     found: dict[tuple[str, str], list[tuple[Label, float, float]]] = defaultdict(list)
     for index in shards:
@@ -123,7 +125,7 @@ def motions_table(
             ways[clip[0].variant].append(clip)
         repeats = np.mean([label.repeats for label, *_ in clips]) > 0.5
         known = tuple(
-            _way(variant, of, who.get(variant), missed.get((name, body, variant), 0.0))
+            _way(variant, of, who.get(variant), missed.get((name, body, variant), (0.0, 1.0)))
             for variant, of in sorted(ways.items())
         )
         speed = float(np.median([speed for *_, speed in clips]))
@@ -131,10 +133,12 @@ def motions_table(
     return tuple(rows)
 
 
-def _way(variant: str, clips: list[tuple[Label, float, float]], who: Performers | None, missed: float) -> Way:
+def _way(
+    variant: str, clips: list[tuple[Label, float, float]], who: Performers | None, known: tuple[float, float]
+) -> Way:
     left = sum(label.side == 1 for label, *_ in clips)
     performers, build = who or (1, None)
-    return Way(variant, _seconds(clips), 1 if 2 * left >= len(clips) else -1, performers, build, missed)
+    return Way(variant, _seconds(clips), 1 if 2 * left >= len(clips) else -1, performers, build, *known)
 
 
 def _seconds(clips: list[tuple[Label, float, float]]) -> float:
