@@ -14,7 +14,7 @@ from kinema.posespace.body import Body
 from kinema.posespace.pose import without_heading
 
 Heights = Float[Tensor, "batch"]
-SPLITS = (2, 3)
+SPLITS = (2, 3, 4, 6)
 """Joints that take the place of one in finer chains."""
 Posed = tuple[Bodies, Turns, Heights]
 """Bodies with local rotations and heights in scales."""
@@ -163,12 +163,12 @@ def shared_turns(local: Turns, shares: Float[Tensor, "batch joints"]) -> Turns:
 
 
 def regrown(
-    body: Body, rng: np.random.Generator, *, insert: float = 0.08, drop: float = 0.15, fine: float = 0.3
+    body: Body, rng: np.random.Generator, *, insert: float = 0.08, drop: float = 0.15, fine: float = 0.4
 ) -> Variant:
     """Leaves dropped and joints inserted into bones at random; the others keep their order.
 
-    A share of the bodies, `fine`, has two or three joints for each one of its spine, neck or tail, which share its
-    turn: rigs of strangers have tails of twenty bones, which would curl up if each turned like one of five.
+    A share of the bodies, `fine`, has up to six joints for each one of its spine, neck or tail, which share its turn:
+    rigs of strangers have tails of twenty bones, which would curl up if each turned like one of five.
     """
     count, most = len(body.parents), SPLITS[int(rng.integers(len(SPLITS)))] if rng.random() < fine else 1
     light = body.skin_shares < 0.02
