@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from kinema.distill.config import Animate, resolve
@@ -174,6 +175,27 @@ def table(rows: dict[str, dict[str, Row]]) -> str:
     return "\n".join(lines)
 
 
+def snap(angles: np.ndarray) -> float:
+    """Change of the pose from the last frame but one to the last, relative to the median: a snap to rest is many."""
+    steps = np.abs(np.diff(angles, axis=0)).mean((1, 2))
+    return float(steps[-1] / np.median(steps))
+
+
+def pairs_table(rows: dict[str, dict[str, Row]], out: Path) -> str:
+    """The full method pair by pair, as distilled and after physics."""
+    lines = [
+        "| pair | gait | slide | hover | last step over median | gait after physics | slide | hover |",
+        "|" + " --- |" * 8,
+    ]
+    for pair, row in rows.get(FULL, {}).items():
+        after = rows.get(PHYSICS, {}).get(pair)
+        if after is not None:
+            last = snap(torch.load(out / f"{pair}.pt", weights_only=False).angles.numpy())
+            told = (f"{found['gait']} | {found['slide']:.0%} | {found['hover']:.1%}" for found in (row, after))
+            lines.append(f"| {pair} | {next(told)} | {last:.1f} | {next(told)} |")
+    return "\n".join(lines)
+
+
 def finished(out: Path) -> dict[str, dict[str, Row]]:
     """All runs that are there, by variant and pair."""
     rows: dict[str, dict[str, Row]] = {}
@@ -217,7 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 partial.write_text(json.dumps(found))
             print(asset, seed, name, found, flush=True)
     rows = finished(out)
-    text = f"{table(rows)}\n\n{verdict(rows)}"
+    text = f"{table(rows)}\n\n{verdict(rows)}\n\n{pairs_table(rows, out)}"
     print(text)
     if options.write:
         write(text, options)

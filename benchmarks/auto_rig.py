@@ -107,6 +107,7 @@ def read(path: Path, cache: Path | None) -> tuple[Character, str]:
         assert character.weights is not None
         body = find_limbs(character).body
         if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
             bones = character.skeleton
             np.savez_compressed(
                 kept, vertices=character.mesh.vertices, faces=character.mesh.faces, weights=character.weights,

@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from ablations import snap
 from PIL import Image
 
 from kinema.distill.config import NANO_GUIDANCE, Animate
@@ -23,12 +23,6 @@ HEAD = (
     "| character | steps, guidance | gait | slide | penetration | last step over median | gait after physics | slide |"
     " penetration | CPU [s] |\n|" + " --- |" * 10
 )
-
-
-def snap(angles: np.ndarray) -> float:
-    """Change of the pose from the last frame but one to the last, relative to the median: a snap to rest is many."""
-    steps = np.abs(np.diff(angles, axis=0)).mean((1, 2))
-    return float(steps[-1] / np.median(steps))
 
 
 def row(asset: str, options: argparse.Namespace) -> str:

@@ -12,7 +12,7 @@ from kinema.asset.load import load
 from kinema.cli.parse import parse
 
 ROOT = Path(__file__).parents[2]
-PLACEHOLDER = re.compile(r"\.\.\.|[A-Z]{3,}|<|\$|\||--help|^kinema [a-z-]+$")
+PLACEHOLDER = re.compile(r"\.\.\.|[A-Z]{3,}|<|\$|\||--help|^kinema [a-z-]+( suite| report)?$")
 """A call in running text that is only a name, or has something to be filled in."""
 NOT_RUN = re.compile(r"kinema view|\.fbx|--live|--prior")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

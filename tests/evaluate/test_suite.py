@@ -100,6 +100,19 @@ def test_the_table_names_the_runs_that_show_another_gait() -> None:
     ]
 
 
+def test_pairs_of_gaits_are_compared_by_a_sign_test() -> None:
+    """Eight of eight: p = 2 / 2^8."""
+    runs = []
+    for case in cases(CHARACTERS[:8], ("walk",), 1):
+        stage = STAGE | {"slide": 0.1 if case.method == "skeleton" else 0.2}
+        report = {"stages": {"distilled": stage, "field": stage}, "metrics": stage, "cpu_seconds": 7.0}
+        runs.append((case, figures(case, report | {"intersection": [0.0, 0.0]})))
+    table = suite_table(runs)
+    assert "slide as distilled: median 0.1 of joints and 0.2 of the field; joints have less in 8 of 8 pairs" in table
+    assert "and more in 0 (sign test p = 0.0078)" in table
+    assert "jerk as distilled" not in table  # they do not differ
+
+
 def test_a_judges_scores_are_columns_of_films_that_it_has_seen(tmp_path: Path) -> None:
     """Films are shown once, in one call, and their scores stay with their runs."""
 

@@ -135,3 +135,16 @@ def test_skin_under_the_ground_is_lifted_and_nothing_else_moves(fox, anatomy, ri
     assert (lifted.root_position[:, (0, 2)] == sunk.root_position[:, (0, 2)]).all()
     raised = Motion(walk.root_position + torch.tensor([0.0, 0.1, 0.0]), walk.angles, walk.fps)
     assert lift_skin(fox, anatomy, raised) is raised
+
+
+def test_a_gait_that_planting_would_lose_is_only_put_on_the_ground(fox, anatomy, walk, monkeypatch):
+    def work(*_: object, stance: object = None, **__: object) -> tuple[Motion, np.ndarray]:
+        noise = 0.4 * torch.randn(walk.angles.shape, generator=torch.Generator().manual_seed(0))
+        return Motion(walk.root_position, walk.angles + noise.to(walk.angles), walk.fps), np.ones(
+            (len(walk), 4), dtype=bool
+        )
+
+    monkeypatch.setattr("kinema.job.feet.plan_and_plant", work)
+    planted, stance = plant_feet(replace(FOX, loop=False), fox, anatomy, walk)
+    assert stance is None
+    assert measure(fox, planted, rig=anatomy.rig, limbs=anatomy.limbs).gait == "walk"

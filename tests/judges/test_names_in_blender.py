@@ -61,7 +61,7 @@ def judged(tmp_path: Path, cast: dict[str, tuple[Character, str, str]]) -> None:
         expected[name] = with_root_bone(dressed, root), with_root_motion(dressed, clip), options.names
     out = tmp_path / "seen.json"
     files = [str(tmp_path / f"{name}.glb") for name in cast]
-    run_blender(HERE / "blender_bones.py", [str(out), str(FPS), str(FRAMES), *files], about=out, timeout=590)
+    run_blender(HERE / "blender_bones.py", [str(out), str(FPS), str(FRAMES), *files], about=out, timeout=590.0)
     seen = json.loads(out.read_text())
     for name, (character, clip, names) in expected.items():
         skeleton, bones = character.skeleton, seen[name]["bones"]

@@ -12,6 +12,7 @@ pytest.importorskip("diffusers", reason="needs the extra `gpu`")
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from toy_checkpoints import TOYS
 
 from kinema.create.creatures import creature
 from kinema.distill.config import Animate, Resolved, resolve
@@ -170,6 +171,34 @@ def test_a_prediction_is_steps_times_work_over_rates() -> None:
     estimate = MemoryEstimate(**job, **stages, tokens=1, flops=int(70e12), single=int(10e12), moved=int(20e9))
     assert card.name == "RTX 4090"
     assert Prediction(card, setting, estimate).minutes == pytest.approx(10 * (1 + 1 + gpu.RENDER_SECONDS))
+
+
+def test_learnt_places_take_one_size(tmp_path: Path) -> None:
+    """CogVideoX 5B's image-to-video model refuses other sides than 480 x 720: its settings have those."""
+    TOYS["cogvideox-5b-i2v"].write(tmp_path)
+    with pytest.raises(KinemaError) as error:
+        load_prior(f"cogvideox-5b-i2v={tmp_path}", video_size=(9, 32, 64))
+    said = "this CogVideoX has learnt the places of 32 x 48, no others"
+    assert str(error.value) == f"--video-size 9 32 64: {said}"
+    assert load_prior(f"cogvideox-5b-i2v={tmp_path}", video_size=(9, 32, 48)).frames == 9
+    sides = {(setting.height, setting.width) for setting in SETTINGS["cogvideox-5b-i2v"].values()}
+    assert sides == {(480, 720)}
+
+
+def test_steps_of_one_kind_are_counted_once(monkeypatch) -> None:
+    """Cards of 8 and 12 GB see the same videos, for more or fewer steps."""
+    seen = []
+
+    def counted(prior, placement, **size):
+        seen.append(size)
+        stages = {"weights": 0, "text": 0, "encode": 0, "denoise": 0, "backward": 0, "host": 0}
+        return MemoryEstimate(prior=prior, parameters={}, **size, **stages, flops=int(1e12))
+
+    monkeypatch.setattr(gpu, "estimate_memory", counted)
+    found = predictions("ltx-video")
+    assert len(seen) == 3
+    steps = {prediction.card.gigabytes: prediction.setting.steps for prediction in found}
+    assert (steps[8], steps[12]) == (900, 1200)
 
 
 def test_every_card_gets_a_setting_and_the_others_one_line() -> None:

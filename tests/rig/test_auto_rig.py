@@ -12,9 +12,10 @@ from kinema.evaluate.rig_distance import rig_distance
 from kinema.rig.anatomy import Anatomy
 from kinema.rig.embed.branches import find_branches
 from kinema.rig.embed.embed import auto_rig, embed
-from kinema.rig.embed.legs import place_legs
+from kinema.rig.embed.legs import place_legs, straight_knees, toe_tips
 from kinema.rig.embed.medial import pack_balls
 from kinema.rig.embed.tree import grow
+from kinema.rig.hinges import leg_hinges
 from kinema.rig.limbs import find_limbs
 from kinema.rig.weights import bone_heat
 
@@ -129,6 +130,29 @@ def test_what_is_said_to_be_a_snake_has_no_limbs() -> None:
     found = embed(mesh, "snake")
     assert found.plan == "snake"
     assert not any(found.roles[role] for role in ("legs", "arms", "wings", "fins"))
+
+
+def test_knees_that_lie_aside_are_put_in_line_and_their_hinges_fold_ahead_and_back() -> None:
+    places = {"upper": [0.19, 0.37, -0.02], "lower": [0.166, 0.258, -0.002], "foot": [0.214, 0.075, -0.012]}
+    at = {f"left_leg_{part}": np.array(place) for part, place in places.items()}
+    axes, _ = leg_hinges(np.array(list(at.values())), front=False)
+    assert abs(axes[0][0]) > 0.9
+    moved = straight_knees(at)
+    assert list(moved) == ["left_leg_lower"]
+    share = (0.37 - 0.258) / (0.37 - 0.075)
+    np.testing.assert_allclose(moved["left_leg_lower"], [0.19 + share * 0.024, 0.258, -0.002])
+    # The leg of a lizard reaches aside, and so does its knee.
+    assert not straight_knees(at | {"left_leg_foot": np.array([0.5, 0.075, -0.012])})
+
+
+def test_feet_of_bipeds_reach_to_the_ends_of_their_boots() -> None:
+    places = {"upper": [0.2, 0.4, 0.0], "foot": [0.2, 0.08, 0.0], "end": [0.2, 0.02, 0.03]}
+    at = {f"left_leg_{part}": np.array(place) for part, place in places.items()} | {"hips": np.array([0, 0.4, 0.0])}
+    boot = np.array([[x, y, z] for x in (0.1, 0.3) for y in (0.0, 0.05) for z in (-0.1, 0.25)])
+    np.testing.assert_allclose(toe_tips(at, boot)["left_leg_end"], [0.2, 0.024, 0.25])
+    assert not toe_tips(at | {"left_leg_end": np.array([0.2, 0.02, 0.2])}, boot)
+    # The hem of a robe is no boot.
+    assert not toe_tips(at, boot * [1, 1, 3])
 
 
 def toy(leg: float) -> Mesh:

@@ -120,7 +120,7 @@ def suite_table(rows: Iterable[tuple[Case, Figures]]) -> str:
             columns = [[((c.character, c.motion), values.get(name)) for c, values in entries] for name in names]
             if entries:
                 lines.append(f"| {group} | {method} | {len(entries)} | {' | '.join(map(cell, columns))} |")
-    return "\n".join((*lines, "", NOTES, *_wrong_gaits(runs), ""))
+    return "\n".join((*lines, "", NOTES, *_wrong_gaits(runs), *_gaits_in_pairs(runs), ""))
 
 
 def _wrong_gaits(runs: Iterable[tuple[Case, Figures]]) -> Iterator[str]:
@@ -133,6 +133,25 @@ def _wrong_gaits(runs: Iterable[tuple[Case, Figures]]) -> Iterator[str]:
     for which, named in sorted(found.items(), reverse=True):
         wrong = list(filter(None, named))
         yield f"- Another gait, {which}: {len(wrong)} of {len(named)}" + (f" ({', '.join(wrong)})" if wrong else "")
+
+
+def _gaits_in_pairs(runs: Iterable[tuple[Case, Figures]]) -> Iterator[str]:
+    """Joints beside the field on the same prompt and seed, as distilled: medians, and a test that ignores sizes."""
+    from scipy.stats import binomtest
+
+    values = {(case.name, case.method): found for case, found in runs if case.motion in GAITS}
+    names = [name for name, method in values if method == METHODS[0] and (name, METHODS[1]) in values]
+    for column in (*MEASURES, "self-int. %"):
+        found = [[values[name, method][column] for method in METHODS] for name in names]
+        pairs = [(a, b) for a, b in found if a is not None and b is not None]
+        less, more = sum(a < b for a, b in pairs), sum(a > b for a, b in pairs)
+        if less + more:
+            joints, field = (statistics.median(side) for side in zip(*pairs))
+            yield (
+                f"- Gaits, {column} as distilled: median {joints:.3g} of joints and {field:.3g} of the field; joints"
+                f" have less in {less} of {len(pairs)} pairs and more in {more}"
+                f" (sign test p = {binomtest(less, less + more).pvalue:.2g})"
+            )
 
 
 def cell(values: Iterable[tuple[Hashable, float | None]]) -> str:

@@ -25,6 +25,8 @@ from kinema.rig.anatomy import Anatomy
 
 STANDS = 0.002
 """Slide of a motion whose feet stand already."""
+NO_GAIT = ("other", "stand")
+"""What a motion that is no gait is called."""
 LESS_SLIDE = 0.8
 """A tracked motion is planted once more only if its feet then slide less than this share of what they did."""
 
@@ -40,15 +42,22 @@ def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: 
     What crawls without legs is only lifted out of the ground, what swims or flies is left as it is.
 
     Returns:
-        The motion, and when each foot stands; None where no foot was planted. Found again in the planted motion a
-        stance would be another one, since a foot that rolls over its toes leaves the ground with most of its points.
+        The motion, and when each foot stands; None where no foot was planted, or the body cannot follow. Found again in
+        the planted motion a stance would be another one, since a foot that rolls over its toes leaves the ground with
+        most of its points.
     """
     if anatomy.limbs.ground and not anatomy.limbs.legs and config.plant_feet and config.preset != "paper":
         return _lift(config, character, anatomy, motion), None
     if not _plants(config, anatomy):
         return motion, None
     # Feet rise at once when they let go: the prior lifts them slowly, by a few pixels at its resolution.
-    return _with_rounds(config, motion, None, partial(_work_on, plan_and_plant, character, anatomy, brisk=True))
+    work = partial(_work_on, plan_and_plant, character, anatomy, brisk=True)
+    planted, stance = _with_rounds(config, motion, None, work)
+    old, new = (measure(character, clip, rig=anatomy.rig, limbs=anatomy.limbs) for clip in (motion, planted))
+    if old.gait in NO_GAIT or (new.gait == old.gait and new.slide <= max(old.slide, STANDS)):
+        return planted, stance
+    # Stiff legs and boots longer than legs cannot follow a foot that stays: better a foot that slides than a lost gait.
+    return _with_rounds(config, motion, None, partial(_work_on, ground_feet, character, anatomy))[0], None
 
 
 def follow_physics(

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
 from transformers import T5EncoderModel
 
+from kinema.errors import KinemaError
 from kinema.prior.checkpoint import Placement, place, read_alphas, read_part
 from kinema.prior.latents import Latents, check_video, decode_raw, encode_mean, moved, recompute, video_size
 from kinema.prior.noise import add_diffusion_noise, noise_level, predictions
@@ -42,6 +43,10 @@ class CogVideoXPrior:
         default = config.sample_frames, config.sample_height * space, config.sample_width * space
         default = PUBLISHED_1_5 if pairs else default
         self.frames, self.height, self.width = video_size("CogVideoX", default, time=time, cell=cell, **size)
+        if config.use_learned_positional_embeddings and (self.height, self.width) != default[1:]:
+            given = f"{self.frames} {self.height} {self.width}"
+            sides = "{} x {}".format(*default[1:])
+            raise KinemaError(f"--video-size {given}: this CogVideoX has learnt the places of {sides}, no others")
         self.latent_frames = (self.frames - 1) // time + 1
         self.padding = -self.latent_frames % (config.patch_size_t or 1)
         self.from_image = config.in_channels == 2 * vae.config.latent_channels

@@ -18,6 +18,10 @@ CLEARLY_BENT = 0.12
 """Sine of the angle between two bones above which their plane is trusted as the hinge's."""
 
 
+CROOKED = 0.6
+"""Sine below which a knee of a hanging leg that is bent aside is crooked, and not a hinge that folds sideways."""
+
+
 @dataclass(frozen=True)
 class JointLimits:
     """A range for every angle, to be enforced softly."""
@@ -46,6 +50,8 @@ def leg_hinges(points: Points, *, front: bool) -> tuple[list[Float[np.ndarray, "
         above, below = _unit(points[k] - points[k - 1]), _unit(points[k + 1] - points[k])
         normal = np.cross(above, below)
         sine = float(np.linalg.norm(normal))
+        if not is_spread(reach) and sine < CROOKED and abs(normal[0]) < 0.5 * sine:
+            sine = 0.0  # bent aside by chance: legs that hang fold ahead or back
         if sine > CLEARLY_BENT:
             axes.append(normal / sine)
         elif is_spread(reach):

@@ -17,6 +17,11 @@ NEAR = 0.12
 """Greatest distance of a leg's foot from one on the ground, seen from above, in lengths of the longest side."""
 
 
+HANGS = 0.5
+"""A leg hangs if its ankle is less far aside of its hip than this share of the height between them."""
+SHORT_FOOT, BOOT = 0.7, (0.35, 0.9)
+"""A foot that ends before this share of its boot is drawn to its end. A boot is as long, in lengths of the leg: feet of
+other figures end where the template has them, and what is longer is the hem of a robe."""
 FLESH = 1.5
 """Radius in which flesh is around a ball of the body, in radii of the ball."""
 
@@ -66,6 +71,42 @@ def place_legs(at: Mapping[str, Point], balls: Balls) -> dict[str, Point]:
                     f"{stem}_{rule.part}": _by_rule(at[f"{stem}_{rule.part}"], rule, top, balls) for rule in rules
                 }
     return placed
+
+
+def straight_knees(at: Mapping[str, Point]) -> dict[str, Point]:
+    """Knees of legs that hang, in the plane of hip and ankle that faces ahead: one that is bent aside at rest has its
+    hinge there, and the leg could only fold sideways."""
+    found: dict[str, Point] = {}
+    for name, knee in at.items():
+        stem = name.removesuffix("_lower")
+        if name == stem or f"{stem}_foot" not in at or "arm" in name:
+            continue
+        hip, ankle = at[f"{stem}_upper"], at[f"{stem}_foot"]
+        down = float(hip[1] - ankle[1])
+        if abs(float(ankle[0] - hip[0])) < HANGS * down:
+            share = float(np.clip((hip[1] - knee[1]) / down, 0.0, 1.0))
+            found[name] = np.array([hip[0] + share * (ankle[0] - hip[0]), *knee[1:]])
+    return found
+
+
+def toe_tips(at: Mapping[str, Point], vertices: Float[np.ndarray, "vertices 3"]) -> dict[str, Point]:
+    """Ends of the feet of a biped where its boots end: balls fill a boot only as far as it is thick."""
+    found: dict[str, Point] = {}
+    ground = float(vertices[:, 1].min())
+    for side in ("left", "right"):
+        if not {f"{side}_leg_upper", f"{side}_leg_foot", f"{side}_leg_end"} <= set(at):
+            continue
+        hip, ankle, tip = (at[f"{side}_leg_{part}"] for part in ("upper", "foot", "end"))
+        tall, leg = float(ankle[1]) - ground, float(hip[1]) - ground
+        aside = np.abs(vertices[:, 0] - ankle[0]) < max(abs(float(ankle[0] - at["hips"][0])), 0.2 * leg)
+        shoe = vertices[aside & (vertices[:, 1] - ground < max(0.7 * tall, 0.05 * leg))]
+        if len(shoe) < 4:
+            continue
+        end = float(shoe[:, 2].max())
+        long = end - float(ankle[2])
+        if tip[2] - ankle[2] < SHORT_FOOT * long and BOOT[0] * leg < long < BOOT[1] * leg:
+            found[f"{side}_leg_end"] = np.array([ankle[0], ground + 0.3 * tall, end])
+    return found
 
 
 def _by_rule(place: Point, rule: Rule, top: Point, balls: Balls) -> Point:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from kinema.asset.character import Skeleton, bone_tails
 from kinema.rig.embed.branches import Branch, cut, outside, smooth_path
 from kinema.rig.embed.fit import Fit
-from kinema.rig.embed.legs import place_legs
+from kinema.rig.embed.legs import place_legs, straight_knees, toe_tips
 from kinema.rig.embed.medial import Balls
 from kinema.rig.embed.plans import Form
 from kinema.rig.embed.templates import BodyFrame
@@ -124,6 +124,9 @@ def shape(found: Fit, balls: Balls, branches: list[Branch], vertices: Float[np.n
         at |= place_legs(at, balls)
         at |= _fingertips(at, vertices, size)
     at = _as_artists_do(points.form, at, balls)
+    at |= straight_knees(at)
+    if points.form.plan == "biped" and "tail_1" not in at:
+        at |= toe_tips(at, vertices)
     above = {name: points.names[p] if p >= 0 else "" for name, p in zip(points.names, points.parents)}
     if points.form.plan == "biped" and not has_arms(found, balls):
         level = "tail_1" in at and at["head"][2] - at["hips"][2] > LEVEL * (at["head"][1] - at["hips"][1])
