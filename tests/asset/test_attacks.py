@@ -1,9 +1,9 @@
 """Files made to eat memory, hang or lead elsewhere: the command says one line, soon, in little memory."""
 
 import json
-import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -161,16 +161,22 @@ INSPECTED: dict[str, tuple[Callable[[Path], Path], str]] = {
 """How a file is made, and a part of the line."""
 
 
+MEASURED = """
+import resource, subprocess, sys
+code = subprocess.call([sys.executable, "-m", "kinema", *sys.argv[2:]])
+usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+open(sys.argv[1], "w").write(f"{code} {usage.ru_utime + usage.ru_stime} {usage.ru_maxrss / 1024}")
+"""
+"""A small process between: what a process had in memory before it became another program counts for that one too."""
+
+
 def run(*arguments: str) -> tuple[int, str, str, float, float]:
     """Exit code, both outputs, processor seconds and peak memory [MB] of a command."""
-    words = [sys.executable, "-m", "kinema", *arguments]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    out, err = process.stdout.read(), process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, out, err, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    with tempfile.NamedTemporaryFile("r") as told:
+        words = [sys.executable, "-c", MEASURED, told.name, *arguments]
+        done = subprocess.run(words, capture_output=True, text=True)
+        code, seconds, megabytes = map(float, told.read().split())
+    return int(code), done.stdout, done.stderr, seconds, megabytes
 
 
 def refused(path: Path, text: str, *arguments: str) -> None:

@@ -81,7 +81,7 @@ def test_report_names_the_fastest_setting_that_fits():
 
 def test_unknown_size_is_one_line():
     with pytest.raises(KinemaError, match="known are cogvideox-2b"):
-        estimate_memory("zeroscope")
+        estimate_memory("sora")
 
 
 @pytest.mark.slow

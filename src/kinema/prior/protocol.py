@@ -165,7 +165,11 @@ class KnownMotion:
     def of_row(row: Sequence[Any]) -> "KnownMotion":
         """From the list that `dataclasses.astuple` makes of one."""
         name, body, clips, repeats, seconds, speed, rows = row
-        ways = [Way(*way[:4], build=tuple(way[4]) if way[4] else None, missed=way[5], lively=way[6]) for way in rows]
+        # Weights of former versions do not say how lively a way is.
+        ways = [
+            Way(variant, lasts, side, performers, tuple(build) if build else None, *known)
+            for variant, lasts, side, performers, build, *known in rows
+        ]
         return KnownMotion(name, body, clips, repeats, seconds, speed, tuple(ways))
 
     def way(self, build: tuple[float, float]) -> Way | None:

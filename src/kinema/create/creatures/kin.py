@@ -153,5 +153,6 @@ def _embedded() -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
     """All anchors, as words and in a phrase."""
     from kinema.learn.text import embed_texts
 
-    words = (*SPECIES, *ALSO, *KIN, *THINGS)
+    # An adjective alone ("a chibi") is understood, but no other word is like it: nonsense was.
+    words = (*SPECIES, *ALSO, *(word for word, kin in KIN.items() if word not in kin.adjectives), *THINGS)
     return words, embed_texts(list(words)).numpy(), embed_texts([f"a {word}" for word in words]).double().numpy()
