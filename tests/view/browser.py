@@ -76,6 +76,7 @@ def picture(browser: Any) -> np.ndarray:
 
 def canvas(browser: Any) -> np.ndarray:
     """The 3D view, without the notice that this is drawn in software."""
+    wait_for(lambda: browser.execute_script("return document.querySelector('canvas') !== null"), "a canvas")
     box = browser.execute_script(
         "for (const e of document.querySelectorAll('.mantine-Notification-root')) e.style.display = 'none';"
         "const r = document.querySelector('canvas').getBoundingClientRect();"
