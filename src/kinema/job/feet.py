@@ -53,8 +53,11 @@ def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: 
     # Feet rise at once when they let go: the prior lifts them slowly, by a few pixels at its resolution.
     work = partial(_work_on, plan_and_plant, character, anatomy, brisk=True)
     planted, stance = _with_rounds(config, motion, None, work)
-    old, new = (measure(character, clip, rig=anatomy.rig, limbs=anatomy.limbs) for clip in (motion, planted))
-    if old.gait in NO_GAIT or (new.gait == old.gait and new.slide <= max(old.slide, STANDS)):
+    before = measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs)
+    if before.gait in NO_GAIT:
+        return planted, stance
+    after = measure(character, planted, rig=anatomy.rig, limbs=anatomy.limbs)
+    if after.gait == before.gait and after.slide <= max(before.slide, STANDS):
         return planted, stance
     # Stiff legs and boots longer than legs cannot follow a foot that stays: better a foot that slides than a lost gait.
     return _with_rounds(config, motion, None, partial(_work_on, ground_feet, character, anatomy))[0], None
