@@ -68,6 +68,15 @@ def test_an_action_that_is_not_done_is_not_green(fox, rig, clean, name):
     assert amount_done(rig, limbs, done, "dance") is None  # no motion of ours
 
 
+def test_who_is_to_fall_must_end_on_the_ground(fox, rig, clean):
+    lying, _ = make_motion(rig, find_limbs(fox), "lie", frames=48, fps=24.0, phase=0.0, period=1.5)
+    sunk = [measure(fox, lying[:count], rig=rig).sunk for count in (48, 21, 4)]
+    assert 1 > sunk[0] > sunk[1] > sunk[2] >= 0
+    for share, colour in zip(sunk, ("green", "amber", "red")):
+        assert verdict(clean | {"gait": "other", "sunk": share}, wanted="lie").colour == colour, sunk
+    assert verdict(clean | {"gait": "other", "sunk": 0.0}, wanted="wave").colour == "green"
+
+
 def test_swings_are_the_angles_that_joints_turn_by(rig):
     angles = torch.zeros(9, len(rig.parents), 3)
     angles[:, 5, 0] = torch.linspace(-0.4, 0.8, 9)

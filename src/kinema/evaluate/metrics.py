@@ -32,7 +32,7 @@ _NAMES = {
     "of the body's speed": "slide",
     "rad": "turn",
     "deg": "swing wing_stroke",
-    "of the height": "penetration penetration_worst",
+    "of the height": "penetration penetration_worst sunk",
     "m/s": "stance_speed body_speed loaded_slip",
     "m": "depth",
     "lengths/s": "wave_speed advance",
@@ -95,6 +95,8 @@ class Metrics:
     """Largest relative change of a bone's length."""
     hang: float = 0.0
     """For how long nothing bears the body where it touches nothing (`motion.flight`); 0 of a body without skin."""
+    sunk: float = 0.0
+    """How far the middle of its skin is below its highest place in the end, relative to that height."""
     skating: float = 0.0
     """Skating ratio of GMD: share of frames in which a low foot moves, scaled to human legs."""
     foot_contact: float = 0.0
@@ -194,6 +196,7 @@ def measure_pose(
         symmetry=_symmetry(limbs, cycle.reach + 2 * cycle.lift),
         bone_change=bone_change(joints, parents),
         hang=_hang(skin, limbs, fps, ends=not feet.loops),
+        sunk=0.0 if skin is None or not limbs.ground else float(1 - skin.middle[-1] / max(skin.middle.max(), 1e-9)),
         skating=skating_ratio(shown) if limbs.ground else 0.0,
         foot_contact=foot_contact_score(shown) if limbs.ground else 0.0,
         wave=None if steps or limbs.limbs_of("wing") else body_wave(T_world_joint, limbs, parents, fps=fps),

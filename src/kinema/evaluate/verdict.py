@@ -52,6 +52,9 @@ FITS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Gaits that a motion may be measured as; of a motion that is not listed nothing can be told."""
 
+DOWN, HALFWAY = {"die": 0.5, "lie": 0.4}, 0.6
+"""Motions that end on the ground, with the least share of its height that the body's middle loses, and the share of
+that below which nobody fell. Artists' deaths lose 0.39 to 0.92 on 60 rigs, 0.77 in the median."""
 BACKWARDS, RIPPLE = {"swim", "swim_fast", "slither", "slither_fast"}, 0.02
 """Motions whose wave pushes the body forward, and the swing of a tail from which on that is told [body lengths]."""
 BEATS, WEAK_STROKE_DEG = {"fly", "hover"}, 25.0
@@ -108,6 +111,12 @@ def verdict(metrics: Mapping[str, Any], *, wanted: str | None = None, amount: Am
         faults.insert(
             0, f"it {'hardly' if amount.share < HARDLY else 'only weakly'} does what was asked ({wanted}): {swings}"
         )
+    if wanted in DOWN and (sunk := metrics.get("sunk", 1.0)) < DOWN[wanted]:
+        worst = max(worst, 1 if sunk >= HALFWAY * DOWN[wanted] else 2)
+        faults.insert(
+            0, f"it was to {wanted}, and its body ends at {100 * (1 - sunk):.0f} % of its height "
+            f"(good: up to {100 * (1 - DOWN[wanted]):.0f})",
+        )  # fmt: skip
     fine = "feet, ground and time" if "slide" in metrics else "bones and time"
     return Verdict(COLOURS[worst], "; ".join(faults) or f"{fine} are within what is good")
 

@@ -195,6 +195,8 @@ def _word(mesh: Mesh, balls: Balls, limb: _Limb, branches: list[Branch], size: f
     start = int(np.linalg.norm(balls.centers[path] - limb.line[0, :3], axis=1).argmin())
     within, path = path[:start], path[start:]
     outside = path[np.linalg.norm(balls.centers[path] - limb.line[0, :3], axis=1) > 0.5 * limb.line[0, 3]]
+    if len(outside) == 0:
+        return "extra"  # it ends where it begins: a bump
     others = [*within, *(j for b in branches if b is not branches[limb.branch] for j in b.balls)] or [balls.middle]
     some = mesh.vertices[:: max(1, len(mesh.vertices) // 20_000)]
     (gap, at), (rest, near) = (KDTree(balls.centers[part]).query(some) for part in (outside, others))
