@@ -14,7 +14,7 @@ from kinema.rig.embed.branches import find_branches
 from kinema.rig.embed.embed import auto_rig, embed
 from kinema.rig.embed.legs import place_legs, straight_knees, toe_tips
 from kinema.rig.embed.medial import pack_balls
-from kinema.rig.embed.tree import grow
+from kinema.rig.embed.tree import _Limb, _word, grow
 from kinema.rig.hinges import leg_hinges
 from kinema.rig.limbs import find_limbs
 from kinema.rig.weights import bone_heat
@@ -93,6 +93,16 @@ def test_a_tree_has_a_branch_for_each_arm_of_a_star() -> None:
     left = [name for name in tree.skeleton.names if name.startswith("left")]
     assert len(left) >= 4
     assert {name.replace("left", "right") for name in left} <= set(tree.skeleton.names)
+
+
+def test_a_limb_that_ends_where_it_begins_is_no_limb() -> None:
+    """cube_character_male_2 of the library has such a bump, and its rig ended in a traceback."""
+    mesh = star(5)
+    balls = pack_balls(mesh)
+    branches = find_branches(balls)
+    tip = branches[1].balls[-1]
+    line = np.array([[*balls.centers[tip], 5.0], [*balls.centers[tip], 5.0]])  # thicker than it is long
+    assert _word(mesh, balls, _Limb(1, line, partner=2), branches, 2.0) == "extra"
 
 
 def centipede(pairs: int) -> Mesh:

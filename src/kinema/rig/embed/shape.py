@@ -1,23 +1,19 @@
-"""From the places of a template's points to joints: limbs that the body lacks go, tails and toes are cut anew.
-
-Four legs that are short blocks are one bone each, as artists rig toys.
-"""
-
-from dataclasses import dataclass
-from itertools import pairwise
+"""From the places of a template's points to joints: limbs that the body lacks go, tails and toes are cut anew."""
 
 import numpy as np
 from jaxtyping import Float
 
-from kinema.asset.character import Skeleton, bone_tails
+from kinema.asset.character import Skeleton
+from kinema.rig.embed.arms import LEVEL, find_arm, fold_wings, has_arms
 from kinema.rig.embed.branches import Branch, cut, outside, smooth_path
 from kinema.rig.embed.fit import Fit
+from kinema.rig.embed.joints import Joints, Point
 from kinema.rig.embed.legs import place_legs, straight_knees, toe_tips
 from kinema.rig.embed.medial import Balls
 from kinema.rig.embed.plans import Form
 from kinema.rig.embed.templates import BodyFrame
+from kinema.rig.embed.toys import stub_tops, toy_beast, toy_person
 
-Point = Float[np.ndarray, "3"]
 SHORT_TAIL = 0.07
 """Length below which a tail has no joint, in lengths of the body's longest side."""
 TOES, FETLOCK = 0.55, 0.75
@@ -47,67 +43,14 @@ benchmarks/auto_rig_shifts.py on the same rigs."""
 SKULL_RADIUS, SKULL_BASE, NAPE = 0.075, 1.1, 0.055
 """Least radius of the ball in a big head, in heights of the body; where the head's joint lies below its centre, in
 radii, and the neck's below that, in heights: under a big head the template has them anywhere."""
-REACH = 1.4
-"""Distance of a hand from the line of the trunk from which on it is one, in radii of the trunk: arms of the figures for
-tuning reach 1.9 or more and a T. rex's 1.5; birds that have folded their wings reach 1.2 at most."""
-LEVEL = 0.5
-"""How far the head of a bird is before its hips, at least, in heights above them; one without arms that is upright is
-no bird."""
-WING, WING_HEIGHT = (("upper", 0.0, 0.6), ("lower", 0.4, 0.9), ("hand", 0.8, 0.9), ("end", 1.2, 0.8)), 0.3
-"""Joints of a folded wing: places between chest and hips, and distances from the middle and height above that line in
-radii of the trunk."""
 HAND, PALM = 0.2, 0.08
 """Greatest length and radius of a hand, in lengths of the longest side."""
 NECK_GAP = 0.1
 """Distance between the joints of a long neck, in lengths of the longest side."""
 MIDDLE, LOW = 0.05, 0.1
 """Greatest distance of a tail's end from the middle plane, and its least height, in lengths of the longest side."""
-STUB, BLOCK = 4.9, 0.875
-"""Length below which a leg that is a block has no knee, in its radii, and the squareness from which on it is a block.
-
-Toys in the benchmark have up to 4.7 and 0.9 or more; short legs of animals are round."""
-HIP = (2.1, 1.5)
-"""Least height of the joint at the top of such a leg, of two and of four, in radii: of the shortest it lies within the
-body."""
-SHOULDER, NECK = 1.7, 1.93
-"""Heights of the shoulders and the neck of a toy on two legs, in heights of its hips."""
-STOUT_ARM = 0.4
-"""Least radius of an arm of such a toy, in radii of its legs: ears and hair are thinner."""
-SKULL = 0.4
-"""Least radius of a head on such a body, in radii of the trunk."""
 AXIS = (0.13, 0.32, 0.47, 0.61, 0.75, 0.87)
 """Places of a fish's joints between its nose and the end of its tail, in lengths of the line."""
-
-
-@dataclass
-class Joints:
-    """A tree of joints that is being built: parents come before children."""
-
-    names: list[str]
-    parents: list[int]
-    heads: list[Point]
-    tips: list[Point]
-    """Where the bone of a leaf ends."""
-
-    def add(self, name: str, parent: int, head: Point, tip: Point) -> int:
-        self.names.append(name)
-        self.parents.append(parent)
-        self.heads.append(head)
-        self.tips.append(tip)
-        return len(self.names) - 1
-
-    def chain(self, name: str, parent: int, rows: Float[np.ndarray, "joints 3"], end: Point) -> int:
-        """Joints NAME_1, NAME_2 ... one below the other; returns the last one."""
-        for k, head in enumerate(rows):
-            label = name if len(rows) == 1 else f"{name}_{k + 1}"
-            parent = self.add(label, parent, head, rows[k + 1] if k + 1 < len(rows) else end)
-        return parent
-
-    def skeleton(self) -> Skeleton:
-        heads = np.array(self.heads)
-        return Skeleton(
-            tuple(self.names), tuple(self.parents), heads, bone_tails(heads, self.parents, np.array(self.tips))
-        )
 
 
 def shape(found: Fit, balls: Balls, branches: list[Branch], vertices: Float[np.ndarray, "vertices 3"]) -> Skeleton:
@@ -115,11 +58,11 @@ def shape(found: Fit, balls: Balls, branches: list[Branch], vertices: Float[np.n
     points, places = found.template, found.places
     size = float((balls.high - balls.low).max())
     at = dict(zip(points.names, places))
-    tops = _stub_tops(balls)
+    tops = stub_tops(balls)
     if points.form.plan in ("quadruped", "winged") and len(tops) == 4:
-        return _toy(at, tops, balls)
+        return toy_beast(at, tops, balls)
     if points.form.plan == "biped" and len(tops) == 2:
-        return _toy_person(tops, balls)
+        return toy_person(tops, balls)
     if points.form.plan in ("quadruped", "winged", "biped"):
         at |= place_legs(at, balls)
         at |= _fingertips(at, vertices, size)
@@ -131,9 +74,9 @@ def shape(found: Fit, balls: Balls, branches: list[Branch], vertices: Float[np.n
     if points.form.plan == "biped" and not has_arms(found, balls):
         level = "tail_1" in at and at["head"][2] - at["hips"][2] > LEVEL * (at["head"][1] - at["hips"][1])
         for side in ("left", "right"):
-            _find_arm(at, above, side, balls, there=not level)
+            find_arm(at, above, side, balls, there=not level)
         if level:
-            _fold_wings(at, above, balls)
+            fold_wings(at, above, balls)
     if points.form.plan == "biped" and "tail_1" not in at:
         at |= _under_skull(at, balls)
     if points.form.plan == "fish":
@@ -184,79 +127,6 @@ def _split_neck(at: dict[str, Point], above: dict[str, str], size: float) -> Non
         at[name] = start + k / (count + 1) * (end - start)
         above[name] = above["head"]
         above["head"] = name
-
-
-def _stub_tops(balls: Balls) -> dict[str, Point]:
-    """Tops of two or four legs that are short blocks, by the names of their joints; none of any other body."""
-    feet, middle = balls.feet, float(balls.low[0] + balls.high[0]) / 2
-    if (feet.lengths > STUB * feet.radii).any() or (feet.squareness < BLOCK).any():
-        return {}
-    least = balls.low[1] + HIP[len(feet.tops) > 2] * float(np.median(feet.radii))
-    tops = [np.array([x, max(y, least), z]) for x, y, z in feet.tops[np.argsort(feet.tops[:, 2])]]
-    sides = {side: [top for top in tops if (top[0] > middle) == (side == "left")] for side in ("left", "right")}
-    if all(len(of) == 1 for of in sides.values()):
-        return {f"{side}_leg_upper": of[0] for side, of in sides.items()}
-    if all(len(of) == 2 for of in sides.values()):
-        return {f"{end}_{side}_upper": top for side, of in sides.items() for end, top in zip(("hind", "front"), of)}
-    return {}
-
-
-def _toy_person(tops: dict[str, Point], balls: Balls) -> Skeleton:
-    """A trunk of one piece with legs, arms and a head of one bone."""
-    hips, radius = np.mean(list(tops.values()), axis=0), float(np.median(balls.feet.radii))
-    leg = hips[1] - balls.low[1]
-    outer = max(abs(float(top[0] - hips[0])) for top in tops.values()) + radius
-    shoulder_y, neck_y = balls.low[1] + SHOULDER * leg, balls.low[1] + NECK * leg
-    if arm := _arm_aside(balls, hips, outer, STOUT_ARM * radius, 1.0):
-        shoulder_y = float(balls.centers[arm[0], 1])
-        neck_y = shoulder_y + float(balls.radii[arm[0]])
-    neck, crown = np.array([hips[0], neck_y, hips[2]]), np.array([hips[0], balls.high[1], hips[2]])
-    joints = Joints([], [], [], [])
-    joints.add("hips", -1, hips, neck)
-    joints.add("head", 0, neck, np.maximum(crown, neck))
-    for name, top in tops.items():
-        out = 1.0 if "left" in name else -1.0
-        shoulder = np.array([top[0] + 0.4 * out * radius, shoulder_y, hips[2]])
-        hand = np.array([balls.high[0] if out > 0 else balls.low[0], shoulder[1], hips[2]])
-        joints.add(name, 0, top, np.array([top[0], balls.low[1], top[2]]))
-        joints.add(name.replace("leg", "arm"), 0, shoulder, hand)
-    return joints.skeleton()
-
-
-def _arm_aside(balls: Balls, hips: Point, outer: float, stout: float, side: float) -> tuple[int, int] | None:
-    """Balls at the shoulder and at the tip of the limb that sticks out most on a side (1 or -1), farther than `outer`
-    from the middle, above the hips, of balls larger than `stout`; none if nothing does."""
-    aside = side * (balls.centers[:, 0] - float(balls.low[0] + balls.high[0]) / 2)
-    arm = np.flatnonzero((balls.centers[:, 1] > hips[1]) & (aside > outer) & (balls.radii > stout))
-    if len(arm) == 0:
-        return None
-    tip = arm[aside[arm].argmax()]
-    to_tip, to_middle = balls.paths[tip], balls.paths[balls.middle]
-    # Balls on the way from the tip to the trunk: the last one beside the legs is the shoulder.
-    on_way = arm[to_tip[arm] + to_middle[arm] < 1.1 * to_tip[balls.middle]]
-    return int(on_way[aside[on_way].argmin()]), int(tip)
-
-
-def _toy(at: dict[str, Point], tops: dict[str, Point], balls: Balls) -> Skeleton:
-    """A body of one piece with four legs of one bone, and the head and the tail if they stick out of it."""
-    between = np.array(list(tops.values()))[:, 2]
-    trunk = np.flatnonzero((balls.centers[:, 2] > between.min()) & (balls.centers[:, 2] < between.max()))
-    middle, radius = next(((balls.centers[k], balls.radii[k]) for k in trunk), (balls.centers[0], balls.radii[0]))
-    joints = Joints([], [], [], [])
-    joints.add("hips", -1, balls.feet.tops.mean(axis=0), middle)
-    for name, top in tops.items():
-        joints.add(name, 0, top, np.array([top[0], balls.low[1], top[2]]))
-    for side in ("left", "right"):
-        if f"{side}_wing_upper" in at:
-            joints.add(f"{side}_wing_upper", 0, at[f"{side}_wing_upper"], at[f"{side}_wing_end"])
-    gap = {name: float(np.linalg.norm(place - middle)) for name, place in at.items()}
-    skull = float(balls.radii[np.linalg.norm(balls.centers - at["head"], axis=1).argmin()])
-    # A nose is no head.
-    if gap["head"] > radius and skull > SKULL * radius:
-        joints.add("head", 0, at["neck"], at["head_end"])
-    if gap["tail_1"] > radius and gap["tail_end"] > radius:
-        joints.add("tail_1", 0, at["tail_1"], at["tail_end"])
-    return joints.skeleton()
 
 
 def _axis(at: dict[str, Point]) -> dict[str, Point]:
@@ -320,47 +190,6 @@ def _under_skull(at: dict[str, Point], balls: Balls) -> dict[str, Point]:
         name: at[name] * [1, 0, 1] + [0, hips[1] + rise * (at[name][1] - hips[1]), 0] for name in ("spine", "chest")
     }
     return trunk | {"neck": neck, "head": head}
-
-
-def has_arms(found: Fit, balls: Balls) -> bool:
-    """Do the hands of a fitted biped stick out of its trunk?"""
-    at = dict(zip(found.template.names, found.places))
-    trunk = [at[name] for name in ("tail_1", "hips", "spine", "chest", "neck", "head", "head_end") if name in at]
-    line = np.concatenate([a + np.linspace(0, 1, 12)[:, None] * (b - a) for a, b in pairwise(trunk)])
-    gap = np.linalg.norm(balls.centers[:, None] - line[None], axis=2)
-    # The largest ball around each place of the trunk, or the nearest.
-    thick = np.where(gap < balls.radii[:, None], balls.radii[:, None], 0.0).max(axis=0)
-    thick = np.where(thick > 0, thick, balls.radii[gap.argmin(axis=0)])
-    hands = [at[f"{side}_hand"] for side in ("left", "right")]
-    return max(float((np.linalg.norm(line - hand, axis=1) / thick).min()) for hand in hands) > REACH
-
-
-def _find_arm(at: dict[str, Point], above: dict[str, str], side: str, balls: Balls, *, there: bool) -> None:
-    """Put an arm of two bones, which the template missed, where something sticks out beside the body, or none."""
-    for part in ("arm_upper", "arm_lower", "hand", "hand_end"):
-        del at[f"{side}_{part}"]
-    if not there:
-        return
-    thick = float(np.median(balls.feet.radii)) if len(balls.feet.radii) else 0.0
-    outer = abs(float(at[f"{side}_leg_foot"][0] - at["hips"][0])) + thick
-    arm = _arm_aside(balls, at["hips"], outer, STOUT_ARM * thick, 1.0 if side == "left" else -1.0)
-    if arm is not None:
-        shoulder, tip = balls.centers[arm[0]], balls.centers[arm[1]]
-        for part, share in (("upper", 0.0), ("lower", 0.5), ("end", 1.0)):
-            at[f"{side}_arm_{part}"] = shoulder + share * (tip - shoulder)
-        above[f"{side}_arm_end"] = f"{side}_arm_lower"
-
-
-def _fold_wings(at: dict[str, Point], above: dict[str, str], balls: Balls) -> None:
-    """Put wings along the sides of a trunk that lies level: a bird that stands has folded them."""
-    chest, hips = at["chest"], at["hips"]
-    near = np.linalg.norm(balls.centers - (chest + hips) / 2, axis=1).argmin()
-    for side, out in (("left", 1.0), ("right", -1.0)):
-        parent = "chest"
-        for part, share, beside in WING:
-            name, radius = f"{side}_wing_{part}", float(balls.radii[near])
-            at[name] = chest + share * (hips - chest) + [out * beside * radius, WING_HEIGHT * radius, 0.0]
-            above[name], parent = parent, name
 
 
 def _lies(ankle: Point, tip: Point) -> bool:

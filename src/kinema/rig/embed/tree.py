@@ -11,9 +11,9 @@ from jaxtyping import Float
 
 from kinema.asset.character import Mesh, Skeleton
 from kinema.rig.embed.branches import Branch, cut, outside, smooth_path
+from kinema.rig.embed.joints import Joints
 from kinema.rig.embed.medial import Balls
 from kinema.rig.embed.plans import BodyPlan
-from kinema.rig.embed.shape import Joints
 
 ASIDE = 0.06
 """Distance of a tip from the middle plane from which on a branch is to one side, in lengths of the longest side."""
