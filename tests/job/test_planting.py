@@ -15,7 +15,7 @@ from kinema.distill.tempo import choose_tempo
 from kinema.evaluate.metrics import measure
 from kinema.export.write import write
 from kinema.job.animate import make_stage
-from kinema.job.feet import as_simulated, lift_skin, plant_feet, settle, settles
+from kinema.job.feet import as_simulated, lift_skin, loses_gait, plant_feet, settle, settles
 from kinema.motion.loop import closes, unroll
 from kinema.motion.motion import Motion
 from kinema.prior.nano.prior import NanoPrior
@@ -148,3 +148,20 @@ def test_a_gait_that_planting_would_lose_is_only_put_on_the_ground(fox, anatomy,
     planted, stance = plant_feet(replace(FOX, loop=False), fox, anatomy, walk)
     assert stance is None
     assert measure(fox, planted, rig=anatomy.rig, limbs=anatomy.limbs).gait == "walk"
+    # Where feet that only rise and sink lose it too, the clip is what was distilled, out of the ground.
+    monkeypatch.setattr("kinema.job.feet.ground_feet", work)
+    low = Motion(walk.root_position - torch.tensor([0.0, 0.05, 0.0]), walk.angles, walk.fps)
+    lifted, stance = plant_feet(replace(FOX, loop=False), fox, anatomy, low)
+    assert stance is None
+    assert torch.equal(lifted.angles, low.angles)
+    assert (lifted.root_position[:, 1] > low.root_position[:, 1]).all()
+
+
+def test_physics_may_not_lose_the_gait_that_was_asked_for(fox, anatomy, walk):
+    walks = measure(fox, walk, rig=anatomy.rig, limbs=anatomy.limbs)
+    runs = replace(walks, gait="gallop")
+    assert loses_gait(FOX, "walk", walks, runs)
+    assert not loses_gait(FOX, "walk", walks, walks)
+    assert not loses_gait(FOX, "gallop", walks, runs)
+    assert not loses_gait(FOX, "wave", walks, runs)
+    assert not loses_gait(replace(FOX, preset="paper"), "walk", walks, runs)

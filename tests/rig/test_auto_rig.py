@@ -105,6 +105,24 @@ def test_a_limb_that_ends_where_it_begins_is_no_limb() -> None:
     assert _word(mesh, balls, _Limb(1, line, partner=2), branches, 2.0) == "extra"
 
 
+def test_flat_limbs_that_bear_a_raised_body_are_legs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kinema.rig.embed.tree._word", lambda *_: "flat")
+
+    def legs(height: float) -> int:
+        parts = [trimesh.creation.icosphere(subdivisions=4, radius=0.4).apply_translation([0, height, 0])]
+        for side in (-1.0, 1.0):
+            out = np.array([0.9 * side, height, 0])
+            parts.append(trimesh.creation.cylinder(radius=0.08, segment=[[0.3 * side, height, 0], out]))
+            parts.append(trimesh.creation.cylinder(radius=0.08, segment=[out, out * [1, 0, 1]]))
+        solid = trimesh.util.concatenate(parts)
+        mesh = Mesh(np.asarray(solid.vertices), np.asarray(solid.faces), np.ones_like(solid.vertices))
+        balls = pack_balls(mesh, symmetric=True)
+        return len(grow(mesh, balls, find_branches(balls)).roles["legs"])
+
+    assert legs(1.1) == 2
+    assert legs(0.4) == 0  # it lies on the ground by itself
+
+
 def centipede(pairs: int) -> Mesh:
     """A chain of balls with pairs of thin, arched legs, as in no table; a path from a foot runs along the trunk."""
     places = np.linspace(0.9, -0.9, pairs)

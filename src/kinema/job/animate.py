@@ -21,7 +21,7 @@ from kinema.distill.pull import PosePull
 from kinema.distill.tempo import Tempo, default_frame_rate, read_tempo
 from kinema.evaluate.metrics import Metrics, measure
 from kinema.gait.hang import hanging_arms
-from kinema.job.feet import as_simulated, follow_physics, plant_feet, settle, settles
+from kinema.job.feet import as_simulated, follow_physics, loses_gait, plant_feet, settle, settles
 from kinema.motion.lie import lie_down
 from kinema.motion.motion import Motion
 from kinema.motion.similar import grown, grown_motion, growth
@@ -137,10 +137,14 @@ def animate(
         clips |= {"physics": final}
     metrics = {} if deformation is None else {"field": deformation.metrics}
     metrics |= {name: measure(character, clip, rig=anatomy.rig, limbs=anatomy.limbs) for name, clip in clips.items()}
+    notes = [*_rigging(given, character), *result.notes]
+    if "physics" in metrics and loses_gait(config, tempo.motion, metrics["planted"], metrics["physics"]):
+        lost = f"physics lost the gait ({metrics['physics'].gait}): the clip is the planted one, not simulated"
+        final, metrics["physics"], notes = planted, metrics["planted"], [*notes, lost]
     clock.lap("measure")
     return Outcome(
         character, anatomy, reading, tempo, final, result.motion, planted, tracked, metrics, deformation,
-        result.history, [*_rigging(given, character), *result.notes], clock.seconds,
+        result.history, notes, clock.seconds,
     )  # fmt: skip
 
 

@@ -13,7 +13,8 @@ from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from kinema.asset.character import Character
 from kinema.distill.config import Animate
-from kinema.evaluate.metrics import measure
+from kinema.evaluate.metrics import Metrics, measure
+from kinema.evaluate.verdict import FITS
 from kinema.motion.feet import Stance, find_stance, track_feet
 from kinema.motion.foot_skin import FootSkin, trunk_depth
 from kinema.motion.loop import closes, roll, unroll
@@ -27,6 +28,8 @@ STANDS = 0.002
 """Slide of a motion whose feet stand already."""
 NO_GAIT = ("other", "stand")
 """What a motion that is no gait is called."""
+MORE_SLIDE = 1.5
+"""Slide, as a share of what it was, up to which feet of a planted motion are kept at the height of the ground."""
 LESS_SLIDE = 0.8
 """A tracked motion is planted once more only if its feet then slide less than this share of what they did."""
 
@@ -54,13 +57,17 @@ def plant_feet(config: Animate, character: Character, anatomy: Anatomy, motion: 
     work = partial(_work_on, plan_and_plant, character, anatomy, brisk=True)
     planted, stance = _with_rounds(config, motion, None, work)
     before = measure(character, motion, rig=anatomy.rig, limbs=anatomy.limbs)
-    if before.gait in NO_GAIT:
-        return planted, stance
-    after = measure(character, planted, rig=anatomy.rig, limbs=anatomy.limbs)
-    if after.gait == before.gait and after.slide <= max(before.slide, STANDS):
+
+    def keeps(found: Motion, slide: float) -> bool:
+        after = measure(character, found, rig=anatomy.rig, limbs=anatomy.limbs)
+        return after.gait == before.gait and after.slide <= max(slide, STANDS)
+
+    if before.gait in NO_GAIT or keeps(planted, before.slide):
         return planted, stance
     # Stiff legs and boots longer than legs cannot follow a foot that stays: better a foot that slides than a lost gait.
-    return _with_rounds(config, motion, None, partial(_work_on, ground_feet, character, anatomy))[0], None
+    grounded = _with_rounds(config, motion, None, partial(_work_on, ground_feet, character, anatomy))[0]
+    # Legs of one bone cannot even keep a foot at the height of the ground.
+    return grounded if keeps(grounded, MORE_SLIDE * before.slide) else _lift(config, character, anatomy, motion), None
 
 
 def follow_physics(
@@ -122,6 +129,12 @@ def _meant_or_found(config: Animate, anatomy: Anatomy, stance: Stance | None, si
     rounds = unroll(simulated, margin) if margin else simulated
     found = find_stance(track_feet(anatomy.rig, anatomy.limbs, rounds))
     return stance | found[margin : margin + len(stance)]
+
+
+def loses_gait(config: Animate, wanted: str, planted: Metrics, simulated: Metrics) -> bool:
+    """Did physics lose the gait that was asked for and planted? Toys with legs of one bone stumble over them."""
+    fits = FITS.get(wanted, ())
+    return settles(config) and planted.gait in fits and simulated.gait not in fits
 
 
 def lift_skin(character: Character, anatomy: Anatomy, motion: Motion, *, seconds: float = 0.08) -> Motion:

@@ -21,6 +21,9 @@ FLAT = 3.0
 """Distance of a limb's surface from its path, in radii, from which on it is a wing or a fin."""
 STOUT = 1.6
 """Least length of a limb in radii where it begins."""
+RAISED, GROUNDED = 0.2, 0.05
+"""Height over the ground from which on a trunk stands on something, in heights of the body, and height up to which the
+end of a limb touches the ground, in lengths of the longest side."""
 SLIM = 9.0
 """Length of a snake over its mean radius."""
 Line = Float[np.ndarray, "n 4"]
@@ -88,6 +91,12 @@ def grow(mesh: Mesh, balls: Balls, branches: list[Branch], *, snake: bool = Fals
         joints.add("head", 0, (root + top) / 2, top)
     for limb in limbs:
         limb.word = _word(mesh, balls, limb, branches, size)
+    raised = root[1] - balls.radii[balls.middle] > balls.low[1] + RAISED * (balls.high[1] - balls.low[1])
+    if raised and not any(limb.word == "leg" for limb in limbs):
+        # Something has to bear the body, however flat it is: plates of machines.
+        for limb in limbs:
+            if limb.word == "flat" and limb.line[-1, 1] - limb.line[-1, 3] < balls.low[1] + GROUNDED * size:
+                limb.word = "leg"
     legs = any(limb.word == "leg" for limb in limbs)
     long = np.ptp(mesh.vertices[:, 2]) > 1.4 * np.ptp(mesh.vertices[:, 1])
     flat = "wing" if legs or not long else "fin"
