@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from mutated_files import KINDS
 
 from kinema.asset.clips_npz import load_clips_npz
 from kinema.errors import KinemaError
@@ -56,3 +57,14 @@ def test_other_and_damaged_files_are_refused(tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(KinemaError, match=r"other\.npz"):
             load_clips_npz(path)
+
+
+def test_a_mesh_without_height_is_refused(tmp_path):
+    path = tmp_path / "flat.npz"
+    path.write_bytes(KINDS["clips npz"].files()["clips.npz"])
+    with np.load(path) as file:
+        arrays = dict(file)
+    lying = {"vertices": arrays["vertices"] * [1.0, 0.0, 0.0]}
+    np.savez(path, **arrays | lying)
+    with pytest.raises(KinemaError, match=r"flat\.npz: its transforms overflow or cannot be inverted"):
+        load_clips_npz(path)

@@ -238,4 +238,26 @@ def test_bare_kinema_shows_the_help(capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit) as stop:
         main([])
     assert stop.value.code == 0
-    assert "Exit codes" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Exit codes" in shown
+    # The first steps stand where a terminal ends, and they parse.
+    steps = [line.strip() for line in shown.splitlines() if line.startswith("  kinema ")]
+    assert steps[0].startswith("kinema animate ")
+    for step in steps:
+        words = shlex.split(step, comments=True)[1:]
+        if "--help" not in words:
+            parse(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["convert", "a.glb"], "convert needs TARGET (kinema convert --help)"),
+        (["render"], "render needs ASSET and -o FILE (kinema render --help)"),
+    ],
+)
+def test_what_is_missing_is_named_and_not_explained(words: list[str], line: str, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == f"kinema: {line}\n"

@@ -84,8 +84,10 @@ def test_as_and_anyway_run_it_all_the_same():
     assert (reading.motion, reading.phrase) == ("roll", "rolling")
     assert told(config, Knowing(), reading).prompt == "rolling"
     assert read_prompt(job("a man is doing a cartwheel", anyway=True), Knowing(), "biped").known is False
-    with pytest.raises(KinemaError, match="--as fly_kite: not one of"):
+    with pytest.raises(KinemaError, match=r"--as fly_kite: no motion that is known \(kinema motions"):
         read_prompt(replace(config, as_motion="fly_kite"), Knowing(), "biped")
+    with pytest.raises(KinemaError, match=r"--as walking: no motion that is known; did you mean walk\?"):
+        read_prompt(replace(config, as_motion="walking"), Knowing(), "biped")
     with pytest.raises(KinemaError, match="cannot do it"):
         read_prompt(replace(config, as_motion="slither"), Knowing(), "biped")
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kinema.motion.loop import closes, cut_cycle, repeat, roll, unroll, without_stills
+from kinema.motion.loop import closes, cut_cycle, cycle_of, repeat, roll, unroll, without_stills
 from kinema.motion.motion import Motion
 
 
@@ -40,6 +40,14 @@ def test_a_loop_played_thrice_has_itself_in_the_middle() -> None:
     same = repeat(halting(), 1)
     assert torch.equal(same.angles, halting().angles)
     assert torch.equal(same.root_position, halting().root_position)
+
+
+def test_a_loop_of_several_cycles_knows_one() -> None:
+    assert cycle_of(cycle()) == 12
+    assert cycle_of(repeat(cycle(), 3)) == 12
+    other = repeat(cycle(), 2)
+    other.angles[20, 1, 0] += 0.01
+    assert cycle_of(other) == 24
 
 
 def test_a_loop_that_does_not_close_any_more_is_closed_and_its_travel_stays() -> None:

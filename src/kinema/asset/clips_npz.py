@@ -76,7 +76,7 @@ def _character(stem: str, data: dict[str, np.ndarray], clips: list[str]) -> Char
     R_world_file = turn @ (bind[:, :3, :3] / np.linalg.norm(bind[:, :3, :3], axis=1, keepdims=True))
     heads = unit * bind[:, :3, 3] @ turn.T
     vertices = unit * data["vertices"].astype(np.float64) @ turn.T
-    scale = 1 / float(np.ptp(vertices[:, 1]))
+    scale = 1 / np.ptp(vertices[:, 1])  # numpy's own division is refused where the mesh is flat
     shift = -np.array([0.0, vertices[:, 1].min(), 0.0])
     heads, vertices = (heads + shift) * scale, (vertices + shift) * scale
     weights = data["weights"].astype(np.float64)

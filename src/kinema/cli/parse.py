@@ -72,14 +72,23 @@ TWO_WORDS = {("study", "report"): "study-report", ("eval", "suite"): "eval-suite
 """Commands that are also spelled as two words."""
 Command = Union[tuple(Annotated[cls, tyro.conf.subcommand(name)] for name, (cls, _) in COMMANDS.items())]  # noqa: UP007
 
+FIRST_STEPS = """first steps:
+  kinema animate "a red fox" "a fox is walking" -o runs/fox
+  kinema view runs/fox
+  kinema motions fox    # what the embedded prior knows
+  kinema animate --help
+
+Exit codes: 0 done, 1 an error that one line on stderr explains, 2 wrong usage,
+70 a bug, 75 the machine is to blame (try again), 130 interrupted by Ctrl-C,
+141 nobody reads the output, 143 terminated. `kinema --version` tells which one
+this is.
+"""
+"""What stands below the list of commands, where a terminal shows it."""
+
 
 @dataclass(frozen=True)
 class Kinema:
-    """Animate a 3D character from a sentence.
-
-    `kinema --version` tells which one this is. Exit codes: 0 done, 1 an error that one line on stderr explains, 2 wrong
-    usage, 70 a bug, 130 interrupted by Ctrl-C, 141 nobody reads the output, 143 terminated.
-    """
+    """Animate a 3D character from a sentence."""
 
     command: tyro.conf.OmitArgPrefixes[tyro.conf.OmitSubcommandPrefixes[Command]]  # pyright: ignore
     """What to do."""
@@ -112,7 +121,11 @@ def parse(arguments: list[str]) -> Kinema:
     finally:
         shown.seek(0)
         text = _folded(shown.read(), shutil.get_terminal_size().columns)
-        print(animate.arranged_help(text) if "animate" in arguments else text, end="")
+        if "animate" in arguments:
+            text = animate.arranged_help(text)
+        elif not set(COMMANDS) & set(arguments):
+            text += FIRST_STEPS
+        print(text, end="")
 
 
 def _one_word(arguments: list[str]) -> list[str]:
@@ -144,6 +157,11 @@ def _one_line(box: str) -> str:
     # A title, then sections between rules; where there is no Unicode they are made of hyphens.
     _, *sections = [part.strip().split("\n") for part in re.split("─{2,}|-{5,}", plain) if part.strip()] or [[""]]
     said = " ".join(line.strip() for line in sections[0]) if sections else ""
+    if (missing := re.match("Missing from kinema ([a-z-]+):", said)) is not None:
+        # The name of an argument stands between the command and what the argument is, which --help tells better.
+        depth = [len(line) - len(line.lstrip()) for line in sections[0][1:]]
+        names = [line.split(",")[0].strip() for line, deep in zip(sections[0][1:], depth) if deep == min(depth)]
+        return f"{missing[1]} needs {' and '.join(names)} (kinema {missing[1]} --help)"
     for section in sections[1:]:
         if section[0].startswith("Perhaps you meant"):
             said += f"; perhaps you meant {section[1].strip()}"

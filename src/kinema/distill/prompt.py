@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from kinema.distill.config import Animate, Resolved
@@ -79,7 +80,9 @@ def _as(motion: str, config: Animate, prior: VideoPrior, body: str | None) -> Pr
     """The reading that --as names; the prior is told a wording of that motion."""
     names = tuple(dict.fromkeys((*vocabulary(), *(known.name for known in prior.motions))))
     if motion not in names:
-        raise KinemaError(f"--as {motion}: not one of {', '.join(names)}")
+        near = get_close_matches(motion, names, n=1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise KinemaError(f"--as {motion}: no motion that is known{meant} (kinema motions lists them)")
     if body is not None and on_body(motion, body) is None and not config.anyway:
         raise KinemaError(f"--as {motion}: this kind of body ({body}) cannot do it; --anyway tries")
     sentence = take_apart(config.prompt)

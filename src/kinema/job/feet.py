@@ -15,9 +15,10 @@ from kinema.asset.character import Character
 from kinema.distill.config import Animate
 from kinema.evaluate.metrics import Metrics, measure
 from kinema.evaluate.verdict import FITS
+from kinema.motion.bursts import without_bursts
 from kinema.motion.feet import Stance, find_stance, track_feet
 from kinema.motion.foot_skin import FootSkin, trunk_depth
-from kinema.motion.loop import closes, roll, unroll
+from kinema.motion.loop import closes, cycle_of, roll, unroll
 from kinema.motion.motion import Motion
 from kinema.motion.plant import ground_feet, plan_and_plant
 from kinema.physics.track import Tracking, TrackResult, track
@@ -104,7 +105,8 @@ def as_simulated(config: Animate, planted: Motion, tracked: Motion) -> Motion:
 def settle(
     config: Animate, character: Character, anatomy: Anatomy, planted: Motion, stance: Stance | None, tracked: Motion
 ) -> Motion:
-    """Put the skin of a tracked motion's stance feet on the ground; plant them once more where they then slide less.
+    """Put the skin of a tracked motion's stance feet on the ground, without what shook the simulated body; plant them
+    once more where they then slide less.
 
     Physics may carry a whole body forth while a foot stands; where it does not, planting only adds jerks of its own.
     """
@@ -113,6 +115,9 @@ def settle(
         return simulated
     if not _plants(config, anatomy):
         return _lift(config, character, anatomy, simulated)
+    margin = _margin(config, planted, SIMULATED_S)
+    tracked = without_bursts(anatomy.rig, unroll(planted, margin) if margin else planted, tracked)
+    simulated = as_simulated(config, planted, tracked)
     stance = _meant_or_found(config, anatomy, stance, simulated)
     works = (partial(_work_on, work, character, anatomy) for work in (ground_feet, plan_and_plant))
     grounded, again = (_with_rounds(config, simulated, stance, work)[0] for work in works)
@@ -178,12 +183,13 @@ def _with_rounds(
     config: Animate, motion: Motion, stance: Stance | None,
     work: Callable[[Motion, Stance | None, int | None], tuple[Motion, Stance]],
 ) -> tuple[Motion, Stance]:  # fmt: skip
-    """The motion worked on; a loop with parts of the rounds before and after it, of which `work` is told the length."""
+    """The motion worked on; a loop with parts of the rounds before and after it, of whose cycles `work` is told the
+    length, so that equal cycles are worked on alike."""
     margin = _margin(config, motion, PLANTED_S)
     if not margin:
         return work(motion, stance, None)
     around = None if stance is None else _rounds_of(stance, margin)
-    found, stance = work(unroll(motion, margin), around, len(motion) - 1)
+    found, stance = work(unroll(motion, margin), around, cycle_of(motion))
     return roll(found, margin), stance[margin : margin + len(motion)]
 
 

@@ -16,6 +16,14 @@ def closes(motion: Motion) -> bool:
     return len(motion) > 2 and bool((motion.angles[-1] - motion.angles[0]).abs().max() < 1e-3)
 
 
+def cycle_of(loop: Motion) -> int:
+    """Frames of the shortest cycle that the loop repeats, all of it if it repeats none in whole frames."""
+    steps = len(loop) - 1
+    angles = loop.angles.detach()
+    equal = (n for n in range(1, steps) if steps % n == 0 and (angles[n:] - angles[:-n]).abs().max() < 1e-3)
+    return next(equal, steps)
+
+
 def close(motion: Motion) -> Motion:
     """The motion with its mismatch spread evenly over time, so that it closes; the horizontal travel stays."""
     share = torch.linspace(0, 1, len(motion), dtype=motion.angles.dtype, device=motion.angles.device)

@@ -58,7 +58,7 @@ def plan_and_plant(
         skin: What is put on the ground; by default the contact points themselves.
         stance: When each foot stands; by default as `plan_stance` finds it.
         brisk: Feet that let go rise at once, whatever the motion does: one that goes ahead while it is low slides.
-        period: Frames of a round, if the motion is an unrolled loop.
+        period: Frames after which an unrolled loop repeats itself.
     """
     body, motion = Planted.of(rig, cuboids, limbs, feet, skin), motion.detached(torch.float64)
     if stance is None:
@@ -91,7 +91,7 @@ def ground_feet(
 
     Root and legs move feet up and down only: what stands still or slides over the ground goes on doing so. `stance`:
     when each foot stands; by default as found. `carry`: off, the root moves only for legs that are too short.
-    `period`: frames of a round of an unrolled loop.
+    `period`: frames after which an unrolled loop repeats itself.
     """
     body, motion = Planted.of(rig, cuboids, limbs, None, skin), motion.detached(torch.float64)
     if stance is None:
@@ -107,8 +107,12 @@ def _hold_feet(
     body: Planted, base: Motion, offset: Offsets, stance: Stance, *, clearance: float, power: float,
     axes: Float[np.ndarray, "3"] = ALL,
 ) -> Motion:  # fmt: skip
-    """The legs take up the offsets of stance feet along `axes`, and the root comes down for legs that are too short."""
+    """The legs take up the offsets of stance feet along `axes`, and the root comes down for legs that are too short.
+
+    The best round wins, which need not be the last: a foot that lands may rock between its heel and its toes.
+    """
     result, (rough, _), lift = base, body.paths(base), np.zeros(stance.shape)
+    best, least = base, np.inf
     weights = touching(body.feet, base.pose(body.rig))
     for done in range(ROUNDS):
         # Legs turn their feet a little, so that other points are lowest: measured again and taken up again.
@@ -118,15 +122,19 @@ def _hold_feet(
         # A foot that is raised at its toes alone would go down at its heel: all that has touched counts.
         weights = [w + (new - w) / (done + 2) for w, new in zip(weights, touching(body.feet, result.pose(body.rig)))]
         heights, velocities = body.paths(result)
-        offset = offset + _stance_offsets(heights, velocities, stance, base.fps) * axes
-        lift = lift + np.where(stance, 0.0, np.maximum(-heights, 0.0))
+        left = _stance_offsets(heights, velocities, stance, base.fps) * axes
+        deep = np.where(stance, 0.0, np.maximum(-heights, 0.0))
+        away = float(np.square(left).sum() + np.square(deep).sum())
+        if away < least:
+            best, least = result, away
+        offset, lift = offset + left, lift + deep
         # The root comes down for legs that hang in the air at full stretch, smoothly in time.
         lack = np.where(stance, np.maximum(heights - 1e-3 * body.leg, 0.0), 0.0).max(1, initial=0.0)
         sink = gaussian_filter1d(lack, max(0.06 * base.fps, 1e-3), mode="nearest")[:, None] * UP
         base = Motion(base.root_position - torch.from_numpy(sink), base.angles, base.fps)
         offset = offset + sink[:, None] * stance[..., None]
         rough = rough - sink[:, None, 1]
-    return result
+    return best
 
 
 def plan_stance(rig: Rig, cuboids: Cuboids, limbs: Limbs, motion: Motion, *, feet: Effectors | None = None) -> Stance:
@@ -170,7 +178,7 @@ def _without_hops(feet: Feet, stance: Stance) -> Stance:
 
 
 def _every_round(stance: Stance, period: int | None) -> Stance:
-    """The stance of an unrolled loop's own round in the rounds around it too.
+    """The stance of the middle cycle of an unrolled loop in all the others too.
 
     At the ends of a motion stances are found otherwise than amid it. A foot that stands over the seam in one round only
     would be held there in that round and not in the next, and no fading between the two can keep it still.

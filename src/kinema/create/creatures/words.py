@@ -108,7 +108,7 @@ def read_words(words: str) -> Named:
     close = difflib.get_close_matches(word, [*SPECIES, *ALSO], n=1, cutoff=0.75)
     if close and said is None:
         # A slip of the pen is no new animal, but a beaver is no bear either.
-        raise KinemaError(f"{words!r}: names no built-in creature; did you mean {close[0]}?")
+        raise KinemaError(f"{words!r} names no built-in creature; did you mean {close[0]}?")
     kin = find_kin(word) if word else None
     if kin is None:
         # In a short word one slip is much of it.
