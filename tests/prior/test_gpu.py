@@ -164,6 +164,17 @@ def test_products_and_copies_are_counted() -> None:
     assert storages.moved == 4000
 
 
+def test_attention_is_counted_backward_too() -> None:
+    """Its gradient is five products of n x n x d where the way forward has two: the scores are made again."""
+    with FakeTensorMode(), Storages() as storages:
+        q = torch.empty(1, 2, 64, 16, requires_grad=True)
+        found = nn.functional.scaled_dot_product_attention(q, q, q)
+        forward = storages.flops
+        found.sum().backward()
+    assert forward == 2 * 4 * 64 * 64 * 16
+    assert storages.flops - forward == 2.5 * forward
+
+
 def test_a_prediction_is_steps_times_work_over_rates() -> None:
     card, setting = CARDS[3], Setting(33, 320, 480, 600, "bf16")
     stages = {"weights": 0, "text": 0, "encode": 0, "denoise": 0, "backward": 0, "host": 0}

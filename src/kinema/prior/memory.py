@@ -133,10 +133,13 @@ def estimate_memory(
     )  # fmt: skip
 
 
-_ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention
-# torch has no formula for the CPU's kernel, which stands for the GPU's here.
+_ATEN = torch.ops.aten
+# torch has no formulas for the CPU's kernels, which stand for the GPU's here.
 FLOPS: dict[Any, Any] = flop_registry | {
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: flop_registry[_ATTENTION]
+    _ATEN._scaled_dot_product_flash_attention_for_cpu: flop_registry[_ATEN._scaled_dot_product_flash_attention],
+    _ATEN._scaled_dot_product_flash_attention_for_cpu_backward: flop_registry[
+        _ATEN._scaled_dot_product_flash_attention_backward
+    ],
 }
 """Floating point operations of an operator's call."""
 
