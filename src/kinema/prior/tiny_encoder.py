@@ -74,6 +74,17 @@ class TinyEncoder(nn.Module):
             raise KinemaError(f"{path}: not the weights of a tiny video encoder ({reason})") from None
         return TinyEncoder(blocks, patch=patch).to(device, dtype).eval().requires_grad_(False)
 
+    @staticmethod
+    def published(channels: int, *, space: int, time: int) -> "TinyEncoder":
+        """Untrained, as large as the published ones, for latents that are smaller so many times."""
+        patch, blocks = max(1, space // 8), list[nn.Module]()
+        for stage in range(3):
+            stride = 2 if time > 2**stage else 1
+            halve = nn.Conv2d(64, 64, 3, padding=1, stride=2, bias=False)
+            blocks += [TimePool(64, stride), halve, *(MemoryBlock(64, 64) for _ in range(3))]
+        first, last = nn.Conv2d(3 * patch**2, 64, 3, padding=1), nn.Conv2d(64, channels, 3, padding=1)
+        return TinyEncoder(nn.Sequential(first, nn.ReLU(), *blocks, last), patch=patch).requires_grad_(False)
+
     def forward(self, video: Video) -> Latents:
         x = F.pixel_unshuffle(video, self.patch)
         x = torch.cat([x, x[-1:].expand(-len(x) % self.time, -1, -1, -1)])
