@@ -5,8 +5,9 @@ python benchmarks/ablations.py [--seeds 2] [--iterations 400] [--physics-iterati
 Every run is `--preset paper` (free and equal joints, Eq. 9, Eq. 10 on cuboids, no fit, no planting, no drift), cut to
 `--iterations`. Parts of the distillation are judged on the motion as distilled, physics by the motion before and after
 it. A run that is killed goes on where it was, a finished one leaves a JSON file and is not repeated; the table is made
-of all that is there and put into docs/results/akd.md with `--write`. The rendered ground is not among them: the
-embedded prior sees the body's point maps and no ground, so that only a video model can show what it is worth.
+of all that is there and put into docs/results/akd.md with `--write`. The rendered ground makes no difference here: the
+embedded prior sees the body's point maps and no ground, so that only a video model can show what it is worth. Its row
+shows just that.
 """
 
 import argparse
@@ -43,6 +44,7 @@ CHARACTERS = ("fox", "horse", "ostrich", "human")
 FULL = "full"
 VARIANTS: dict[str, tuple[dict[str, Any], str, str]] = {
     FULL: ({}, "", "more"),
+    "no rendered ground": ({"render_ground": False}, "slide", "more"),
     "no L_ground": ({"ground_weight": 0.0}, "penetration", "more"),
     "no L_smooth": ({"smooth_weight": 0.0}, "jerk", "more"),
     "random prior": ({}, "gait_right", "less"),
@@ -93,6 +95,11 @@ def staged(asset: str, weights: Path | None) -> Stage:
     return make_stage(resolve(Animate(asset, preset="paper")), *body(asset), priors(weights)[""])
 
 
+def on_ground(stage: Stage, *, drawn: bool) -> Stage:
+    """The stage with its ground drawn or not, which a prior notices that is shown pictures."""
+    return stage if drawn else replace(stage, scene=replace(stage.scene, ground=None))
+
+
 def measured(name: str, asset: str, seed: int, options: argparse.Namespace, out: Path) -> Row:
     """Figures of one run: of the motion as distilled, or of what physics makes of that of the full method."""
     character, anatomy = body(asset)
@@ -110,7 +117,8 @@ def measured(name: str, asset: str, seed: int, options: argparse.Namespace, out:
     else:
         prior = priors(options.weights).get(name) or priors(options.weights)[""]
         reading = read_prompt(config, prior, anatomy.limbs.body)
-        tempo, stage = read_tempo(config, prior, anatomy, reading), staged(asset, options.weights)
+        tempo = read_tempo(config, prior, anatomy, reading)
+        stage = on_ground(staged(asset, options.weights), drawn=config.render_ground)
         run = Distiller(told(config, prior, reading), prior, stage, anatomy, tempo, checkpoint=states / DISTILLED)
         motion = run.run().motion
         if isinstance(run.parameters, Field):

@@ -99,6 +99,9 @@ def test_priors_without_classes_take_every_text():
     walking = read_prompt(job("two men never walked there"), Free(), "biped")
     assert walking.motion == "walk"
     assert told(job("a man yodels"), Free(), walking).prompt == "a man yodels"
+    # --as sets the pace: a video model that heard "walking" alone would not know who walks.
+    named = job("a man yodels", as_motion="walk")
+    assert told(named, Free(), read_prompt(named, Free(), "biped")).prompt == "a man yodels"
 
 
 def test_the_refusal_names_what_to_use():

@@ -24,6 +24,7 @@ from kinema.job.feet import settle
 from kinema.motion.motion import Motion
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior
+from kinema.prior.protocol import Needs
 from kinema.render.follow import smooth_path
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
@@ -149,6 +150,46 @@ def test_cameras_look_at_the_smoothed_centre_of_the_deformed_box(run: Distiller)
     assert not run.windows.path(window).requires_grad
     free = replace(run.windows, follow_box=False)
     assert (run.windows.path(window) - free.path(window)).norm(dim=-1).max() > 0.5
+
+
+def test_cameras_stay_in_their_range_with_the_whole_body_in_the_picture(run: Distiller) -> None:
+    """25 to 100° off the face to either side, 4 to 20° up; the corners of the standing body's box are in the frame."""
+    prior = copy.copy(run.prior)
+    prior.needs = Needs(fps=8.0)
+    windows = replace(run.windows, prior=prior, follow_box=False)
+    drawn = [windows.draw(np.random.default_rng(seed)) for seed in range(300)]
+    yaw, up = np.array([[window.yaw_deg, window.elevation_deg] for window in drawn]).T
+    for found, (low, high) in ((yaw, (25, 100)), (-yaw, (25, 100)), (up, (4, 20))):
+        seen = found[found > 0]
+        assert low <= seen.min() < low + 3
+        assert high - 3 < seen.max() <= high
+    stage = windows.stage
+    low, high = torch.from_numpy(stage.box).float()
+    corners = torch.stack(
+        [torch.where(torch.tensor(bits, dtype=torch.bool), high, low) for bits in np.ndindex(2, 2, 2)]
+    )
+    for window in drawn[:20]:
+        cameras = stage.cameras(windows.path(window)[:1], windows.view(window), **windows.size)
+        way = windows.path(window)[0] - stage.rig.heads[0]
+        seen = (corners + way) @ cameras.T_camera_world[0, :, :3].mT + cameras.T_camera_world[0, :, 3]
+        fx, fy, cx, cy = cameras.focal_center_px[0]
+        x, y = fx * seen[:, 0] / seen[:, 2] + cx, fy * seen[:, 1] / seen[:, 2] + cy
+        assert float(x.min()) >= 0
+        assert float(x.max()) <= cameras.width
+        assert float(y.min()) >= 0
+        assert float(y.max()) <= cameras.height
+
+
+def test_the_learning_rate_falls_to_a_tenth_along_a_cosine(run: Distiller) -> None:
+    """0.01 rad, and one window per iteration."""
+    rates = [run.learning_rate * run.schedule.learning_rate(step) for step in (0, 5_000, 10_000)]
+    assert rates == pytest.approx([0.01, 0.0055, 0.001])
+    drawn = []
+    run.windows = replace(run.windows)
+    film = type(run.windows).film
+    run.windows.__dict__["film"] = lambda window: drawn.append(window) or film(run.windows, window)
+    run._sds_loss(np.random.default_rng(0))
+    assert len(drawn) == 1
 
 
 def test_an_image_to_video_model_is_given_the_start_pose_of_its_window(run: Distiller) -> None:

@@ -1,5 +1,6 @@
 """`kinema animate` with a video model that cannot be run: one line, exit code 1, and nothing is written."""
 
+import logging
 import sys
 from pathlib import Path
 
@@ -77,7 +78,8 @@ def test_no_folder_and_a_folder_that_is_no_checkpoint(tmp_path: Path, capsys) ->
         assert line.endswith(".json: no such file; a diffusers checkpoint folder is needed")
 
 
-def test_missing_and_misshapen_tensors(checkpoint: Path, tmp_path: Path, capsys) -> None:
+def test_missing_and_misshapen_tensors(checkpoint: Path, tmp_path: Path, capsys, caplog) -> None:
+    logging.getLogger("diffusers").addHandler(caplog.handler)
     weights = checkpoint / "unet" / "diffusion_pytorch_model.safetensors"
     whole = load_file(weights)
     first = sorted(whole)[0]
@@ -94,13 +96,16 @@ def test_missing_and_misshapen_tensors(checkpoint: Path, tmp_path: Path, capsys)
         weights.write_bytes(weights.read_bytes()[:100])
         line = refused(capsys, out, "--prior", f"modelscope={checkpoint}", "--video-size", "4", "16", "16")
         assert "cannot read the weights" in line
+        assert not caplog.records  # diffusers would have told the same in two lines of its own
     finally:
+        logging.getLogger("diffusers").removeHandler(caplog.handler)
         save_file(whole, weights, {"format": "pt"})
 
 
 def test_a_size_that_the_model_cannot_take(checkpoint: Path, tmp_path: Path, capsys) -> None:
-    line = refused(capsys, tmp_path, "--prior", f"modelscope={checkpoint}", "--video-size", "4", "17", "16")
-    assert line == "kinema: --video-size 4 17 16: this U-Net needs sides divisible by 4"
+    for size in ("4 17 16", "0 16 16", "4 16 -16"):
+        line = refused(capsys, tmp_path, "--prior", f"modelscope={checkpoint}", "--video-size", *size.split())
+        assert line == f"kinema: --video-size {size}: this U-Net needs a frame or more and sides divisible by 4"
 
 
 def test_a_student_needs_videos_to_sample(checkpoint: Path, tmp_path: Path, capsys) -> None:

@@ -69,6 +69,9 @@ def test_animate_runs_to_the_end(name: str, tmp_path: Path, monkeypatch: pytest.
     report: Any = read_json(tmp_path / "run" / "report.json")
     history = [(row["step"], row["stage"]) for row in report["history"]]
     assert history == [(step, "sds") for step in range(1, STEPS + 1)]
+    # These models name no motions: who gave no pace is told where it is from.
+    table = "by a table of verbs and the length of the legs: trot"
+    assert f"speed and period {table} (--speed and --period)" in report["notes"]
     with np.load(tmp_path / "run" / "motion.npz") as found:
         assert all(np.isfinite(found[key]).all() for key in found.files if found[key].dtype.kind == "f")
     assert not list((tmp_path / "run").glob("*.part"))

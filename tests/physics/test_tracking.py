@@ -12,6 +12,7 @@ from kinema.errors import KinemaError
 from kinema.gait.make import make_motion
 from kinema.motion.feet import contact_paths, find_box_feet
 from kinema.motion.motion import Motion
+from kinema.motion.plant import corner_paths
 from kinema.physics.model import Control, State, make_model
 from kinema.physics.rollout import rollout
 from kinema.physics.track import Tracking, track
@@ -88,6 +89,9 @@ def test_paper_mode_runs_with_a_control_per_substep(walking) -> None:
     result = track(None, rig, leaning, limbs=limbs, cuboids=boxes(body), options=options)
     assert not options.implicit
     assert options.substeps >= 100
+    paper = Tracking.paper()
+    assert (paper.iterations, paper.smooth, paper.clip, paper.friction) == (200, 0.2, 1.0, 0.9)
+    assert (paper.learning_rate, paper.velocity_rate, paper.hold, paper.still) == (1e-3, 5e-3, 0.0, 0.0)
     assert len(result.controls) == 4 * options.substeps
     assert torch.isfinite(result.motion.angles).all()
     # Eq. 13 at the best iterate: Σ_f ‖q - q̂‖₁ / (F - 1) + λ₃ MAE(Δₜ² control)
@@ -98,6 +102,21 @@ def test_paper_mode_runs_with_a_control_per_substep(walking) -> None:
     assert min(result.losses) < result.losses[0]
     # The upright force holds the direction that was up at the start and is not searched.
     assert torch.equal(result.controls[:, 3:6], leaning.angles[:1, 0].expand(len(result.controls), 3))
+
+
+def test_a_motion_that_floats_is_moved_onto_the_ground_as_a_whole(walking) -> None:
+    """Until its first frame stands: otherwise the simulation would begin with a fall. Nothing else of it changes."""
+    body, rig, limbs, motion = walking
+    floating = with_faults(motion, speed=1.0, lift=0.2)[:4]
+    result = track(
+        None, rig, floating, limbs=limbs, cuboids=boxes(body), options=replace(Tracking.paper(), iterations=1)
+    )
+    shift = result.target.root_position - floating.root_position
+    assert torch.equal(result.target.angles, floating.angles)
+    torch.testing.assert_close(shift, shift[:1].expand(4, 3))
+    assert float(shift[0, 0]) == float(shift[0, 2]) == 0
+    lowest = float(corner_paths(rig, boxes(body), result.target[:1])[..., 1].min())
+    assert -0.005 < lowest <= 0
 
 
 def test_feet_that_stand_do_not_slide_in_paper_mode(walking) -> None:

@@ -25,7 +25,7 @@ from kinema.prior.checkpoint import Placement
 from kinema.prior.full_size import KNOWN, build
 from kinema.prior.gpu import CARDS, SETTINGS, Prediction, Setting, predictions, refuse_if_too_large, setting_for
 from kinema.prior.load import MODELS, load_prior
-from kinema.prior.memory import GIB, LADDER, MemoryEstimate, Storages
+from kinema.prior.memory import GIB, LADDER, MemoryEstimate, Storages, estimate_memory
 from kinema.prior.nano.model import Nano
 from kinema.prior.nano.prior import NanoPrior
 from kinema.render.stage import Stage
@@ -164,6 +164,17 @@ def test_products_and_copies_are_counted() -> None:
     assert storages.moved == 4000
 
 
+def test_attention_is_counted_backward_too() -> None:
+    """Its gradient is five products of n x n x d where the way forward has two: the scores are made again."""
+    with FakeTensorMode(), Storages() as storages:
+        q = torch.empty(1, 2, 64, 16, requires_grad=True)
+        found = nn.functional.scaled_dot_product_attention(q, q, q)
+        forward = storages.flops
+        found.sum().backward()
+    assert forward == 2 * 4 * 64 * 64 * 16
+    assert storages.flops - forward == 2.5 * forward
+
+
 def test_a_prediction_is_steps_times_work_over_rates() -> None:
     card, setting = CARDS[3], Setting(33, 320, 480, 600, "bf16")
     stages = {"weights": 0, "text": 0, "encode": 0, "denoise": 0, "backward": 0, "host": 0}
@@ -189,8 +200,8 @@ def test_steps_of_one_kind_are_counted_once(monkeypatch) -> None:
     """Cards of 8 and 12 GB see the same videos, for more or fewer steps."""
     seen = []
 
-    def counted(prior, placement, **size):
-        seen.append(size)
+    def counted(prior, placement, *, tiny, **size):
+        seen.append(size | {"tiny": tiny})
         stages = {"weights": 0, "text": 0, "encode": 0, "denoise": 0, "backward": 0, "host": 0}
         return MemoryEstimate(prior=prior, parameters={}, **size, **stages, flops=int(1e12))
 
@@ -199,6 +210,10 @@ def test_steps_of_one_kind_are_counted_once(monkeypatch) -> None:
     assert len(seen) == 3
     steps = {prediction.card.gigabytes: prediction.setting.steps for prediction in found}
     assert (steps[8], steps[12]) == (900, 1200)
+    # A tiny encoder leaves time for larger videos, where a model has such a setting.
+    frames = [found.setting.frames for found in predictions("wan2.1-1.3b", CARDS[:1], tiny=True)]
+    assert (frames, seen[-1]["tiny"]) == ([33], True)
+    assert setting_for("ltx-video", 24, tiny=True) == SETTINGS["ltx-video"][24]
 
 
 def test_every_card_gets_a_setting_and_the_others_one_line() -> None:
@@ -266,6 +281,17 @@ def test_a_job_that_does_not_fit_names_peak_and_setting(monkeypatch) -> None:
 def test_the_settings_fit_their_cards(prior) -> None:
     for found in predictions(prior):
         assert found.estimate.fits(found.card.gigabytes), (found.card, found.setting, found.estimate.peak / GIB)
+
+
+@pytest.mark.slow
+def test_a_tiny_encoder_takes_less_time_and_memory() -> None:
+    """It is calibrated once; after that a step has none of the model's own encoder."""
+    size = {"frames": 9, "height": 256, "width": 384}
+    own, tiny = (estimate_memory("wan2.1-1.3b", LADDER["bf16"], tiny=tiny, **size) for tiny in (False, True))
+    assert own.single > 0.5 * own.flops
+    assert tiny.single == 0
+    assert tiny.flops < 0.5 * own.flops
+    assert tiny.backward < own.backward
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """The tiny encoder: read from a file, equal to its frame-by-frame twin, calibrated to the VAE."""
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -11,10 +12,16 @@ pytest.importorskip("transformers", reason="needs the extra `gpu`")
 from safetensors.torch import save_file
 from toy_checkpoints import TOYS
 
+from kinema.create.creatures import creature
+from kinema.distill.config import Animate, resolve
+from kinema.distill.loop import Distiller
+from kinema.distill.tempo import choose_tempo
 from kinema.errors import KinemaError
 from kinema.prior.load import load_prior
 from kinema.prior.protocol import Context, VideoPrior
 from kinema.prior.tiny_encoder import MemoryBlock, TimePool, TinyEncoder, calibrate
+from kinema.render.stage import Stage
+from kinema.rig.anatomy import Anatomy
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +116,29 @@ def test_prior_with_a_tiny_encoder(name, weights, tmp_path, monkeypatch):
     assert_close(z[padding:].mean((0, 2, 3)), real[padding:].mean((0, 2, 3)), atol=1e-4, rtol=1e-3)
     (gradient,) = torch.autograd.grad((z * torch.randn(z.shape, generator=generator)).sum(), video)
     assert (gradient.flatten(1).abs().amax(1) > 0).all()
+
+
+def test_a_run_calibrates_on_a_video_of_its_own(weights, tmp_path, monkeypatch):
+    """Whatever other runs have shown the prior before. What a model is given stays its business: an image-to-video
+    model's videos go on from the start pose of their window, with a tiny encoder too."""
+    monkeypatch.setenv("KINEMA_CACHE", str(tmp_path / "cache"))
+    torch.manual_seed(0)
+    TOYS["cogvideox-5b-i2v"].write(tmp_path)
+    size = TOYS["cogvideox-5b-i2v"].video_size or (9, 32, 48)
+    prior = load_prior(f"cogvideox-5b-i2v={tmp_path}", video_size=size, tiny_encoder=weights)
+    assert prior.needs.reference == "start"
+    character = creature("fox")
+    anatomy = Anatomy.of(character)
+    rng = np.random.default_rng(0)
+    stage = Stage.from_character(character, anatomy.rig, count=50, look="color", rng=rng)
+    tempo = choose_tempo("walk", "a fox is walking", anatomy.limbs, prior)
+    gains = []
+    for seed in (0, 1, 0):
+        config = resolve(Animate("fox", "a fox is walking", prior="cogvideox-5b-i2v", seed=seed))
+        Distiller(config, prior, stage, anatomy, tempo)
+        gains.append(prior.encode.calibration.gain)
+    assert torch.equal(gains[0], gains[2])
+    assert not torch.equal(gains[0], gains[1])
 
 
 def test_other_files_are_one_line(tmp_path):

@@ -16,7 +16,7 @@ import kinema
 from kinema.cli.doctor_priors import memory_lines, memory_of, predicted, prediction_lines
 from kinema.cli.output import Output
 from kinema.errors import KinemaError
-from kinema.options import named
+from kinema.options import Flag, named
 
 EXTRAS = {
     "gpu": ("diffusers", "transformers", "accelerate", "gsplat", "sentencepiece"),
@@ -35,6 +35,8 @@ class DoctorCommand:
     """Estimate the memory of a job with this video model, for cards of 8, 12, 24 and 40 GB (takes minutes)."""
     preset: Literal["default", "gpu"] = "default"
     """`gpu`: the settings of `kinema animate --preset gpu`, counted, with the time per clip that they predict."""
+    tiny_encoder: Flag = False
+    """Count those of a job with a tiny encoder in place of the model's own."""
     video_size: Annotated[tuple[int, int, int] | None, named("FRAMES HEIGHT WIDTH")] = None
     """Size of that job's videos; by default 49 frames at the size that the model was trained with."""
 
@@ -45,10 +47,11 @@ def doctor(command: DoctorCommand, output: Output) -> None:
         output.say("\n".join(doctor_lines(found)), **found)
         return
     if command.preset == "gpu":
-        found = predicted(command.prior, announce=output.hint)
+        found = predicted(command.prior, tiny=command.tiny_encoder, announce=output.hint)
         output.say("\n".join(prediction_lines(found)), **found)
         return
-    estimate = memory_of(command.prior, command.video_size, announce=output.hint)
+    job = {"tiny": command.tiny_encoder, "announce": output.hint}
+    estimate = memory_of(command.prior, command.video_size, **job)
     output.say("\n".join(memory_lines(estimate)), **estimate)
 
 

@@ -7,7 +7,11 @@ from kinema.errors import KinemaError
 
 
 def memory_of(
-    prior: str, size: tuple[int, int, int] | None = None, *, announce: Callable[[str], None] = lambda _: None
+    prior: str,
+    size: tuple[int, int, int] | None = None,
+    *,
+    tiny: bool = False,
+    announce: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """The ladder of settings for one job (real classes on fake tensors), as plain values for JSON."""
     from kinema.prior.load import MODELS
@@ -17,7 +21,7 @@ def memory_of(
 
     announce(f"{prior}: running its layers without data, which takes minutes ...")
     frames, height, width = size or (None if MODELS[prior][0] == "unet" else 49, None, None)
-    report = memory_report(prior, frames=frames, height=height, width=width)
+    report = memory_report(prior, tiny=tiny, frames=frames, height=height, width=width)
     first = report.estimates[0]
     return {
         "prior": prior,
@@ -35,7 +39,7 @@ def memory_of(
     }
 
 
-def predicted(prior: str, *, announce: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+def predicted(prior: str, *, tiny: bool = False, announce: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Counts and predicted times of `--preset gpu`, as plain values for JSON."""
     from kinema.prior.gpu import predictions, setting_for
     from kinema.prior.memory import GIB
@@ -44,7 +48,7 @@ def predicted(prior: str, *, announce: Callable[[str], None] = lambda _: None) -
     setting_for(prior, 40)  # a model without settings is refused before the long count
     announce(f"{prior}: running its layers without data, which takes minutes ...")
     cards = {}
-    for found in predictions(prior):
+    for found in predictions(prior, tiny=tiny):
         setting, count, card = found.setting, found.estimate, found.card
         cards[card.name] = {
             "card_gb": card.gigabytes, "assumed_tflops": card.tflops, "assumed_host_gb_s": card.host_gb_s,

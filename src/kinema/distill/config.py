@@ -191,7 +191,7 @@ def resolve(config: Animate) -> Resolved:
         from kinema.prior.gpu import setting_here
 
         # A flag can only be given as on.
-        setting = setting_here(values["prior"], values["device"])
+        setting = setting_here(values["prior"], values["device"], tiny=config.tiny_encoder is not None)
         values |= {name: value for name, value in setting.items() if given[name] in (None, False)}
     cycles = values["time"] in ("auto", "fourier") and config.parameters == "skeleton"
     values["loop"] = config.loop and cycles

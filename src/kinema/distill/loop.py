@@ -32,6 +32,7 @@ from kinema.errors import KinemaError
 from kinema.learn.adam import Adam
 from kinema.motion.motion import Motion
 from kinema.prior.protocol import Context, VideoPrior
+from kinema.prior.tiny_encoder import TinyEncode
 from kinema.progress import Progress, Report
 from kinema.render.stage import Stage
 from kinema.rig.anatomy import Anatomy
@@ -44,6 +45,8 @@ MOST_GRADIENT = 10.0
 """Greatest norm of a step's gradient; longer ones are shortened, except in paper mode."""
 AKD_LATENTS = 13 * 16 * 60 * 90
 """Latent values of a video in the paper: CogVideoX, 49 frames of 480 x 720."""
+CALIBRATION_SEED = 2_000_000
+"""The window on which a tiny encoder is calibrated draws from the seed and this, which no step does."""
 MOST_BAD_STEPS = 20
 """Steps in a row with gradients that are not finite after which a run gives up."""
 
@@ -92,6 +95,9 @@ class Distiller:
         self.pull, self.student = pull, student
         self.parameters = make_parameters(config, prior.frames, stage, anatomy, tempo)
         self.windows = Windows(prior, stage, tempo, self.parameters, follow_box=config.preset == "paper")
+        if isinstance(prior.encode, TinyEncode):
+            window = self.windows.draw(np.random.default_rng((config.seed, CALIBRATION_SEED)))
+            prior.encode.calibrate(self.windows.standing(window), self.windows.context(window))
         self.schedule = Schedule.of(config, prior, repeats=tempo.repeats)
         self.learning_rate = config.learning_rate * self.parameters.learning_rate
         self.optimizer = Adam(self.parameters.parameters(), lr=self.learning_rate)

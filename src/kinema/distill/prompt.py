@@ -91,7 +91,8 @@ def _as(motion: str, config: Animate, prior: VideoPrior, body: str | None) -> Pr
 
 
 def told(config: Resolved, prior: VideoPrior, reading: PromptReading) -> Resolved:
-    """The job with the words that the prior is told: one that reads motions was trained on verb phrases alone."""
-    if prior.read is None and config.as_motion is None:
+    """The job with the words that the prior is told: one that reads motions was trained on verb phrases alone. Others
+    hear the whole prompt, with --as too, which then sets the pace only."""
+    if prior.read is None:
         return config
     return replace(config, prompt=reading.phrase)

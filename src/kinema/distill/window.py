@@ -87,11 +87,15 @@ class Windows:
             return self.point_view(window).still
         if self.prior.needs.reference == "nothing":
             return self.stage.rig.heads.new_empty(0, 3, self.size["height"], self.size["width"])
-        path = self.path(window)
         if self.prior.needs.reference == "film":
-            return self.stage.film_carried(path, self.stage.cameras(path, self.view(window), **self.size))
-        cameras = self.stage.cameras(path[:1], self.view(window), **self.size)
+            return self.standing(window)
+        cameras = self.stage.cameras(self.path(window)[:1], self.view(window), **self.size)
         return self.parameters.film(self.times(window)[:1], cameras).video.detach()
+
+    def standing(self, window: Window) -> Float[Tensor, "frames 3 height width"]:
+        """A film of the character as it stands, carried along its path."""
+        path = self.path(window)
+        return self.stage.film_carried(path, self.stage.cameras(path, self.view(window), **self.size))
 
     def point_view(self, window: Window) -> PointView:
         """What is seen of the standing body; kept, because a window is told to the prior and filmed."""

@@ -16,7 +16,7 @@ from kinema.asset.character import Character
 from kinema.distill.config import Animate, Resolved, resolve, usual_guidance
 from kinema.distill.field import Deformation, Field, deform
 from kinema.distill.loop import Distiller, Observer
-from kinema.distill.prompt import read_prompt, told
+from kinema.distill.prompt import UNKNOWN_ACTION, read_prompt, told
 from kinema.distill.pull import PosePull
 from kinema.distill.tempo import Tempo, default_frame_rate, read_tempo
 from kinema.evaluate.metrics import Metrics, measure
@@ -137,7 +137,7 @@ def animate(
         clips |= {"physics": final}
     metrics = {} if deformation is None else {"field": deformation.metrics}
     metrics |= {name: measure(character, clip, rig=anatomy.rig, limbs=anatomy.limbs) for name, clip in clips.items()}
-    notes = [*_rigging(given, character), *result.notes]
+    notes = [*_rigging(given, character), *_pace(config, prior, tempo), *result.notes]
     if "physics" in metrics and loses_gait(config, tempo.motion, metrics["planted"], metrics["physics"]):
         lost = f"physics lost the gait ({metrics['physics'].gait}): the clip is the planted one, not simulated"
         final, metrics["physics"], notes = planted, metrics["planted"], [*notes, lost]
@@ -184,6 +184,15 @@ def _rigging(given: Character, character: Character) -> list[str]:
     if given.skeleton is None or given.weights is not None:
         return [line for line in character.changes if line.startswith(NO_RIG)]
     return ["the mesh had no skin weights: made by bone heat"]
+
+
+def _pace(config: Animate, prior: VideoPrior, tempo: Tempo) -> list[str]:
+    """Where speed and period are from that nobody gave, with a prior that knows no motions by name."""
+    missing = [name for name in ("speed", "period") if getattr(config, name) is None]
+    if prior.motions or not missing or tempo.motion == UNKNOWN_ACTION:
+        return []
+    options = " and ".join(f"--{name}" for name in missing)
+    return [f"{' and '.join(missing)} by a table of verbs and the length of the legs: {tempo.motion} ({options})"]
 
 
 def make_stage(config: Animate, character: Character, anatomy: Anatomy, prior: VideoPrior) -> Stage:

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -53,7 +54,7 @@ def read_part(cls: Any, folder: Path, part: str, *, dtype: torch.dtype) -> Any:
             " diffusers, write it by save_pretrained(FOLDER), and give --prior NAME=FOLDER"
         )  # fmt: skip
         raise KinemaError(f"{where}: no *.safetensors weights here{way}")
-    with _reading(where, "weights"):
+    with _reading(where, "weights"), _quiet():
         model, info = cls.from_pretrained(
             where, torch_dtype=dtype, use_safetensors=True, local_files_only=True, output_loading_info=True
         )
@@ -186,6 +187,20 @@ def needs_diffusers(name: str) -> None:
     missing = [package for package in ("diffusers", "transformers", "accelerate") if find_spec(package) is None]
     if missing:
         raise KinemaError(f"--prior {name} needs {' and '.join(missing)}: pip install 'kinema[gpu]'")
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the lines that the libraries log about missing weights, which is an error of one line here."""
+    loggers = [logging.getLogger(name) for name in ("diffusers", "transformers")]
+    before = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        yield
+    finally:
+        for logger, level in zip(loggers, before):
+            logger.setLevel(level)
 
 
 @contextlib.contextmanager

@@ -59,26 +59,26 @@ def build(
     common: dict[str, Any] = {"folder": Path(name), "placement": placement}
     common |= {"frames": frames, "height": height, "width": width}
     if name in COGVIDEOX:
-        with _waiting(placement.host, placement.dtype):
+        with made_on(placement.host, placement.dtype):
             vae, denoiser = diffusers.AutoencoderKLCogVideoX(), diffusers.CogVideoXTransformer3DModel(**COGVIDEOX[name])
         prior = CogVideoXPrior(denoiser, vae, [0.5], **common)
     elif name in WAN:
-        with _waiting(placement.host, placement.dtype):
+        with made_on(placement.host, placement.dtype):
             count = 2 if name == "wan2.2-a14b" else 1
             experts = [diffusers.WanTransformer3DModel(attention_head_dim=128, **WAN[name]) for _ in range(count)]
-        with _waiting(placement.host, torch.float32):
+        with made_on(placement.host, torch.float32):
             vae = diffusers.AutoencoderKLWan(**(WAN_5B_VAE if name == "wan2.2-5b" else {}))
         index = {"boundary_ratio": 0.875 if count == 2 else None, "expand_timesteps": name == "wan2.2-5b"}
         prior, denoiser = WanPrior(experts, vae, {"flow_shift": 3.0, **index}, **common), experts[0]
     elif name.startswith("ltx-video"):
-        with _waiting(placement.host, placement.dtype):
+        with made_on(placement.host, placement.dtype):
             vae, denoiser = diffusers.AutoencoderKLLTXVideo(), diffusers.LTXVideoTransformer3DModel()
         prior = LTXPrior(denoiser, vae, {}, from_image=name.endswith("i2v"), **common)
     else:
         # Unpacked, because the constructor's annotations allow for one block only.
         blocks: Any = {"down_block_types": ("DownEncoderBlock2D",) * 4, "up_block_types": ("UpDecoderBlock2D",) * 4}
         blocks["block_out_channels"] = (128, 256, 512, 512)
-        with _waiting(placement.host, placement.dtype):
+        with made_on(placement.host, placement.dtype):
             vae = diffusers.AutoencoderKL(**blocks, layers_per_block=2)
             denoiser = diffusers.UNet3DConditionModel(sample_size=32)
         prior = UNetPrior(denoiser, vae, [0.5], wide=name == "zeroscope", **common)
@@ -103,7 +103,7 @@ def text_parameters(name: str) -> int:
 
 
 @contextlib.contextmanager
-def _waiting(host: str, dtype: torch.dtype) -> Iterator[None]:
+def made_on(host: str, dtype: torch.dtype) -> Iterator[None]:
     """Modules made here are on the host, in the precision that they will run in."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)

@@ -80,7 +80,7 @@ _LTX = {
 }
 SETTINGS: dict[str, dict[int, Setting]] = {
     "wan2.1-1.3b": {
-        # Most of a step is the VAE's encoder, in single precision; with --tiny-encoder larger videos take as long.
+        # Most of a step is the VAE's encoder, in single precision.
         8: Setting(17, 256, 384, 900, OFFLOAD),
         12: Setting(17, 256, 384, 900, OFFLOAD),
         24: Setting(17, 256, 384, 900, "bf16"),
@@ -115,26 +115,33 @@ SETTINGS: dict[str, dict[int, Setting]] = {
     "zeroscope": {card: Setting(24, 320, 576, 1200, "bf16") for card in (8, 12, 24, 40)},
 }
 """By model and card [GB]; chosen so that the estimate of memory fits (tests/prior/test_gpu.py)."""
+_LARGER = Setting(33, 320, 480, 900, "bf16")
+TINY: dict[str, dict[int, Setting]] = {
+    "wan2.1-1.3b": {8: replace(_LARGER, rung=OFFLOAD), 12: replace(_LARGER, rung=OFFLOAD), 24: _LARGER, 40: _LARGER},
+}
+"""Those of models for which a tiny encoder (`--tiny-encoder`) leaves time for larger videos."""
 
 
-def setting_for(prior: str, gigabytes: int | float) -> Setting:
-    """The setting of a model for the largest card that is not larger than the given one."""
+def setting_for(prior: str, gigabytes: int | float, *, tiny: bool = False) -> Setting:
+    """The setting of a model, with a tiny encoder or its own, for the largest card that is not larger than the given
+    one."""
     name = prior.partition("=")[0]
     if name not in SETTINGS:
         raise KinemaError(f"--preset gpu: no setting for {name}; there are some for {', '.join(SETTINGS)}")
+    settings = TINY.get(name, SETTINGS[name]) if tiny else SETTINGS[name]
     # A card of 24 GB says 23.6 of itself.
-    fitting = [size for size in SETTINGS[name] if size <= 1.05 * gigabytes]
+    fitting = [size for size in settings if size <= 1.05 * gigabytes]
     if not fitting:
-        least = min(SETTINGS[name])
+        least = min(settings)
         raise KinemaError(f"--preset gpu: {name} needs a card of {least} GB, this one has {gigabytes:.1f} GB")
-    return SETTINGS[name][max(fitting)]
+    return settings[max(fitting)]
 
 
-def setting_here(prior: str, device: str) -> dict[str, Any]:
+def setting_here(prior: str, device: str, *, tiny: bool = False) -> dict[str, Any]:
     """Options for this machine's card; none without one, which loading the model reports."""
     if torch.device(device).type != "cuda" or not torch.cuda.is_available():
         return {}
-    return setting_for(prior, torch.cuda.get_device_properties(device).total_memory / 1e9).options
+    return setting_for(prior, torch.cuda.get_device_properties(device).total_memory / 1e9, tiny=tiny).options
 
 
 @dataclass(frozen=True)
@@ -156,29 +163,30 @@ class Prediction:
 
     @property
     def minutes(self) -> float:
-        """Of a whole clip, without loading the model."""
+        """Of a clip's distillation. Loading the model, embedding the prompt, physics and films come on top."""
         return self.setting.steps * self.step_seconds / 60
 
 
-def predictions(prior: str, cards: Sequence[Card] = CARDS) -> list[Prediction]:
+def predictions(prior: str, cards: Sequence[Card] = CARDS, *, tiny: bool = False) -> list[Prediction]:
     """Predictions for cards; steps of one kind are counted once, however many a clip takes."""
     counted: dict[Setting, MemoryEstimate] = {}
     found = []
     for card in cards:
-        setting = setting_for(prior, card.gigabytes)
+        setting = setting_for(prior, card.gigabytes, tiny=tiny)
         step = replace(setting, steps=1)
         if step not in counted:
             size = {"frames": setting.frames, "height": setting.height, "width": setting.width}
-            counted[step] = estimate_memory(prior, LADDER[setting.rung], setting=setting.rung, **size)
+            counted[step] = estimate_memory(prior, LADDER[setting.rung], setting=setting.rung, tiny=tiny, **size)
         found.append(Prediction(card, setting, counted[step]))
     return found
 
 
 def refuse_if_too_large(
-    prior: str, gigabytes: int | float, placement: Placement, video_size: tuple[int, int, int] | None
-) -> None:
+    prior: str, gigabytes: int | float, placement: Placement, video_size: tuple[int, int, int] | None, *,
+    tiny: bool = False,
+) -> None:  # fmt: skip
     """One line with the peak and the setting that fits, before anything is loaded."""
-    size = dict(zip(("frames", "height", "width"), video_size or ()))
+    size: dict[str, Any] = dict(zip(("frames", "height", "width"), video_size or ())) | {"tiny": tiny}
     estimate = estimate_memory(prior, placement, **size)
     if estimate.fits(gigabytes):
         return

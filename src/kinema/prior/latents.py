@@ -27,10 +27,12 @@ def video_size(
         time: frames that the VAE joins to one; 1: the number of frames is free.
         cell: pixels along a side of a token.
     """
-    frames, height, width = (size.get(k) or v for k, v in zip(("frames", "height", "width"), default))
-    if frames % time != 1 % time or height % cell or width % cell:
-        rule = f"{time}k + 1 frames and sides" if time > 1 else "sides"
-        raise KinemaError(f"--video-size {frames} {height} {width}: {model} needs {rule} divisible by {cell}")
+    given = (size.get(name) for name in ("frames", "height", "width"))
+    frames, height, width = (usual if value is None else value for value, usual in zip(given, default))
+    if min(frames, height, width) < 1 or frames % time != 1 % time or height % cell or width % cell:
+        count = f"{time}k + 1 frames" if time > 1 else "a frame or more"
+        needs = f"{count} and sides divisible by {cell}"
+        raise KinemaError(f"--video-size {frames} {height} {width}: {model} needs {needs}")
     return frames, height, width
 
 

@@ -83,7 +83,7 @@ def load_prior(
     dtype = dtype or (torch.float32 if device_type == "cpu" else published)
     placement = Placement(device, dtype, quantize, offload, tiling, checkpointing)
     if device_type == "cuda":
-        _check_card(name, placement, device, video_size)
+        _check_card(name, placement, device, video_size, tiny=tiny_encoder is not None)
     folder = Path(path) if path else from_hub(name, repository)
     if not folder.is_dir():
         raise KinemaError(f"{folder}: no such folder; --prior {name} needs a checkpoint in diffusers' layout")
@@ -115,12 +115,14 @@ def load_student(spec: str, prior: Any, folder: Path) -> VideoPrior:
     return student
 
 
-def _check_card(name: str, placement: Placement, device: str, video_size: tuple[int, int, int] | None) -> None:
+def _check_card(
+    name: str, placement: Placement, device: str, video_size: tuple[int, int, int] | None, *, tiny: bool
+) -> None:
     """Refuse what does not fit the card, which is cheaper to find without weights than after loading them."""
     from kinema.prior.gpu import refuse_if_too_large
 
     total = torch.cuda.get_device_properties(device).total_memory / 2**30
-    refuse_if_too_large(name, total, placement, video_size)
+    refuse_if_too_large(name, total, placement, video_size, tiny=tiny)
 
 
 def weights_files(spec: str) -> list[Path]:

@@ -89,15 +89,19 @@ class MemoryReport:
         return next((estimate.setting for estimate in self.estimates if estimate.fits(gigabytes)), None)
 
 
-def memory_report(prior: str, **size: int | None) -> MemoryReport:
+def memory_report(prior: str, *, tiny: bool = False, **size: int | None) -> MemoryReport:
     """Estimates of one job for every setting; some ten seconds each."""
-    return MemoryReport(tuple(estimate_memory(prior, place, setting=name, **size) for name, place in LADDER.items()))
+    found = (estimate_memory(prior, place, setting=name, tiny=tiny, **size) for name, place in LADDER.items())
+    return MemoryReport(tuple(found))
 
 
 def estimate_memory(
-    prior: str, placement: Placement | None = None, *, setting: str = "", **size: int | None
+    prior: str, placement: Placement | None = None, *, setting: str = "", tiny: bool = False, **size: int | None
 ) -> MemoryEstimate:
-    """One step of distillation at full size, without computing anything; `size` is frames, height and width."""
+    """One step of distillation at full size, without computing anything; `size` is frames, height and width.
+
+    With `tiny` a tiny encoder encodes, after it was calibrated.
+    """
     needs_diffusers(prior)
     from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -113,6 +117,9 @@ def estimate_memory(
         weights, host = storages.live[DEVICE], storages.live[HOST]
         video = torch.empty(model.frames, 3, model.height, model.width, requires_grad=True)
         context = Context(reference=torch.empty(model.frames, 3, model.height, model.width))
+        if tiny:
+            model.encode = _tiny(model, context, placement)
+            storages.moved = storages.flops = storages.single = 0
         latents = model.encode(video, context)
         encode = storages.reset_peak()
         noisy = model.add_noise(latents.detach(), torch.empty_like(latents), 0.5)
@@ -133,10 +140,13 @@ def estimate_memory(
     )  # fmt: skip
 
 
-_ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention
-# torch has no formula for the CPU's kernel, which stands for the GPU's here.
+_ATEN = torch.ops.aten
+# torch has no formulas for the CPU's kernels, which stand for the GPU's here.
 FLOPS: dict[Any, Any] = flop_registry | {
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: flop_registry[_ATTENTION]
+    _ATEN._scaled_dot_product_flash_attention_for_cpu: flop_registry[_ATEN._scaled_dot_product_flash_attention],
+    _ATEN._scaled_dot_product_flash_attention_for_cpu_backward: flop_registry[
+        _ATEN._scaled_dot_product_flash_attention_backward
+    ],
 }
 """Floating point operations of an operator's call."""
 
@@ -189,6 +199,22 @@ def _tokens(latents: Tensor, config: Any) -> int:
     patch = config.get("patch_size") or 1
     cells = math.prod(patch) if isinstance(patch, list | tuple) else patch**2 * (config.get("patch_size_t") or 1)
     return latents.numel() // latents.shape[1] // cells
+
+
+@torch.no_grad()
+def _tiny(model: Any, context: Context, placement: Placement) -> Any:
+    """A calibrated tiny encoder for a model, of the published size."""
+    from kinema.prior.full_size import made_on
+    from kinema.prior.tiny_encoder import TinyEncode, TinyEncoder
+
+    latents = model.encode(context.reference, context)
+    # Compression in time is a power of two; the first frame has a latent frame of its own.
+    time = 2 ** math.ceil(math.log2((model.frames - 1) / max(1, len(latents) - 1)))
+    with made_on(DEVICE, placement.dtype):
+        encoder = TinyEncoder.published(latents.shape[1], space=model.height // latents.shape[2], time=time)
+    tiny = TinyEncode(model, encoder)
+    tiny.calibrate(context.reference, context)
+    return tiny
 
 
 def _count(module: nn.Module) -> int:

@@ -5,7 +5,7 @@ latents come out near those of the VAE it was distilled from; what is left of sc
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -74,6 +74,17 @@ class TinyEncoder(nn.Module):
             raise KinemaError(f"{path}: not the weights of a tiny video encoder ({reason})") from None
         return TinyEncoder(blocks, patch=patch).to(device, dtype).eval().requires_grad_(False)
 
+    @staticmethod
+    def published(channels: int, *, space: int, time: int) -> "TinyEncoder":
+        """Untrained, as large as the published ones, for latents that are smaller so many times."""
+        patch, blocks = max(1, space // 8), list[nn.Module]()
+        for stage in range(3):
+            stride = 2 if time > 2**stage else 1
+            halve = nn.Conv2d(64, 64, 3, padding=1, stride=2, bias=False)
+            blocks += [TimePool(64, stride), halve, *(MemoryBlock(64, 64) for _ in range(3))]
+        first, last = nn.Conv2d(3 * patch**2, 64, 3, padding=1), nn.Conv2d(64, channels, 3, padding=1)
+        return TinyEncoder(nn.Sequential(first, nn.ReLU(), *blocks, last), patch=patch).requires_grad_(False)
+
     def forward(self, video: Video) -> Latents:
         x = F.pixel_unshuffle(video, self.patch)
         x = torch.cat([x, x[-1:].expand(-len(x) % self.time, -1, -1, -1)])
@@ -118,17 +129,17 @@ def calibrate(tiny: Latents, real: Latents) -> Calibration:
 
 
 class TinyEncode:
-    """`VideoPrior.encode` by a tiny encoder, calibrated to the prior's own on the first reference."""
+    """`VideoPrior.encode` by a tiny encoder, calibrated to the prior's own on a video of `calibrate`, or else on the
+    first that it is given."""
 
     def __init__(self, prior: VideoPrior, encoder: TinyEncoder) -> None:
         self.real, self.encoder = prior.encode, encoder
-        prior.needs = replace(prior.needs, reference="film")  # to be calibrated on
         self.calibration: Calibration | None = None
         self.padding = 0
 
     def __call__(self, video: Video, context: Context) -> Latents:
         """The tiny encoder's latents on the VAE's scale."""
-        calibration = self.calibration or self._calibrate(context)
+        calibration = self.calibration or self.calibrate(video.detach(), context)
         latents = self._tiny(video) * calibration.gain.to(video) + calibration.offset.to(video)
         # Frames that the prior puts in front (CogVideoX 1.5) are copies of the first one, without a gradient.
         return torch.cat([latents[:1].detach().expand(self.padding, -1, -1, -1), latents])
@@ -138,8 +149,10 @@ class TinyEncode:
         return self.encoder(video.to(weight.device, weight.dtype)).to(video)
 
     @torch.no_grad()
-    def _calibrate(self, context: Context) -> Calibration:
-        tiny, real = self._tiny(context.reference), self.real(context.reference, context)
+    def calibrate(self, video: Video, context: Context) -> Calibration:
+        """Fit scale and offset anew. A run does so with a video of its own: resumed, or with a prior that other runs
+        had before, it then sees the same latents."""
+        tiny, real = self._tiny(video), self.real(video, context)
         self.padding = len(real) - len(tiny)
         if self.padding < 0 or tiny.shape[1:] != real.shape[1:]:
             shapes = f"the tiny encoder makes latents {tuple(tiny.shape)}, this prior's VAE {tuple(real.shape)}"
