@@ -59,7 +59,8 @@ def chart(lines: dict[str, Line], *, title: str, x_end: str, bands: Bool[np.ndar
         parts.append(bars(band, row, left=LEFT, right=right, y=HEIGHT + 6 + BAND * row, height=8))
     parts += [text(LEFT, bottom + 12, "0"), text(right, bottom + 12, x_end, text_anchor="end")]
     marks = ((f'<span style="color:{color(index)}">■</span>', html.escape(name)) for index, name in enumerate(lines))
-    keys = "".join(f'<span class="key">{mark} {name}</span>' for mark, name in marks)
+    # With a space between them a row of many keys is broken; without, it runs off the page.
+    keys = " ".join(f'<span class="key">{mark} {name}</span>' for mark, name in marks)
     box = f'viewBox="0 0 {WIDTH} {bottom + 18}" width="{WIDTH}" font-size="10" fill="#555"'
     return f"<figure><svg {box}>{''.join(parts)}</svg><figcaption>{html.escape(title)}<br>{keys}</figcaption></figure>"
 
