@@ -209,7 +209,7 @@ def _tiny(model: Any, context: Context, placement: Placement) -> Any:
 
     latents = model.encode(context.reference, context)
     # Compression in time is a power of two; the first frame has a latent frame of its own.
-    time = 2 ** math.ceil(math.log2((model.frames - 1) / max(1, len(latents) - 1)))
+    time = 2 ** math.ceil(math.log2(max(1, model.frames - 1) / max(1, len(latents) - 1)))
     with made_on(DEVICE, placement.dtype):
         encoder = TinyEncoder.published(latents.shape[1], space=model.height // latents.shape[2], time=time)
     tiny = TinyEncode(model, encoder)
