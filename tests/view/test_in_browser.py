@@ -40,6 +40,7 @@ from kinema.view.server import Address
 from kinema.view.viewer import Viewer
 
 pytestmark = pytest.mark.browser
+ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
 @pytest.fixture
@@ -129,9 +130,9 @@ def test_character_stays_in_the_picture(viewer: Viewer, seconds: float) -> None:
 def test_live_character_stays_in_the_picture(tmp_path: Path) -> None:
     command = (
         "animate", "a red fox", "a fox is trotting", "-o", str(tmp_path / "run"), "--live", "--port", "0",
-        "--iterations", "5000", "--no-physics", "--splats", "500",
+        "--fit-iterations", "50000", "--no-physics", "--splats", "500",
     )  # fmt: skip
-    run = subprocess.Popen([sys.executable, "-m", "kinema", *command], stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen([sys.executable, "-m", "kinema", *command], stderr=subprocess.PIPE, text=True, env=ONE_THREAD)
     try:
         assert run.stderr is not None
         url = run.stderr.readline().split()[-1]
@@ -155,9 +156,8 @@ def test_live_run_is_shown_and_stopped(tmp_path: Path) -> None:
         "animate", "a red fox", "a fox is walking", "-o", str(out), "--live", "--port", "0", "--engine", "sds",
         "--iterations", "5000", "--no-physics", "--frames", "8", "--splats", "500",
     )  # fmt: skip
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     run = subprocess.Popen(
-        [sys.executable, "-m", "kinema", *command], stderr=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-m", "kinema", *command], stderr=subprocess.PIPE, text=True, env=ONE_THREAD
     )
     try:
         assert run.stderr is not None

@@ -27,7 +27,7 @@ WEIGHTS = {
     "guidance": "Guidance",
 }
 FRESH_SECONDS = 0.4
-"""Least time between two updates of the page."""
+"""Least time between two updates of the page; of a slow page, twice what it takes to draw."""
 
 
 class Live:
@@ -52,6 +52,10 @@ class Live:
         self.pause.on_click(lambda _: self.toggle_pause())
         self.stop.on_click(lambda _: self.stop_run())
 
+    @property
+    def fresh_seconds(self) -> float:
+        return max(FRESH_SECONDS, 2 * self.page.pages.delay)
+
     def begin(self, character: Character, anatomy: Anatomy, config: Animate) -> Observer:
         """Show the character at rest; returns the function that the run calls after every step."""
         gui = self.page.server.gui
@@ -70,7 +74,7 @@ class Live:
 
     def observe(self, step: int, motion: Callable[[], Motion]) -> Steering:
         """Show the motion now and then, and wait while the run is paused."""
-        if self.viewer is not None and time.monotonic() - self.seen > FRESH_SECONDS:
+        if self.viewer is not None and time.monotonic() - self.seen > self.fresh_seconds:
             self.viewer.update(motion())
             self.seen = time.monotonic()
         while not self.going.wait(0.2):
@@ -80,7 +84,7 @@ class Live:
     def progress(self, at: Progress) -> None:
         """Show the step and the losses so far."""
         self.losses[at.stage].append(at.loss)
-        if time.monotonic() - self.seen < FRESH_SECONDS and at.step < at.steps:
+        if time.monotonic() - self.seen < self.fresh_seconds and at.step < at.steps:
             return
         moving = f", motion {at.motion:.3f} rad" if at.motion else ""
         self.status.content = f"**{at.stage}** {at.step} / {at.steps}: loss {at.loss:.4g}{moving}"

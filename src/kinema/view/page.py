@@ -13,6 +13,7 @@ from kinema.motion.motion import Motion
 from kinema.render.follow import framing_distance, smooth_path
 from kinema.render.ground import round_length
 from kinema.rig.kinematics import Rig
+from kinema.view.pages import Pages
 from kinema.view.server import Address, open_server
 
 YAW_DEG, ELEVATION_DEG, FOVY_DEG = 40.0, 12.0, 30.0
@@ -56,6 +57,7 @@ class Page:
         # viser greets on standard output, which is for results.
         with contextlib.redirect_stdout(io.StringIO()):
             self.server, self.url = open_server(address, title=lambda: self.title)
+        self.pages = Pages(self.server)
         # A click in the page must not publish it to the world.
         self.server.request_share_url = lambda verbose=True: None
         scene, gui = self.server.scene, self.server.gui

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kinema.view.pages import Pages
+
 if TYPE_CHECKING:
     from viser import ViserServer
 
@@ -14,8 +16,8 @@ IDLE_SECONDS = 0.02
 class Player:
     """The timeline and the thread behind it."""
 
-    def __init__(self, server: "ViserServer", *, draw: Callable[[int], None], playing: bool) -> None:
-        self.server, self.draw, self.fps, self.frames = server, draw, 24.0, 1
+    def __init__(self, server: "ViserServer", pages: Pages, *, draw: Callable[[int], None], playing: bool) -> None:
+        self.server, self.pages, self.draw, self.fps, self.frames = server, pages, draw, 24.0, 1
         self.lock = threading.RLock()
         """Held while the scene is drawn, and while its motion is exchanged."""
         self.playing, self.position, self.stale = playing, 0.0, True
@@ -85,7 +87,8 @@ class Player:
                 self.advance(now - last)
             last = now
             frame = self.frame
-            if frame == shown and not self.stale:
+            # Frames for which a slow page has no time are left out, never queued.
+            if (frame == shown and not self.stale) or not self.pages.ready():
                 self.closed.wait(IDLE_SECONDS)
                 continue
             self.stale, shown = False, frame
@@ -93,5 +96,7 @@ class Player:
                 self.draw(min(frame, self.frames - 1))
                 if self.timeline.value != frame:
                     self.timeline.value = frame
+            self.server.flush()
+            self.pages.ask()
             # The browser has a life beside us: never take the whole core.
             self.closed.wait(max(0.004, 0.3 * (time.monotonic() - now)))

@@ -89,7 +89,7 @@ class Viewer:
         if len(self.names) > 1:
             self.clips = gui.add_dropdown("Clip", self.names, initial_value=self.clip)
             self.clips.on_update(lambda event: self._take(event.target.value))
-        self.player = Player(self.server, draw=self.draw, playing=playing)
+        self.player = Player(self.server, self.page.pages, draw=self.draw, playing=playing)
         with gui.add_folder("Show"):
             self.mesh = gui.add_checkbox("Mesh", True)
             self.splats = gui.add_checkbox("Splats", False, hint="the Gaussians that the video prior sees")
