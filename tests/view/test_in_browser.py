@@ -132,7 +132,9 @@ def test_live_character_stays_in_the_picture(tmp_path: Path) -> None:
         "animate", "a red fox", "a fox is trotting", "-o", str(tmp_path / "run"), "--live", "--port", "0",
         "--fit-iterations", "50000", "--no-physics", "--splats", "500",
     )  # fmt: skip
-    run = subprocess.Popen([sys.executable, "-m", "kinema", *command], stderr=subprocess.PIPE, text=True, env=ONE_THREAD)
+    run = subprocess.Popen(
+        [sys.executable, "-m", "kinema", *command], stderr=subprocess.PIPE, text=True, env=ONE_THREAD
+    )
     try:
         assert run.stderr is not None
         url = run.stderr.readline().split()[-1]

@@ -12,7 +12,8 @@ pytest.importorskip("viser")
 import msgspec
 import viser
 import zstandard
-from websockets.sync.client import ClientConnection, connect
+from websockets import Subprotocol
+from websockets.sync.client import connect
 
 from kinema.asset.character import Character
 from kinema.motion.motion import Motion
@@ -38,7 +39,7 @@ def viewer(fox: Character, walk: Motion) -> Iterator[Viewer]:
 class Tab:
     """A page that counts the frames it is sent and answers when it is told to."""
 
-    def __init__(self, socket: ClientConnection, piece: str) -> None:
+    def __init__(self, socket: Any, piece: str) -> None:
         self.socket, self.piece, self.frames, self.asked = socket, piece, 0, list[str]()
         socket.send(msgspec.msgpack.encode(CAMERA))
 
@@ -70,8 +71,8 @@ class Tab:
 
 @contextmanager
 def tab(viewer: Viewer) -> Iterator[Tab]:
-    url = f"ws://127.0.0.1:{viewer.page.url.rsplit(':', 1)[1]}/"
-    with connect(url, subprotocols=[f"viser-v{viser.__version__}"], proxy=None, max_size=None) as socket:
+    url, protocol = f"ws://127.0.0.1:{viewer.page.url.rsplit(':', 1)[1]}/", Subprotocol(f"viser-v{viser.__version__}")
+    with connect(url, subprotocols=[protocol], proxy=None, max_size=None) as socket:
         yield Tab(socket, "/character/mesh/0")
 
 
