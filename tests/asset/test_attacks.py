@@ -1,6 +1,7 @@
 """Files made to eat memory, hang or lead elsewhere: the command says one line, soon, in little memory."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -77,6 +78,12 @@ def _long_clip(folder: Path) -> Path:
     return builder.write(folder / "long.glb")
 
 
+def _many_clips(folder: Path) -> Path:
+    builder = arm()
+    builder.content["animations"] *= 20_000
+    return builder.write(folder / "clips.glb")
+
+
 def _png_bomb(folder: Path) -> Path:
     Image.fromarray(np.zeros((13000, 13000), np.uint8)).save(folder / "skin.png")
     builder = arm()
@@ -145,6 +152,7 @@ INSPECTED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "100,000 nodes of one mesh": (_instances, "would take"),
     "20,000 joints in a chain": (_chain, "has 20000 joints"),
     "a clip of an hour on three keys": (_long_clip, "would take"),
+    "20,000 animations": (_many_clips, "has 20000 animations, more than 2000"),
     "a texture of 13000 x 13000": (_png_bomb, "13000 x 13000 pixels would take"),
     "an OBJ's texture of 13000 x 13000": (_obj_texture, "13000 x 13000 pixels would take"),
     "a BVH of 20,000 joints": (lambda folder: _bvh(folder, 20_000, 1), "more than 1000 joints"),
@@ -212,6 +220,34 @@ def test_a_motion_that_unpacks_to_gigabytes(tmp_path: Path) -> None:
     code, out, err, _, megabytes = run(*motion_bomb(tmp_path))
     assert (code, out, len(err.splitlines())) == (1, "", 1), err
     assert megabytes < LARGEST_MB
+
+
+@pytest.mark.parametrize("case", ["resume", "out of range", "rig", "motion"])
+def test_a_bad_file_is_refused_before_torch_comes_in(case: str, tmp_path: Path) -> None:
+    """Its import takes two seconds where a machine is busy, and a refusal a few tenths."""
+    job = {"asset": "fox", "prompt": "a fox walks", "frames": 10**9 if case == "out of range" else 24}
+    saved = [] if case == "resume" else {"config": job}
+    (tmp_path / "config.json").write_text(json.dumps(saved))
+    os.mkfifo(tmp_path / "motion.npz")
+    resume = ("animate", "--resume", str(tmp_path))
+    mesh, joints = _obj(tmp_path, TRIANGLE + "f 1 2 3\n"), tmp_path / "joints.json"
+    joints.write_text('{"joints": []}')
+    words, said = {
+        "resume": (resume, "not an object"),
+        "out of range": (resume, "--frames 1000000000"),
+        "rig": (
+            ("rig", str(_obj(tmp_path, TRIANGLE + "f 1 2 3\n")), "--from", str(tmp_path / "joints.json")),
+            "joints",
+        ),
+        "motion": (("view", "fox", "--motion", str(tmp_path / "motion.npz")), "is not a regular file"),
+    }[case]
+    code = (
+        "import sys\nfrom kinema.cli.main import main\ntry:\n    main(sys.argv[1:])\n"
+        "finally:\n    print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "False\n", 1), done.stderr
+    assert said in done.stderr
 
 
 def test_links_do_not_lead_out_of_the_folder(tmp_path: Path) -> None:

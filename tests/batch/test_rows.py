@@ -100,6 +100,7 @@ def test_a_row_that_cannot_be_read_is_a_failed_job_with_its_line(tmp_path: Path)
         ("jobs.csv", "asset,prompt,more\n", "'more' is not an option"),
         ("jobs.csv", "asset,prompt,fit-iterations,fit_iterations\n", "has the column 'fit-iterations' twice"),
         ("jobs.csv", "asset,prompt\n", "has no jobs"),
+        ("jobs.csv", "asset,prompt\nfox,a\0b\n", "cannot be read (line 2"),
         ("jobs.toml", "asset = \n", "cannot be read"),
         ("jobs.toml", 'job = "x"\n', "write each job as a table"),
         ("jobs.toml", "job = " + "[" * 100_000, "cannot be read"),

@@ -10,7 +10,7 @@ import math
 import re
 import tomllib
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import cache
@@ -109,7 +109,7 @@ def _field(column: str) -> str:
 
 def _csv_rows(path: Path) -> Iterator[Row]:
     with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.DictReader(file, skipinitialspace=True)
+        reader = csv.DictReader(_text_lines(file), skipinitialspace=True)
         names = [_field(column) for column in reader.fieldnames or ()]
         for name, column in zip(names, reader.fieldnames or ()):
             if name not in columns():
@@ -119,6 +119,14 @@ def _csv_rows(path: Path) -> Iterator[Row]:
         for row in reader:
             # Cells beyond the header have no column; cells that are missing at the end have no value.
             yield reader.line_num, {column or "": value or "" for column, value in row.items()}
+
+
+def _text_lines(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a text; csv takes zero bytes for characters."""
+    for number, line in enumerate(lines, 1):
+        if "\0" in line:
+            raise csv.Error(f"line {number} holds a zero byte")
+        yield line
 
 
 def _toml_rows(path: Path) -> Iterator[Row]:

@@ -67,10 +67,16 @@ class AnimateCommand(Animate):
 
 
 def animate(command: AnimateCommand, output: Output) -> None:
-    from kinema.job.folder import RESULTS, choose_folder
-    from kinema.motion.source import read_config
+    from kinema.job.saved import saved_job
+    from kinema.motion.saved import read_config
 
-    if command.more or (command.resume is not None and read_config(command.resume)[0].more):
+    # Refused before torch comes in, which takes longer.
+    several = bool(command.more) or (command.resume is not None and bool(read_config(command.resume)[0].more))
+    if command.resume is not None and not several:
+        saved_job(command.resume)
+    from kinema.job.folder import RESULTS, choose_folder
+
+    if several:
         _animate_several(command, output)
         return
     done = command.resume is not None and (command.resume / RESULTS[-1]).is_file()

@@ -31,6 +31,9 @@ class TrackCommand:
 
 
 def track(command: TrackCommand, output: Output) -> None:
+    from kinema.asset.motion_npz import check_motion
+
+    check_motion(command.motion)
     from kinema.cli.progress import Bar
     from kinema.export.targets import check_target
     from kinema.export.usd_physics import write_usd_physics
@@ -86,6 +89,9 @@ class EvalCommand:
 
 
 def evaluate(command: EvalCommand, output: Output) -> None:
+    from kinema.asset.motion_npz import check_motion
+
+    check_motion(command.motion)
     from kinema.evaluate.judge import eval_lines, judge
 
     asked = {"prompt": command.prompt, "score": command.score, "videophy": command.judge.judge()}

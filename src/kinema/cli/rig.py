@@ -40,10 +40,7 @@ class RigCommand:
 def rig(command: RigCommand, output: Output) -> None:
     from kinema.asset.load import load
     from kinema.export.targets import check_rig_target
-    from kinema.export.write import write_rig
     from kinema.files import check_output
-    from kinema.rig.describe import describe_roles, role_lines
-    from kinema.rig.embed.embed import rig_as
 
     reading = command.reading.arguments()
     if command.source is not None:
@@ -57,6 +54,11 @@ def rig(command: RigCommand, output: Output) -> None:
             raise KinemaError(f"{command.picture}: the picture is a .png")
         check_output(command.picture)
     character = load(command.file, **reading)
+    # Torch comes in here, and takes longer than to read and refuse a bad file.
+    from kinema.export.write import write_rig
+    from kinema.rig.describe import describe_roles, role_lines
+    from kinema.rig.embed.embed import rig_as
+
     if command.source is None:
         # Joints that are there are kept, their weights are made anew.
         character = replace(character, weights=None)

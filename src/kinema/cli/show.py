@@ -39,6 +39,9 @@ class RenderCommand:
 
 
 def render(command: RenderCommand, output: Output) -> None:
+    from kinema.asset.motion_npz import check_motion
+
+    check_motion(command.motion)
     from kinema.files import check_output
     from kinema.motion.source import find_character, find_motion_of, find_path
     from kinema.render.follow import Viewpoint
@@ -79,6 +82,9 @@ class ViewCommand:
 
 
 def view(command: ViewCommand, output: Output) -> None:
+    from kinema.asset.motion_npz import check_motion
+
+    check_motion(command.motion)
     from kinema.view.exhibit import find_exhibit
     from kinema.view.viewer import serve
 
@@ -122,6 +128,9 @@ class FilmCommand:
 
 
 def film(command: FilmCommand, output: Output) -> None:
+    from kinema.asset.motion_npz import check_motion
+
+    check_motion(command.motion)
     from kinema.cli.progress import Bar
     from kinema.job.film import GuidedFilm
     from kinema.job.film import film as make

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kinema.asset.motion_npz import read_motion_arrays
+from kinema.asset.motion_npz import check_motion
 from kinema.asset.options import AS_NAMED, NameOptions
 from kinema.create.find import find_character, find_path
 from kinema.errors import KinemaError
@@ -57,8 +57,7 @@ def _convert_motion(
     source: str, target: Path, motion: str | None, options: dict[str, Any], reading: dict[str, Any]
 ) -> None:
     """A motion on its character, or the motions of a run."""
-    if motion is not None and motion.lower().endswith(".npz") and Path(motion).is_file():
-        read_motion_arrays(Path(motion))  # before torch comes in
+    check_motion(motion)
     from kinema.export.timing import as_clip
     from kinema.export.write import write
     from kinema.motion.source import find_motion_of, sub_runs

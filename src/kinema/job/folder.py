@@ -25,7 +25,7 @@ from kinema.distill.field import Deformation
 from kinema.distill.loop import Observer
 from kinema.distill.prompt import read_prompts
 from kinema.distill.schedule import Schedule
-from kinema.errors import KinemaError, check_number
+from kinema.errors import KinemaError
 from kinema.export.write import write
 from kinema.files import make_folder, read_json, replacing, unused, write_text
 from kinema.job.animate import DISTILLED, TRACKED
@@ -33,9 +33,9 @@ from kinema.job.animate import animate as animate_character
 from kinema.job.hashes import file_hashes
 from kinema.job.lock import locked
 from kinema.job.report import summarise, write_report
+from kinema.job.saved import check_options, saved_job
 from kinema.motion.motion import Motion, load_motion, save_motion
-from kinema.motion.source import CONFIG, find_character, find_path, load_result, read_config, rigged
-from kinema.options import from_json
+from kinema.motion.source import CONFIG, find_character, find_path, load_result, rigged
 from kinema.prior.load import load_prior, load_student
 from kinema.prior.protocol import PromptReading, VideoPrior
 from kinema.progress import Report
@@ -45,16 +45,6 @@ from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 from kinema.view.notebook import play
 
-LONGEST_PROMPT = 2000
-LEAST_FRAMES = 4
-RANGES = {
-    "frames": (0, 2400), "fps": (0, 240), "seed": (0, 2**63 - 1), "views": (1, 1000), "splats": (1, 1_000_000),
-    "iterations": (1, 10_000_000), "fit_iterations": (1, 10_000_000), "physics_iterations": (1, 10_000_000),
-    "guidance": (0, 10_000), "period": (0.05, 60), "speed": (0, 1000), "learning_rate": (1e-6, 10),
-    "smooth_weight": (0, 1e9), "ground_weight": (0, 1e9), "slip_weight": (0, 1e9), "limits_weight": (0, 1e9),
-    "checkpoint_seconds": (0, 1e9),
-}  # fmt: skip
-"""Least and greatest value of a job's options."""
 RESULTS = (
     "motion.glb", "motion.bvh", "motion.npz", "distilled.npz", "preview.mp4", "contact_sheet.png", "report.html",
     "report.json",
@@ -194,25 +184,6 @@ def check(config: Animate) -> Resolved:
     return resolve(config if file is None else replace(config, asset=str(file.resolve())))
 
 
-def check_options(config: Animate) -> None:
-    """Refuse a prompt without words and numbers out of their range."""
-    for prompt in config.prompts:
-        if not prompt:
-            raise KinemaError("the prompt is empty: say what the character does, such as 'a fox is trotting'")
-        if len(prompt) > LONGEST_PROMPT:
-            raise KinemaError(f"the prompt has {len(prompt)} characters, more than {LONGEST_PROMPT}")
-        if not any(character.isalnum() for character in prompt):
-            raise KinemaError(f"the prompt {prompt!r} has no words: say what the character does")
-    for name, (least, most) in RANGES.items():
-        check_number(f"--{name.replace('_', '-')}", getattr(config, name), least, most)
-    if config.pose_space and config.parameters == "field":
-        raise KinemaError("--pose-space: poses are of joints, and --parameters field has none")
-    if 0 < config.frames < LEAST_FRAMES:
-        raise KinemaError(f"--frames {config.frames}: must be 0 (as the motion needs) or at least {LEAST_FRAMES}")
-    if 0 < config.fps < 1:
-        raise KinemaError(f"--fps {config.fps}: must be 0 (as the motion needs) or at least 1")
-
-
 def default_folder(config: Animate) -> Path:
     """Where the results of a job are or will be."""
     return (
@@ -258,12 +229,7 @@ def _finished(folder: Path) -> Animation | None:
 
 def resumed(folder: Path) -> Resolved:
     """The config of an interrupted run, if its character and the weights of its prior are still the same."""
-    _, saved = read_config(folder)
-    config = resolve(replace(from_json(Animate, saved.config, about=folder / CONFIG), out=None, resume=folder))
-    try:
-        check_options(config)
-    except KinemaError as error:
-        raise KinemaError(f"{folder / CONFIG}: {error}") from None
+    config, saved = saved_job(folder)
     for name, value in file_hashes(config).items():
         if saved.hashes.get(name, value) != value:
             raise KinemaError(f"{folder}: cannot go on, the {name} has changed since the run began")

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -12,19 +12,13 @@ import numpy as np
 from kinema.asset.bvh import read_bvh
 from kinema.asset.character import Character, Clip, Joints, Skeleton
 from kinema.asset.load import existing_file, load
-from kinema.asset.options import FileOptions
 from kinema.asset.skeleton_json import read_motion_json
 from kinema.create.find import find_character, find_path
 from kinema.errors import KinemaError
-from kinema.files import read_json
 from kinema.geometry.rotations import change_axes
 from kinema.motion.motion import Motion, load_motion
-from kinema.options import from_json
+from kinema.motion.saved import CONFIG, read_config
 from kinema.rig.kinematics import Rig
-
-AS_FOUND = FileOptions()
-CONFIG = "config.json"
-"""The options of a run; its presence makes a folder the folder of a run."""
 
 
 def find_motion(character: Character, name: str | None) -> tuple[Rig, Motion]:
@@ -94,35 +88,6 @@ CLIPS: dict[str, Callable[[Path, Character], Clip]] = {
     ".gltf": _gltf_clip,
 }
 """Motion files beside .npz; a clip may have a name that ends like one of them."""
-
-
-@dataclass(frozen=True)
-class SavedJob:
-    """What every run's config.json says about its job; the rest of its options are the job's own."""
-
-    asset: str
-    prompt: str = ""
-    more: tuple[str, ...] = ()
-    reading: FileOptions = AS_FOUND
-
-
-@dataclass(frozen=True)
-class SavedRun:
-    """What a run was started with."""
-
-    config: dict[str, Any]
-    hashes: dict[str, str] = field(default_factory=dict)
-
-
-def read_config(folder: Path) -> tuple[SavedJob, SavedRun]:
-    """What a run was started with, from its folder."""
-    path = folder / CONFIG
-    if not folder.exists():
-        raise KinemaError(f"{folder}: no such folder")
-    if not path.is_file():
-        raise KinemaError(f"{folder}: not the folder of a run of kinema animate (no {CONFIG} in it)")
-    saved = from_json(SavedRun, read_json(path), about=path)
-    return from_json(SavedJob, saved.config, about=path), saved
 
 
 def sub_runs(folder: Path) -> tuple[Path, ...]:

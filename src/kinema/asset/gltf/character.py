@@ -26,6 +26,7 @@ from kinema.asset.rigs.orientation import AS_IN_FILE, FOUND, FrameOptions, apply
 from kinema.errors import KinemaError, first_line
 from kinema.files import Budget
 
+MOST_CLIPS = 2000
 BYTES_PER_TRANSFORM, BYTES_PER_POSE = 256, 384
 """Memory of a node in a frame while its clip is read, and of a joint in a frame until all clips are fitted."""
 
@@ -49,7 +50,10 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
         for image in sorted({base_image(document, part.material) for part in parts})
         if image >= 0 and not document.images[image]
     ]
-    animations = [read_tracks(document, i, budget) for i in range(len(document.json.get("animations", ())))]
+    count = len(document.json.get("animations", ()))
+    if count > MOST_CLIPS:
+        raise KinemaError(f"{document.path}: has {count} animations, more than {MOST_CLIPS}")
+    animations = [read_tracks(document, i, budget) for i in range(count)]
     joints = joint_nodes(document, parts, animations) if rigged else []
     count = sum(len(part.vertices) for part in parts)
     if len(joints) > MOST_JOINTS:
@@ -73,11 +77,12 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
     raw = raw_rig(document, joints, file_weights, vertices, rest)
     used = [i for i, tracks in enumerate(animations) if tracks]
     times = [frame_times(animations[i]) for i in used]
-    motions = []  # every joint's map from rest at every frame of each clip
     for i, (time, _) in zip(used, times):
         what = f"animations[{i}] of {len(time)} frames"
         budget.check(BYTES_PER_TRANSFORM * len(time) * len(document.nodes), what)
         budget.take(BYTES_PER_POSE * len(time) * len(joints), what)
+    motions = []  # every joint's map from rest at every frame of each clip
+    for i, (time, _) in zip(used, times):
         placed = global_matrices(document, animated_locals(document, animations[i], time))[:, joints]
         motions.append((placed @ np.linalg.inv(rest[joints]))[..., :3, :])
     together = np.concatenate([np.zeros((0, len(joints), 3, 4)), *motions])
