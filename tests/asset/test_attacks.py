@@ -235,10 +235,7 @@ def test_a_bad_file_is_refused_before_torch_comes_in(case: str, tmp_path: Path) 
     words, said = {
         "resume": (resume, "not an object"),
         "out of range": (resume, "--frames 1000000000"),
-        "rig": (
-            ("rig", str(_obj(tmp_path, TRIANGLE + "f 1 2 3\n")), "--from", str(tmp_path / "joints.json")),
-            "joints",
-        ),
+        "rig": (("rig", str(mesh), "--from", str(joints)), "list of 1 to 1000 joints"),
         "motion": (("view", "fox", "--motion", str(tmp_path / "motion.npz")), "is not a regular file"),
     }[case]
     code = (

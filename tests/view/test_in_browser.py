@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 pytest.importorskip("viser")
 
@@ -31,7 +32,9 @@ from browser import (
 
 from kinema.create.creatures import creature
 from kinema.gait.make import make_motion
-from kinema.motion.motion import Motion
+from kinema.geometry.transforms import euler_to_matrix
+from kinema.motion.motion import Motion, rotation_angles
+from kinema.motion.source import find_motion
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
 from kinema.view.exhibit import Exhibit
@@ -93,6 +96,40 @@ def test_page_plays(viewer: Viewer) -> None:
         wait_for(lambda: coloured(scene(browser)) > 0.03 and changed(before, scene(browser)) > 0.02, "splats")
         # viser gives its splats a flat square whose third coordinate three.js misses; all else would be ours.
         assert [c for c in complaints(browser) if "computeBoundingSphere" not in c] == []
+
+
+def test_a_posed_clip_leaves_the_page(viewer: Viewer, tmp_path: Path) -> None:
+    """The buttons GLB and BVH give files with what was turned by hand; Undo takes it back."""
+    posing, trot, fox = viewer.posing, viewer.motion, viewer.exhibit.character
+    assert posing is not None
+    assert trot is not None
+    assert viewer.rig is not None
+    with chromium() as browser:
+        browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+        browser.get(viewer.page.url)
+        wait_for(lambda: "Feet on the ground" in text(browser), "the panel")
+        wait_for(lambda: coloured(scene(browser)) > 0.03, "the character")
+        before = scene(browser)
+        posing.choose(3)
+        wait_for(lambda: viewer.shown.at is not None and posing.own.angles.shape == posing.added[None].shape, "a frame")
+        assert viewer.shown.at is not None
+        posing.turn(viewer.shown.at[3, :, :3] @ euler_to_matrix(torch.tensor([0.0, 0.0, 0.6])))
+        wait_for(lambda: changed(before, scene(browser)) > 0.02, "the turn")
+        turned = posing.posed(trot)
+        assert float(posing.added.abs().max()) > 0.3
+        for suffix in (".glb", ".bvh"):
+            file = tmp_path / f"{fox.name}_trot{suffix}"
+            press(browser, suffix[1:].upper())
+            find = f"return document.querySelector('a[download=\"{file.name}\"]')"
+            wait_for(lambda find=find: browser.execute_script(find), "the link")
+            browser.execute_script(find + ".click()")
+            wait_for(file.is_file, file.name)
+            again = find_motion(fox, str(file))[1]
+            assert float(rotation_angles(viewer.rig, again, turned).max()) < 1e-3
+        press(browser, "Undo")
+        wait_for(lambda: not posing.added.any(), "undo")
+        assert posing.back.disabled
+        assert complaints(browser) == []
 
 
 @pytest.mark.parametrize("seconds", [3.0, pytest.param(10.0, marks=pytest.mark.slow)])
