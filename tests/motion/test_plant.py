@@ -11,10 +11,10 @@ from kinema.asset.character import Character, Mesh
 from kinema.create.creatures import creature
 from kinema.gait.make import make_motion
 from kinema.geometry.rotations import runs
-from kinema.motion.carry import Planted, carry_root
+from kinema.motion.carry import Planted, carry_root, stances
 from kinema.motion.feet import contact_paths, find_box_feet, find_stance, touching, track_feet
 from kinema.motion.motion import GRAVITY, Motion
-from kinema.motion.plant import ground_feet, move_feet, plan_stance, plant, travel
+from kinema.motion.plant import _until_they_move, ground_feet, move_feet, plan_stance, plant, travel
 from kinema.physics.measure import joint_error_deg
 from kinema.rig.anatomy import Anatomy
 from kinema.rig.ik import effector_jacobian
@@ -220,3 +220,19 @@ def test_more_rounds_are_never_worse(monkeypatch: pytest.MonkeyPatch) -> None:
         heights, _ = feet.paths(grounded)
         off.append(float(np.square(np.where(stance, heights, np.minimum(heights, 0.0))).sum()) ** 0.5)
     assert off[1] <= off[0] < 0.03 * anatomy.limbs.leg_length
+
+
+def test_a_foot_that_only_planting_moves_goes_on_standing(walking) -> None:
+    """Low and still before it is planted: a foot whose toes planting turns was let go, and hung above its place."""
+    body, rig, limbs, motion, _ = walking
+    planted, whole = Planted.of(rig, boxes(body), limbs), plan_stance(rig, boxes(body), limbs, motion)
+    base, cut = carry_root(planted, motion, whole, np.ones(whole.shape)), whole.copy()
+    for k, first, last in stances(whole):
+        if last < len(whole) and last - first > 4:
+            cut[last - 2 : last, k] = False
+    offset = np.zeros((*whole.shape, 3))
+    offset[::2, :, 2] = 0.1 * limbs.leg_length
+    shaken = move_feet(rig, planted.feet, base, offset, leg_length=limbs.leg_length)
+    lost = whole & ~cut
+    assert lost.sum() >= 4
+    assert (_until_they_move(planted, base, shaken, cut) & lost).sum() > 0.7 * lost.sum()
