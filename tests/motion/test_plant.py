@@ -8,13 +8,15 @@ import torch
 from physics_bodies import boxes, quadruped
 
 from kinema.asset.character import Character, Mesh
+from kinema.create.creatures import creature
 from kinema.gait.make import make_motion
 from kinema.geometry.rotations import runs
-from kinema.motion.carry import Planted, carry_root
+from kinema.motion.carry import Planted, carry_root, stances
 from kinema.motion.feet import contact_paths, find_box_feet, find_stance, touching, track_feet
 from kinema.motion.motion import GRAVITY, Motion
-from kinema.motion.plant import move_feet, plan_stance, plant, travel
+from kinema.motion.plant import _until_they_move, ground_feet, move_feet, plan_stance, plant, travel
 from kinema.physics.measure import joint_error_deg
+from kinema.rig.anatomy import Anatomy
 from kinema.rig.ik import effector_jacobian
 from kinema.rig.kinematics import Rig
 from kinema.rig.limbs import find_limbs
@@ -203,3 +205,34 @@ def test_a_body_that_leaves_its_feet_is_not_thrown_and_comes_to_rest_on_the_grou
     assert raised[-1] == pytest.approx(raised[10], abs=0.03)
     # It goes up and stays there: it comes down again.
     assert shifted(0.3 * ((time - 8) / 6).clamp(0, 1))[-10:].max() < 0.1
+
+
+def test_more_rounds_are_never_worse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds after the second one push a bear's paws away from the ground again: the best is kept, not the last."""
+    bear = creature("bear")
+    anatomy = Anatomy.of(bear)
+    walk, _ = make_motion(anatomy.rig, anatomy.limbs, "walk", frames=25, fps=24.0)
+    feet = Planted.of(anatomy.rig, anatomy.cuboids, anatomy.limbs)
+    off = []
+    for rounds in (2, 6):
+        monkeypatch.setattr("kinema.motion.plant.ROUNDS", rounds)
+        grounded, stance = ground_feet(anatomy.rig, anatomy.cuboids, anatomy.limbs, walk)
+        heights, _ = feet.paths(grounded)
+        off.append(float(np.square(np.where(stance, heights, np.minimum(heights, 0.0))).sum()) ** 0.5)
+    assert off[1] <= off[0] < 0.03 * anatomy.limbs.leg_length
+
+
+def test_a_foot_that_only_planting_moves_goes_on_standing(walking) -> None:
+    """Low and still before it is planted: a foot whose toes planting turns was let go, and hung above its place."""
+    body, rig, limbs, motion, _ = walking
+    planted, whole = Planted.of(rig, boxes(body), limbs), plan_stance(rig, boxes(body), limbs, motion)
+    base, cut = carry_root(planted, motion, whole, np.ones(whole.shape)), whole.copy()
+    for k, first, last in stances(whole):
+        if last < len(whole) and last - first > 4:
+            cut[last - 2 : last, k] = False
+    offset = np.zeros((*whole.shape, 3))
+    offset[::2, :, 2] = 0.1 * limbs.leg_length
+    shaken = move_feet(rig, planted.feet, base, offset, leg_length=limbs.leg_length)
+    lost = whole & ~cut
+    assert lost.sum() >= 4
+    assert (_until_they_move(planted, base, shaken, cut) & lost).sum() > 0.7 * lost.sum()

@@ -190,11 +190,15 @@ def _every_round(stance: Stance, period: int | None) -> Stance:
 
 
 def _until_they_move(body: Planted, base: Motion, planted: Motion, stance: Stance) -> Stance:
-    """Stances with the frames before and after in which the planted foot is as good as still over the ground and only
-    planting raises it; at most `MOST_LONGER` of the swing at each end."""
-    velocity = body.paths(planted)[1][..., [0, 2]]
-    still = np.linalg.norm(velocity, axis=-1) < STILL * _pace(planted.root_position.numpy(), planted.fps, body.leg)
-    low, longer = body.paths(base)[0] < CLEARANCE * body.leg, stance.copy()
+    """Stances with the frames before and after in which the foot is low and as good as still over the ground.
+
+    Still before it is planted or after: only planting raises it, which may turn its toes. At most `MOST_LONGER` of the
+    swing at each end.
+    """
+    (heights, before), (_, after) = body.paths(base), body.paths(planted)
+    speed = np.minimum(*(np.linalg.norm(velocity[..., [0, 2]], axis=-1) for velocity in (before, after)))
+    still = speed < STILL * _pace(planted.root_position.numpy(), planted.fps, body.leg)
+    low, longer = heights < CLEARANCE * body.leg, stance.copy()
     for k, first, last in stances(~stance):
         most = int(MOST_LONGER * (last - first))
         # `still[t]` is the interval from t to t + 1.
