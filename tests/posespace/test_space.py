@@ -16,6 +16,7 @@ from kinema.geometry.transforms import rotation_matrix
 from kinema.motion.motion import Motion
 from kinema.posespace.pose import Poses
 from kinema.posespace.reach import Target, jacobian, metric_of, reach, residuals, turned
+from kinema.posespace.solve import solve
 from kinema.posespace.space import PoseSpace
 from kinema.posespace.walk import Key, between, speeds
 from kinema.rig.limbs import find_limbs
@@ -150,6 +151,17 @@ def test_pins_stay_and_frozen_joints_do_not_turn(space: PoseSpace, steps: Poses)
     assert float((after[pinned] - places[pinned]).norm()) < 0.01 * space.body.scale
     for joint in frozen:
         torch.testing.assert_close(found.poses.rotations[0, joint], start.rotations[0, joint], atol=1e-4, rtol=0)
+
+
+def test_a_target_to_which_the_space_does_not_lead_is_met_by_each_joint_alone(space: PoseSpace, steps: Poses) -> None:
+    joint, start, freedoms = paw(space), steps[[0]], 3 * len(space.rig.parents) + 1
+    wanted = joints_of(start, space)[0, joint] + torch.tensor([0.0, 0.05, 0.04]) * space.body.scale
+    lame = 1e-9 * torch.eye(freedoms)  # nothing turns
+    found = solve(
+        space.rig, lambda values, _: values, start, [Target(joint, tuple(wanted.tolist()))], scale=space.body.scale,
+        plausible=0.0, generator=torch.Generator().manual_seed(0), metric=lame,
+    )  # fmt: skip
+    assert found.misses[0] < 2e-3 * space.body.scale
 
 
 def test_a_head_looks_where_it_is_told(space: PoseSpace) -> None:

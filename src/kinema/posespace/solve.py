@@ -84,16 +84,23 @@ def solve(
         near = [_within(rig, target) for target in targets]
         values = guided(rig, clean, values, near, **wished, count=count, steps=steps).mean(0, keepdim=True)
     found = _held(values_to_poses(values, scale), start, frozen)
-    for rounds in ROUNDS if steps > 1 else ROUNDS[:1]:
+
+    def brought(pose: Poses, rounds: int, metric: Metric | None) -> tuple[Poses, Float[torch.Tensor, "wishes"]]:
         # Rounding of a hundred products is put back too: frozen is frozen.
-        more = {"scale": scale, "frozen": frozen, "metric": metric, "rounds": rounds}
-        found = _held(reach(rig, found, targets, **more), start, frozen)
-        missing = residuals(rig, found.place(rig), targets, scale).unflatten(-1, (-1, 3)).norm(dim=-1)
+        pose = _held(reach(rig, pose, targets, scale=scale, frozen=frozen, metric=metric, rounds=rounds), start, frozen)
+        return pose, residuals(rig, pose.place(rig), targets, scale).unflatten(-1, (-1, 3)).norm(dim=-1)[0]
+
+    for rounds in ROUNDS if steps > 1 else ROUNDS[:1]:
+        found, missing = brought(found, rounds, metric)
         if float(missing.max()) < MET:
             break
+    else:
+        if steps > 1 and metric is not None:  # it may have led into a corner: each joint by itself, from the start
+            plain = brought(start, ROUNDS[-1], None)
+            found, missing = min((found, missing), plain, key=lambda one: float(one[1].square().sum()))
     metres = [k is t.position for t in targets for k in (t.position, t.look_at, t.rotation) if k is not None]
     units = (scale if metric else 1.0 for metric in metres)
-    return Solution(found, tuple(float(m) * unit for m, unit in zip(missing[0], units, strict=True)))
+    return Solution(found, tuple(float(m) * unit for m, unit in zip(missing, units, strict=True)))
 
 
 def _within(rig: Rig, target: Target) -> Target:
