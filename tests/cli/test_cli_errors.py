@@ -244,7 +244,7 @@ def test_formats_are_refused_before_the_work(walk: Path, tmp_path: Path, capsys:
 def test_wrong_usage_has_its_own_code(capsys: pytest.CaptureFixture) -> None:
     for arguments, told in (
         (["fly"], "unknown command 'fly' (kinema --help lists all)"),
-        (["render", "fox"], "--out FILE"),
+        (["render", "fox"], "needs -o FILE"),
         (["animate", "--no-such-option"], "--no-such-option"),
         (["animate", "fox", "--fram", "3"], "did you mean --frames?"),
         (["splat", "fox", "-o", "x.ply", "--count", "many"], "--count"),
