@@ -50,10 +50,10 @@ def _character(document: Document, given: FrameOptions, rigged: bool) -> Charact
         for image in sorted({base_image(document, part.material) for part in parts})
         if image >= 0 and not document.images[image]
     ]
-    count = len(document.json.get("animations", ()))
-    if count > MOST_CLIPS:
-        raise KinemaError(f"{document.path}: has {count} animations, more than {MOST_CLIPS}")
-    animations = [read_tracks(document, i, budget) for i in range(count)]
+    clips = len(document.json.get("animations", ()))
+    if clips > MOST_CLIPS:
+        raise KinemaError(f"{document.path}: has {clips} animations, more than {MOST_CLIPS}")
+    animations = [read_tracks(document, i, budget) for i in range(clips)]
     joints = joint_nodes(document, parts, animations) if rigged else []
     count = sum(len(part.vertices) for part in parts)
     if len(joints) > MOST_JOINTS:
